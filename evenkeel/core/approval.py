@@ -65,7 +65,7 @@ class Approval:
 
     @classmethod
     def of(cls, route: str, cells: Iterable[ApprovedCell], *, by: str, at: float, note: str = "") -> Approval:
-        """An approval with the id that follows from it.
+        """Return an approval with an id derived from its content.
 
         Raises: ApprovalError if nobody approves, or nothing.
         """
@@ -83,7 +83,7 @@ class Approval:
 def approvable(
     reports: Iterable[CellReport], route: str, *, model: str | None = None, perturbation: str | None = None
 ) -> tuple[list[ApprovedCell], list[CellReport]]:
-    """The cells of a route with what would be approved of each: its trials since the last change.
+    """Return the cells of a route with the figures to approve: those of the trials since the last change.
 
     Args:
         reports: of all cells, as the monitor gives them.

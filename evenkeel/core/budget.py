@@ -59,7 +59,7 @@ class Spend(NamedTuple):
         return Spend(count * self.tokens, count * self.usd)
 
     def parts(self, count: int) -> list[Spend]:
-        """Parts that add up to it exactly, the first ones a token larger where need be."""
+        """Split the amount into parts that add up to it exactly; the first ones may be a token larger."""
         if not count:
             return []
         tokens, further = divmod(self.tokens, count)
@@ -228,7 +228,7 @@ class CostTracker(abc.ABC):
         )
 
     def _others(self, route: str, *, urgent: bool, paced: bool) -> tuple[str, ...]:
-        """The routes to which this one has to leave something now."""
+        """Return the routes to which this one has to leave some budget now."""
         if urgent or not paced or route not in self._sharing:
             return ()
         return tuple(one for one in self._sharing if one != route)
@@ -239,7 +239,7 @@ class CostTracker(abc.ABC):
 
 
 def total(amounts: Iterable[Spend]) -> Spend:
-    """The sum of amounts, nothing if there are none."""
+    """Return the sum of amounts; `NOTHING` if there are none."""
     summed = NOTHING
     for amount in amounts:
         summed = summed.plus(amount)
@@ -344,7 +344,7 @@ class Allowance:
         return self._costs.reserve(further, self._route, urgent=self._urgent, paced=False) is None
 
     def close(self) -> Spend:
-        """Allow no further call; returns what was set aside, for the caller to settle."""
+        """Allow no further call, and return what was set aside for the caller to settle."""
         with self._lock:
             self._closed = True
             return self.held

@@ -9,7 +9,7 @@ class Cache(Protocol):
     """Bytes by key, the newest so many. Safe to use from threads; may block and raise."""
 
     def get(self, key: str) -> bytes | None:
-        """The body under a key; None if there is none (any more)."""
+        """Return the body under a key; None if there is none (any more)."""
         ...
 
     def put(self, key: str, body: bytes) -> None:

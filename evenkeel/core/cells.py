@@ -318,7 +318,7 @@ class CellReport:
         )
 
     def flat(self) -> dict[str, Any]:
-        """Every figure by its name in the API, whatever part of the report holds it."""
+        """Return every figure by its name in the API, whatever part of the report holds it."""
         figures = {part.name: getattr(self, part.name) for part in fields(self)}
         for name in ("counts", "estimates", "correction", "judge", "detection"):
             part = figures.pop(name)

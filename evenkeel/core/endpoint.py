@@ -21,7 +21,7 @@ _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
 
 
 def api_path(target: str) -> str | None:
-    """The one of `API_PATHS` that a request target's path ends with, as the server behind it may read it.
+    """Return which of `API_PATHS` a request target's path ends with, as the server may read it.
 
     Any prefix goes (`/v1`, `/openai/deployments/…`), and so does a query. What goes on behind the API's name
     is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`, a slash at the end).
@@ -121,7 +121,7 @@ class Upstream:
         return own == (other.tls, other.host, other.port, other.unix_path)
 
     def target(self, path: bytes) -> bytes:
-        """The request target for one that a client of the API sent.
+        """Return the upstream's request target for a target that a client of the API sent.
 
         A path under `/v1` moves to the base path; every other path, and every path if there is no base path,
         stays as it is.
@@ -131,7 +131,7 @@ class Upstream:
         return path
 
     def url(self, path: str) -> str:
-        """The absolute URL for a request target that a client of the API sent, such as "/v1/models"."""
+        """Return the absolute URL for a client's request target, such as "/v1/models"."""
         target = self.target(path.encode("latin-1", "replace")).decode("latin-1")
         return f"{self.origin}{target}"
 

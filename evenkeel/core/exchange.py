@@ -125,7 +125,7 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def release(self, ids: Collection[str]) -> None:
-        """Give leases back at once, as at a shutdown; the attempt is not counted."""
+        """Give leases back at once, as at a shutdown. The attempt is not counted."""
         ...
 
     def bury(self, exchange_id: str, reason: str) -> None:
@@ -133,7 +133,7 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The newest dead letters, newest first."""
+        """Return the newest dead letters, newest first."""
         ...
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:

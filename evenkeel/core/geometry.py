@@ -43,7 +43,7 @@ BANDS: Final = tuple(
 
 
 def band(robustness: float) -> int:
-    """The colour band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
+    """Return the color band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
     points = round(robustness * 100, 1)
     return sum(points < floor for floor in BAND_FLOORS)
 
@@ -58,7 +58,7 @@ class Range(NamedTuple):
     def holding(
         cls, values: Iterable[float | None], *, step: float, least: float, within: tuple[float, float]
     ) -> Range:
-        """A range in whole steps that holds all values as far as they lie within limits.
+        """Return a range in whole steps that holds all values, as far as they lie within limits.
 
         Args:
             values: those that are None or not finite are left out.
@@ -94,7 +94,7 @@ class Scale(NamedTuple):
         return None if value is None else self.at(value)
 
     def ticks(self, values: Iterable[float], label: Callable[[float], str] | None = None) -> tuple[Tick, ...]:
-        """Grid lines at some values, labelled as numbers unless said otherwise."""
+        """Return grid lines at the values, labeled as plain numbers by default."""
         return tuple(Tick(self.at(value), (label or plain_number)(value)) for value in values)
 
 
@@ -119,25 +119,25 @@ class Interval(NamedTuple):
 
 
 def steps(low: float, high: float, step: float) -> list[float]:
-    """The multiples of a step from one value to another, both included."""
+    """Return the multiples of a step from one value to another, both included."""
     first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)
     return [round(place * step, 9) for place in range(first, last + 1)]
 
 
 def plain_number(value: float) -> str:
-    """A value as the label of a tick, with a true minus sign."""
+    """Return a value as the label of a tick, with a true minus sign."""
     return f"{value:g}".replace("-", _MINUS)
 
 
 def path(points: Sequence[tuple[float, float]], *, closed: bool = False) -> str:
-    """SVG path data through some points; "" without any."""
+    """Return SVG path data through points; "" without any."""
     if not points:
         return ""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + ("Z" if closed else "")
 
 
 def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
-    """Path data around (x, lower, upper) points; "" for fewer than two."""
+    """Return path data around (x, lower, upper) points; "" for fewer than two."""
     if len(points) < 2:  # noqa: PLR2004 - a point has no area
         return ""
     there = [(x, upper) for x, _, upper in points]
@@ -145,7 +145,7 @@ def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
 
 
 def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
-    """(start, length) of the pieces of one bar of full length, split in proportion to counts."""
+    """Return (start, length) of the pieces of one bar of full length, split in proportion to counts."""
     total, at, pieces = sum(counts), scale.start, []
     for count in counts:
         length = (scale.end - scale.start) * count / total if total else 0.0
@@ -155,7 +155,7 @@ def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places for labels, in the order given: near where they are wanted, `gap` apart, inside if they fit."""
+    """Return label positions in the given order: near the wanted ones, `gap` apart, inside if they fit."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     places = [wanted[i] for i in order]
     for before, after in pairwise(range(len(places))):
@@ -173,5 +173,5 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def shortened(label: str, chars: int) -> str:
-    """The label cut to what fits beside a plot; names of files and models can be long."""
+    """Return the label cut to what fits beside a plot; names of files and models can be long."""
     return label if len(label) <= chars else f"{label[: chars - 1]}…"

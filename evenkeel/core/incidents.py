@@ -59,7 +59,7 @@ class Decision:
 
     @classmethod
     def of(cls, incident: str, decided: str, *, route: str, by: str, at: float, note: str = "") -> Decision:
-        """A decision with the id that follows from it.
+        """Return a decision with an id derived from its content.
 
         Raises: DecisionError if nobody decides, or something else than can be decided.
         """

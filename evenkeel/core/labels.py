@@ -23,7 +23,7 @@ def publish(labels: Mapping[str, str]) -> None:
 
 
 def label(metric: str) -> str:
-    """The label of a metric; its name with spaces if none was published."""
+    """Return the label of a metric; its name with spaces if none was published."""
     return _PUBLISHED.get(metric) or metric.replace("_", " ")
 
 

@@ -34,7 +34,7 @@ _loading: Final = threading.Lock()
 
 
 def language_of(text: str) -> str | None:
-    """The base tag ("de", never "de-AT") of the language most of a text is in; None if unknown.
+    """Return the base tag ("de", never "de-AT") of the main language of a text; None if unknown.
 
     Only the first 2,000 characters are read, so let the text begin with prose. A handful of words is
     mostly unknown. The same text gets the same answer in every thread and process.
@@ -43,7 +43,7 @@ def language_of(text: str) -> str | None:
 
 
 def identifiable() -> frozenset[str]:
-    """The tags that `language_of` can give."""
+    """Return the tags that `language_of` can give."""
     return frozenset(map(str, _identifier().labels)) - _READ_AS.keys()
 
 
@@ -80,7 +80,7 @@ _TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
 
 def canonical_tag(tag: str) -> str:
-    """The tag in its usual casing: "PT-br" → "pt-BR", "zh-hant" → "zh-Hant".
+    """Return the tag in its usual casing: "PT-br" → "pt-BR", "zh-hant" → "zh-Hant".
 
     Raises: ValueError if it is not shaped like a BCP 47 tag of a language.
     """
@@ -92,12 +92,12 @@ def canonical_tag(tag: str) -> str:
 
 
 def base_tag(tag: str) -> str:
-    """The language without region or script: "fr-CA" and "fr_CA" → "fr"."""
+    """Return the language without region or script: "fr-CA" and "fr_CA" → "fr"."""
     return tag.replace("_", "-").partition("-")[0].lower()
 
 
 def english_name(tag: str) -> str:
-    """The language's name in English; for one without an entry, words that carry the tag."""
+    """Return the language's name in English; for a language without an entry, words that carry the tag."""
     known = _ENGLISH_NAMES.get(tag)
     if known:
         return known
@@ -106,7 +106,7 @@ def english_name(tag: str) -> str:
 
 
 def english_request(tag: str) -> str:
-    """An English sentence that asks for an answer in the language."""
+    """Return an English sentence that asks for an answer in the language."""
     return f"Write the whole answer in {english_name(tag)}."
 
 

@@ -89,7 +89,7 @@ _NUMBERS = 1 << 8 * _BYTES
 
 
 def draw(pair: Pair, purpose: str) -> float:
-    """A number in [0, 1) that follows from both answers, the context and the purpose.
+    """Return a number in [0, 1) that follows from both answers, the context and the purpose.
 
     `draw(pair, purpose) < share` picks that share of pairs, the same ones in every process and at
     every replay. Numbers for different purposes are independent, and so are those of a pair and of

@@ -183,7 +183,7 @@ ahead."""
 
 @lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
 def protected_spans(text: str) -> tuple[Protected, ...]:
-    """The spans of a text that must survive, in order and without overlap.
+    """Return the spans of a text that must survive, in order and without overlap.
 
     Linear in the length of the text.
     """

@@ -85,13 +85,13 @@ def publish(rewordings: Iterable[tuple[str, Rewording]]) -> None:
 
 
 def category(perturbation: str) -> Category:
-    """The category of a perturbation, or the one of that name; a bare one if it was never published."""
+    """Return the category of a perturbation or of that name; a bare one if it was never published."""
     name = perturbation.partition(".")[0]
     return _PUBLISHED.categories.get(name) or Category(name)
 
 
 def column_label(perturbation: str) -> str:
-    """Short heading where the category is named above: "spelling", "noise floor"."""
+    """Return a short heading for use below the category's name: "spelling", "noise floor"."""
     known = _PUBLISHED.rewordings.get(perturbation)
     if known is not None and known.label:
         return known.label
@@ -100,13 +100,13 @@ def column_label(perturbation: str) -> str:
 
 
 def label(perturbation: str) -> str:
-    """The perturbation where no heading names its category: "spelling", "format: yaml"."""
+    """Return the label for use where no heading names the category: "spelling", "format: yaml"."""
     group, short = category(perturbation), column_label(perturbation)
     return short if group.named_alone else f"{group.name}: {short}"
 
 
 def phrase(perturbation: str) -> str:
-    """The perturbation as the end of "answers change under …"."""
+    """Return the perturbation as the end of "answers change under …"."""
     known = _PUBLISHED.rewordings.get(perturbation)
     if known is not None and known.phrase:
         return known.phrase
@@ -114,19 +114,19 @@ def phrase(perturbation: str) -> str:
 
 
 def language_pair(perturbation: str) -> LanguagePair | None:
-    """The languages of input and answer, ("de", "ja"); None if the perturbation names no pair."""
+    """Return the languages of input and answer, ("de", "ja"); None if the perturbation names no pair."""
     source, found, target = perturbation.partition(".")[2].partition(_PAIR)
     return LanguagePair(source, target) if found and category(perturbation).asks_for == "languages" else None
 
 
 def pair_label(perturbation: str) -> str:
-    """A pair of languages as "de → ja"; any other as its column is headed."""
+    """Return a pair of languages as "de → ja"; the column label for any other perturbation."""
     pair = language_pair(perturbation)
     return f"{pair.source} → {pair.target}" if pair else column_label(perturbation)
 
 
 def position(perturbation: str) -> tuple[int, str, int, str]:
-    """Sort key: by category, then by kind; those that were never published come last, by name."""
+    """Return a sort key: by category, then by kind; unpublished perturbations come last, by name."""
     group = category(perturbation)
     known = _PUBLISHED.rewordings.get(perturbation)
     return group.order, group.name, known.order if known else _LAST, perturbation

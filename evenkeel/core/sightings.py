@@ -45,7 +45,7 @@ class AnswerSeen:
 
     @property
     def id(self) -> str:
-        """Names the entry: there is one an exchange."""
+        """Id of the log entry; each exchange has one."""
         return f"{_ANSWER}{self.exchange_id}"
 
 
@@ -129,7 +129,7 @@ class ReferenceAnswered:
 
     @property
     def p_value(self) -> float | None:
-        """The chance of a rank as low, ties broken by lot: uniform in (0, 1] if nothing changed.
+        """Probability of a rank as low, ties broken at random; uniform in (0, 1] if nothing changed.
 
         None for a failure, and for fewer than three answers, of which neither can be the odd one.
         """
@@ -139,7 +139,7 @@ class ReferenceAnswered:
 
     @property
     def rank(self) -> int | None:
-        """Place of the new answer from 1, the odd one, to `compared`, ties broken by lot.
+        """Rank of the new answer from 1, the least like the others, to `compared`; ties broken at random.
 
         Any of them with the same probability if nothing changed. None where `p_value` is None.
         """
@@ -149,7 +149,7 @@ class ReferenceAnswered:
 
     @property
     def _lot(self) -> float:
-        """Drawn by the id, in [0, 1)."""
+        """Random number in [0, 1) derived from the id."""
         digest = blake2b(self.id.encode("utf-8", "surrogatepass"), digest_size=_DRAW_BYTES).digest()
         return int.from_bytes(digest, "big") / (1 << 8 * _DRAW_BYTES)
 
@@ -161,7 +161,7 @@ REFERENCE: Final = "reference/"
 
 
 def reference_answer_id(reference: str, at: float) -> str:
-    """Names an answer to a reference prompt."""
+    """Return the id of an answer to a reference prompt."""
     digest = blake2b(f"{reference}\0{at!r}".encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES)
     return f"{REFERENCE}{digest.hexdigest()}"
 

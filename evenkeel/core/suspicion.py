@@ -1,4 +1,4 @@
-"""Suspicion: how much likelier the latest trials are if answers move more often than they did."""
+"""Suspicion: the likelihood ratio of the latest trials under a risen rate of moved answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MOST_SUSPICION: Final = 10.0
 
 
 def risen_log_ratio(usual: float, rise: float, *, hit: bool) -> float:
-    """Logarithm of how many times likelier a trial is under a risen rate than under the usual one.
+    """Return the log-likelihood ratio of a trial under a risen rate against the usual one.
 
     The risen rate has twice the odds, or is `rise` higher if that is more and the usual rate below even: at
     high rates a fixed rise is so small against chance that what is found is mostly chance.

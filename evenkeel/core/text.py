@@ -17,12 +17,12 @@ UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\u
 
 
 def named(text: str) -> str:
-    """The beginning of a name."""
+    """Return a name cut to `LONGEST_NAME` characters."""
     return text[:LONGEST_NAME]
 
 
 def named_if(text: str | None) -> str | None:
-    """The same where there may be none; "" is none."""
+    """Return a name cut to `LONGEST_NAME` characters; None for None or ""."""
     return named(text) if text else None
 
 
@@ -30,9 +30,9 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def well_formed(text: str) -> str:
-    r"""`text` as UTF-8 can hold it.
+    r"""Return the text in a form that UTF-8 can hold.
 
-    Two halves that belong together become their character: servers that cut a stream anywhere send
+    Two surrogates that belong together become their character: servers that cut a stream anywhere send
     `"\ud83d"` and `"\ude00"` in two events. A lone one becomes U+FFFD.
     """
     if not _SURROGATE.search(text):
@@ -44,7 +44,7 @@ _IN_STRINGS_ALONE: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 
 def escaped(document: str) -> str:
-    """A JSON text as UTF-8 can hold it and a terminal shows it.
+    """Return a JSON text that is valid UTF-8 and safe to show in a terminal.
 
     Half a surrogate pair, controls and overrides of the writing direction stand in strings alone and are
     escaped; JSON escapes the other controls itself.
@@ -59,7 +59,7 @@ within quotes."""
 
 
 def harmless(text: str) -> str:
-    """The text as a cell: with an apostrophe wherever a spreadsheet would take the rest for a formula."""
+    """Return the text as a cell, with an apostrophe wherever a spreadsheet would read a formula."""
     return _FORMULA.sub("'", text)
 
 
@@ -78,16 +78,16 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def visible(text: str) -> str:
-    """The text with characters that show nothing, mislead or steer a terminal made visible."""
+    """Return the text with control characters and overrides of the writing direction replaced."""
     return text if text.isprintable() else well_formed(text).translate(_CONTROLS)
 
 
 def one_line(text: str, longest: int | None = None) -> str:
-    """The text on one line, cut if it is longer than so many characters."""
+    """Return the text on one line, cut if it is longer than `longest` characters."""
     line = visible(_BLANKS.sub(" ", text).strip())
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def markdown(text: str, longest: int | None = None) -> str:
-    """Text on one line that Markdown, and HTML within it, shows as it is."""
+    """Return the text on one line, escaped so that Markdown and HTML within it show it as it is."""
     return _MARKDOWN.sub(r"\\\1", one_line(text, longest))

@@ -27,7 +27,7 @@ refuses the tier is asked in the standard one."""
 
 
 def tier_problem(tier: Tier, host: str) -> str | None:
-    """Why requests to an endpoint cannot be sent in a tier, and what to do; None if they can."""
+    """Return why requests to an endpoint cannot use a tier, and what to do; None if they can."""
     name = host.lower().rstrip(".")
     if tier == "standard" or not any(name == end or name.endswith(f".{end}") for end in _WITHOUT_FLEX):
         return None

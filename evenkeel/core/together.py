@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _NAMED: Final = re.compile(r"([0-9]+_.+?)(?:_([0-9]))?$")
-"""A count and a category; then which of the category's groups it is."""
+"""Count and category; then the number of the group among those of its category."""
 
 
 def _kind(name: str) -> str:
-    """“3 general”; “2 general (part 2)”."""
     found = _NAMED.fullmatch(name)
     if found is None:
         return name.replace("_", " ")
@@ -40,7 +39,7 @@ _DIGITS: Final = 2
 
 
 def together_name(category: str, count: int, part: str = "") -> str:
-    """The name of a group of rewordings.
+    """Return the name of a group of rewordings.
 
     Args:
         category: That all of them belong to.

@@ -82,7 +82,7 @@ class QualityScore:
 
     @property
     def direction(self) -> Literal["better", "worse"] | None:
-        """Which way it changed; None if it did not, or if its scale can't tell."""
+        """Direction of the change; None if there is none, or if the scale cannot tell."""
         if not self.changed or self.scale == "agreement":
             return None
         return "better" if self.candidate > self.reference else "worse"
@@ -285,7 +285,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def proven(self) -> int | None:
-        """The rating that heuristics decided, also if a judge was asked as well; None if they did not."""
+        """Rating that the heuristics decided, even if a judge was asked too; None if they decided none."""
         audited = self.scoring.details.get(HEURISTIC_RATING)
         if audited is not None:
             return int(audited)
@@ -298,7 +298,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def as_control(self) -> Control:
-        """The verdict of an identical resend as the other trials of its exchange keep it."""
+        """Outcome of an identical resend, in the form that the other trials of its exchange store."""
         return Control(self.rating, self.similarity, self.worse, self.proven)
 
     @property
@@ -332,8 +332,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def grade(self) -> float | None:
-        """Return how like the original's answer this one is, in [0, 1]: similarity, or its mean with the
-        rating.
+        """Grade of the answer in [0, 1]: its similarity, or the mean of similarity and rating.
 
         0 for an invalid answer; None without a similarity.
         """
@@ -391,7 +390,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def direction(self) -> Direction | None:
-        """Which way quality changed; None if it did not.
+        """Direction in which quality changed; None if it did not.
 
         "mixed" if some metrics rose and others fell, or if none that changed can tell the direction.
         """

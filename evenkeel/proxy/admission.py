@@ -60,7 +60,7 @@ class Admission:
         return None
 
     def leave(self, client: object) -> None:
-        """A connection that was counted is gone."""
+        """Count a connection as gone."""
         self.open -= 1
         if self._by_address:
             address = self._address_of.pop(client)
@@ -121,7 +121,7 @@ class TurnedAway(asyncio.Protocol):
         self.transport.write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """The connection is gone."""
+        """Stop waiting for a request of the connection."""
         self._waiting.discard(self)
         if self._timer is not None:
             self._timer.cancel()

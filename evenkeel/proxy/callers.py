@@ -60,7 +60,7 @@ class Callers:
         """Values of `Host` that were found to be known."""
 
     def refused(self, head: RequestHead, *, named: bool = False) -> Refused | None:
-        """Why a request may not use a key of evenkeel's; None if it may.
+        """Return why a request may not use evenkeel's key; None if it may.
 
         Args:
             head: The request's.
@@ -94,7 +94,7 @@ class Callers:
         return self._any_address or address.is_loopback or str(address) in self._names
 
     def _page(self, fields: bytes) -> Refused | None:
-        """The same for a request that a browser sent; its fields in lower case."""
+        """Return why a browser's request may not use the key; None if it may. Fields are in lower case."""
         said = selected(fields, _PAGE)
         origins = [value for name, value in said if name == "origin"]
         if origins:

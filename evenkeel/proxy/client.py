@@ -94,16 +94,16 @@ class Plane(Protocol):
     """Counts requests that belong to no route."""
 
     def joined(self, client: ClientConnection) -> None:
-        """A client connected."""
+        """Count a client that connected, or turn it away."""
 
     def left(self, client: ClientConnection) -> None:
-        """A client's connection is gone."""
+        """Forget a client whose connection is gone."""
 
     def draw(self) -> int:
-        """64 random bits, which decide whether a request is sampled."""
+        """Return 64 random bits, which decide whether a request is sampled."""
 
     def rest(self, pool: Pool) -> None:
-        """An upstream could not be reached."""
+        """Pass an upstream over for a while, because it could not be reached."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -386,7 +386,7 @@ class ClientConnection(asyncio.Protocol):
         self._close(linger=True)
 
     def eof_received(self) -> bool | None:
-        """The client has closed, or at least its sending half: both count as leaving.
+        """Treat the end of the client's data as leaving, except in a tunnel.
 
         Only writing distinguishes the two, and an answer nobody reads still has to be paid.
         """
@@ -400,18 +400,18 @@ class ClientConnection(asyncio.Protocol):
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """The connection is gone."""
+        """Leave the data plane, and give up the current request."""
         self._plane.left(self)
         self._client_left()
 
     def pause_writing(self) -> None:
-        """The client reads slower than the upstream answers."""
+        """Read slower from the upstream: the client does not keep up."""
         self._writable = False
         if self._upstream is not None and not self._upstream.transport.is_closing():
             self._upstream.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The client has caught up."""
+        """Read from the upstream again: the client has caught up."""
         self._writable = True
         if self._upstream is not None and not self._upstream.transport.is_closing():
             self._upstream.transport.resume_reading()
@@ -419,7 +419,7 @@ class ClientConnection(asyncio.Protocol):
     # From the upstream
 
     def connected(self, upstream: UpstreamConnection) -> None:
-        """The connection asked for is there."""
+        """Send the request on a connection that has been made."""
         self._connecting = None
         self._upstream = upstream
         self._pool.resting_until = 0.0
@@ -438,7 +438,7 @@ class ClientConnection(asyncio.Protocol):
             self._release(_UPSTREAM_SLOW)
 
     def not_connected(self, fault: Fault, detail: str) -> None:
-        """The connection asked for could not be made."""
+        """Send the request elsewhere, or fail it: no connection could be made."""
         self._connecting = None
         if not self._sent_elsewhere(self._unsent, fault):
             self._fail(fault, detail)
@@ -449,13 +449,13 @@ class ClientConnection(asyncio.Protocol):
         return self._head.upgrade
 
     def interim(self, head: ResponseHead) -> None:
-        """An answer that is not the final one, such as 100 Continue. HTTP/1.0 has none."""
+        """Pass on an answer that is not the final one, such as 100 Continue. HTTP/1.0 has none."""
         if self._head.minor:
             self._sent = None
             self.transport.write(render_response(head, minor=1, keep_alive=True) or head.raw[: head.end])
 
     def answer_head(self, head: ResponseHead, payload: bytes | None, *, done: bool) -> None:
-        """The answer begins.
+        """Begin the answer to the client.
 
         Args:
             head: Its head.
@@ -524,7 +524,7 @@ class ClientConnection(asyncio.Protocol):
             head.known = None
 
     def answer(self, payload: bytes, *, done: bool) -> None:
-        """The answer goes on, or with `done` ends."""
+        """Send more of the answer to the client, and end it if `done`."""
         if self._capture is not None:
             self._captured(self._capture.add_response(payload))
         if self._chunk_out:
@@ -535,7 +535,7 @@ class ClientConnection(asyncio.Protocol):
             self._finish()
 
     def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
-        """The answer will not come, or not to its end.
+        """Repeat the request, or fail it: the answer will not come, or not to its end.
 
         Args:
             fault: Why.
@@ -597,7 +597,7 @@ class ClientConnection(asyncio.Protocol):
         return render_request(head, lane.target(head.target, pool), pool.authority, lane.injections[pool])
 
     def switch(self, head: ResponseHead, payload: bytes) -> None:
-        """The upstream leaves HTTP as the client asked: from here on bytes pass both ways."""
+        """Turn the connection into a tunnel, as the client asked: from here on bytes pass both ways."""
         upstream = self._upstream
         assert upstream is not None
         self._state = State.TUNNEL
@@ -613,7 +613,7 @@ class ClientConnection(asyncio.Protocol):
         self._release(_PIPELINE_FULL)
 
     def upstream_half_closed(self) -> bool | None:
-        """The upstream's half of a tunnel ended. Returns True if the other half goes on."""
+        """End the client's half of a tunnel as the upstream did. Returns True if the other half goes on."""
         if self._half_closed or not self.transport.can_write_eof():
             return None
         self._half_closed = True
@@ -621,24 +621,24 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def upstream_hung_up(self) -> None:
-        """The tunnel ended."""
+        """Close the connection: the tunnel ended."""
         self._upstream = None
         self._settle(self._status // 100)
         self._state = State.CLOSED
         self.transport.close()
 
     def hold_upload(self) -> None:
-        """The upstream reads slower than the client uploads."""
+        """Stop reading the upload: the upstream reads slower than the client sends."""
         self._hold(_UPSTREAM_SLOW)
 
     def resume_upload(self) -> None:
-        """The upstream has caught up."""
+        """Read the upload again: the upstream has caught up."""
         self._release(_UPSTREAM_SLOW)
 
     # The end of a request, and of the connection
 
     def _finish(self) -> None:
-        """The answer is complete and written."""
+        """End a request whose answer is completely written."""
         upstream = self._upstream
         assert upstream is not None
         self._upstream = None
@@ -732,7 +732,7 @@ class ClientConnection(asyncio.Protocol):
             self.transport.close()
 
     def _client_left(self) -> None:
-        """The client is gone: so is the reason for its upstream call."""
+        """Give up the request of a client that is gone."""
         state = self._state
         self._state = State.CLOSED
         self._pending = b""
@@ -856,7 +856,7 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def _stalled(self) -> None:
-        """An answer stopped: the upstream does not write, or the client does not read."""
+        """End a request whose answer stopped: upstream or client does not keep up."""
         if self._writable:
             self._fail(Fault.IDLE_TIMEOUT, "")
         else:

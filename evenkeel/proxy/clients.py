@@ -42,7 +42,7 @@ class ClientNames:
         self._proxies = tuple(ip_network(one) for one in proxies)
 
     def name(self, head: bytes, address: str, *, known_by_key: bool) -> str:
-        """The name of a request's client, 12 hex digits; "" if there is nothing to tell it by.
+        """Return the name of a request's client, 12 hex digits; "" if nothing identifies it.
 
         Args:
             head: The request's.
@@ -66,7 +66,7 @@ class ClientNames:
         return self._salt
 
     def _address(self, head: bytes, address: str) -> str:
-        """The nearest address that is no proxy's."""
+        """Return the nearest address that does not belong to a known proxy."""
         hops = [
             one.decode("latin-1").strip() for line in _FORWARDED.findall(head) for one in line.split(b",")
         ]

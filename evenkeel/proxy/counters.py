@@ -38,7 +38,7 @@ class Histogram:
         self.total_s += value_s
 
     def snapshot(self) -> tuple[list[float], list[int], float]:
-        """Upper bounds, counts by bucket, sum in seconds."""
+        """Return upper bounds, counts by bucket, and the sum in seconds."""
         return list(self.bounds), list(self.counts), self.total_s
 
 
@@ -98,14 +98,14 @@ class Counters:
         """Client connections that were one too many, by reason."""
 
     def of(self, route: str) -> RouteCounters:
-        """The counters of a route, made at the first call."""
+        """Return the counters of a route, created on the first call."""
         found = self._routes.get(route)
         if found is None:
             found = self._routes[route] = RouteCounters()
         return found
 
     def snapshot(self, handoff_bytes: int) -> dict[str, list[list[Any]]]:
-        """All numbers as JSON-able data.
+        """Return all numbers as JSON-able data.
 
         Returns `counters` and `gauges` as [name, labels, number], `histograms` as [name, labels,
         upper bounds, counts by bucket with the one above all bounds last (not cumulative), sum].

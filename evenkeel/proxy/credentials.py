@@ -37,7 +37,7 @@ _VALUE = re.compile(rb"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\
 
 
 def fingerprint(key: bytes) -> str:
-    """The first 16 hex digits of an API key's SHA-256: names a key without giving it away.
+    """Return the first 16 hex digits of an API key's SHA-256, which name the key without revealing it.
 
     The same on a shell: `printf %s "$KEY" | sha256sum | cut -c1-16`.
     """
@@ -45,7 +45,7 @@ def fingerprint(key: bytes) -> str:
 
 
 def key_fingerprints(raw: bytes, end: int) -> frozenset[str]:
-    """Fingerprints of the API keys in the head `raw[:end]`.
+    """Return the fingerprints of the API keys in the head `raw[:end]`.
 
     Keys are the bearer tokens and the values of `api-key` and `x-api-key`; a request has one at most
     as a rule.
@@ -63,7 +63,7 @@ def is_credential(name: bytes, value: bytes) -> bool:
 
 
 def redacted(target: bytes) -> str:
-    """A request target without query parameters that look like credentials; the rest as it was."""
+    """Return a request target without query parameters that look like credentials."""
     path, mark, query = target.partition(b"?")
     if mark:
         # Some servers part parameters by semicolons as well: each one goes with the mark before it.
@@ -124,7 +124,7 @@ class Injection:
         """The fields, each with the line break before it."""
 
     def cuts(self, raw: bytes, start: int, end: int) -> list[Edit]:
-        """Edits that remove what the client sent in place of the fields from `raw[start:end]`."""
+        """Return edits that remove the client's versions of the fields from `raw[start:end]`."""
         if self.exclusive:
             return [
                 (found.start(), found.end(), b"")

@@ -52,7 +52,7 @@ _LENGTH = re.compile(rb"([0-9]{1,%d})[ \t]*" % MAX_LENGTH_DIGITS)
 
 
 def parse_length(value: bytes) -> int | None:
-    """A `Content-Length` value as a number; None if it is anything but digits."""
+    """Return a `Content-Length` value as a number; None if it is anything but digits."""
     match = _LENGTH.fullmatch(value)
     return None if match is None else int(match[1])
 
@@ -136,7 +136,7 @@ class ChunkReader:
         return data[position:whole] + payload
 
     def _through_chunk(self, data: bytes, position: int) -> int:
-        """Go to the end of the current chunk, as far as it has arrived; returns the position there."""
+        """Go to the end of the current chunk, as far as it has arrived, and return the position there."""
         left = self._left
         end = position + left
         size = len(data)

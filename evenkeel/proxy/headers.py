@@ -37,7 +37,7 @@ _REST = TOKEN + rb"*+:[\t\x20-\x7e\x80-\xff]*+"
 
 
 def _other(letters: bytes, specials: bytes) -> bytes:
-    """A field that starts with one of the letters and is none of those, given without the letter."""
+    """Return a pattern of fields that begin with one of the letters but are no special field."""
     return rb"[" + letters + rb"](?!(?i:" + specials + rb"))" + _REST
 
 
@@ -58,7 +58,7 @@ because alternatives that can't begin with the next byte cost nearly nothing."""
 
 
 def once(group: int, field: bytes) -> bytes:
-    """A field with a capturing group of that number, which does not match a second time."""
+    """Return a pattern of a field with a capturing group of that number, which matches only once."""
     return rb"(?(%d)(?!))" % group + field
 
 
@@ -100,7 +100,7 @@ def known(raw: bytes, digits: tuple[int, int], end: int) -> Known | None:
 
 
 def length_if_known(data: bytes, head: Known) -> int:
-    """The length in the head that `data` starts with, if no other byte differs from a known one; else 0.
+    """Return the length in the head that starts `data` if the rest equals a known head; else 0.
 
     Whoever sends several messages on a connection mostly sends the same head, so it need not be read again.
     """
@@ -130,17 +130,17 @@ _NEVER_NAMED = frozenset({b"connection", b"content-length", b"host", b"transfer-
 
 
 def connection_options(value: bytes) -> set[bytes]:
-    """The lower-case options of a `Connection` value."""
+    """Return the lower-case options of a `Connection` value."""
     return {option.strip(b" \t") for option in value.lower().split(b",")}
 
 
 def named_fields(found: Iterable[bytes]) -> set[bytes]:
-    """Names of the fields that connection options declare to be for this connection alone."""
+    """Return the fields that connection options declare to be for this connection alone."""
     return {option for option in found if option not in _ORDINARY_OPTIONS and option not in _NEVER_NAMED}
 
 
 def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[Edit]:
-    """Edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
+    """Return edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
     return [
         (match.start(), match.end(), b"")
         for match in _FIELD.finditer(raw, start, end)
@@ -149,19 +149,19 @@ def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[
 
 
 def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
-    """Edits in order of place; of two at the same place the first one's stands."""
+    """Return edits ordered by position; where two share a position, the first one's stands."""
     by_place = {edit[0]: edit for edit in second}
     by_place.update((edit[0], edit) for edit in first)
     return [by_place[place] for place in sorted(by_place)]
 
 
 def selector(names: Iterable[bytes]) -> re.Pattern[bytes]:
-    """A pattern that finds the fields with one of the names, for `selected`."""
+    """Return a pattern for `selected` that finds the fields with one of the names."""
     return re.compile(rb"\r\n(" + b"|".join(map(re.escape, names)) + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
 
 
 def selected(head: bytes, pattern: re.Pattern[bytes]) -> Fields:
-    """The fields of a head that a selector finds, in order, names in lower case."""
+    """Return the fields of a head that a selector finds, in order, names in lower case."""
     return tuple(
         (match[1].decode("latin-1").lower(), match[2].decode("latin-1").rstrip(" \t"))
         for match in pattern.finditer(head)

@@ -78,7 +78,7 @@ class Lane:
         self.injection = self.injections[self.pool]
 
     def another(self, tried: Collection[Pool], now: float) -> Pool | None:
-        """The next upstream for a request that could not be sent; one that rests only if it must."""
+        """Return the next upstream for a request that could not be sent, preferably one not resting."""
         left = [pool for pool in self.pools if pool not in tried]
         return next((pool for pool in left if pool.resting_until <= now), left[0] if left else None)
 
@@ -88,7 +88,7 @@ class Lane:
         return injection is not None and injection.exclusive
 
     def target(self, received: bytes, pool: Pool) -> bytes:
-        """The request target that an upstream is sent: one of another origin without keys in the query."""
+        """Return the request target for an upstream; for another origin, without keys in the query."""
         if self.foreign(pool):
             received = redacted(received).encode("latin-1")
         return self.route.target(received, pool.upstream)

@@ -78,7 +78,7 @@ class Pool:
         return bool(self._open or self._connecting)
 
     def take(self) -> UpstreamConnection | None:
-        """An idle connection, or None if there is none that is alive."""
+        """Return an idle connection, or None if there is none that is alive."""
         idle = self.idle
         while idle:
             connection = idle.pop()
@@ -161,23 +161,23 @@ class Pool:
             )
 
     def opened(self, connection: UpstreamConnection) -> None:
-        """A connection was made."""
+        """Count a connection as open."""
         self._open.add(connection)
 
     def forget(self, connection: UpstreamConnection) -> None:
-        """A connection is closing: it may be idle, but must not be taken any more."""
+        """Drop a closing connection from the idle ones, so that it is not taken any more."""
         if connection in self.idle:
             self.idle.remove(connection)
 
     def expired(self, connection: UpstreamConnection) -> None:
-        """The upstream closes an idle connection: keep others less long than it did."""
+        """Learn from an idle connection that the upstream closes, and keep others for a shorter time."""
         if connection.quiet_s >= _LEARNED_FROM_S and connection in self.idle:
             self._patience_s = min(self._patience_s, connection.quiet_s * _LEARNED_SHARE)
             self._learned_for_s = _LEARNED_FOR_S
         self.forget(connection)
 
     def closed(self, connection: UpstreamConnection) -> None:
-        """A connection is gone."""
+        """Drop a connection that is gone."""
         self._open.discard(connection)
         self.forget(connection)
 

@@ -253,7 +253,7 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
 
 
 def _origin_form(head: RequestHead) -> bytes:
-    """The request in `head.raw` with its absolute-form target turned into a path.
+    """Return the request in `head.raw` with its absolute-form target turned into a path.
 
     The target's authority takes the place of `Host`, which does not count beside it (RFC 9112, 3.2.2).
 
@@ -358,7 +358,7 @@ def render_request(
     injection: Injection | None = None,
     stop: int | None = None,
 ) -> bytes:
-    """The head as the upstream is sent it, and what follows it in `head.raw` up to `stop`.
+    """Return the head for the upstream, and what follows it in `head.raw` up to `stop`.
 
     Args:
         head: What the client sent.

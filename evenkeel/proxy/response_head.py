@@ -210,7 +210,7 @@ def _refuse_unless_partial(data: bytes) -> None:
 
 
 def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> bytes | None:
-    """The head as the client is sent it; None if that is what the upstream sent.
+    """Return the head for the client; None if it can be sent as the upstream sent it.
 
     A body that ends with the upstream's connection is sent chunked to a client that can read it,
     so that a clean end differs from a lost one.

@@ -1,8 +1,9 @@
 """Rules for sending a request a second time, and the kernel's view of a connection.
 
-A request is repeated on one occasion only: a kept-alive connection turned out dead before a byte of the
-answer came, and the request is still at hand. Then it is sent once more, on a fresh connection. The kernel is
-asked only when it matters, never on the usual path; on a system without `TCP_INFO` nothing is known, and the
+A request is repeated only if its connection ended before a byte of the answer came, the request is still in
+memory, and the policy allows it. If the connection was a kept-alive one, the request goes to the same
+upstream on a fresh connection; otherwise to the route's next upstream, if there is one. The kernel is asked
+only when it matters, never on the usual path. On a system without `TCP_INFO` nothing is known, and the
 answers are the careful ones.
 """
 

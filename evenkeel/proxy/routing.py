@@ -146,7 +146,7 @@ class Route:
         return tuple(found)
 
     def target(self, received: bytes, upstream: Upstream | None = None) -> bytes:
-        """The request target an upstream is sent for one that the client sent.
+        """Return the request target for an upstream, given the one that the client sent.
 
         The prefix goes, if the target starts with it. A path under `/v1` moves to the upstream's
         base path; every other path, and every path if the upstream has none, stays as it is.
@@ -203,7 +203,7 @@ class RouteTable:
         """The route of every request, if there is but one and it changes no target."""
 
     def named(self, name: str) -> Route | None:
-        """The route of that name."""
+        """Return the route of that name; None if there is none."""
         return self._by_name.get(name)
 
     def match(self, target: bytes) -> tuple[Route, bytes] | None:
@@ -264,7 +264,7 @@ class _Entry:
         self.rules = (self.prefix, self.hosts, headers, self.keys)
 
     def generality(self) -> tuple[int, bool, int, bool]:
-        """Sorts the most specific route first."""
+        """Return a sort key that puts the most specific route first."""
         return -len(self.prefix), not self.keys, -len(self.headers), not self.hosts
 
     def meets(self, head: bytes, keys: frozenset[str] | None) -> bool:

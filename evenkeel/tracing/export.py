@@ -87,7 +87,7 @@ class _Room:
         return lost is None
 
     def done(self, number: int, fate: Fate) -> None:
-        """Say what became of some that waited."""
+        """Count the outcome of items that waited, and free their places."""
         with self._lock:
             if self._closed:
                 return  # counted already
@@ -95,7 +95,7 @@ class _Room:
         self._count(fate, number)
 
     def close(self, shutdown: Callable[[], object], timeout_s: float) -> None:
-        """Let `shutdown` export what waits for at most so long; count the rest as lost."""
+        """Let `shutdown` export the waiting items for at most `timeout_s`; count the rest as lost."""
         # A daemon: one that waits for a dead collector must not hold up the end of the process.
         ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
         ending.start()
@@ -169,7 +169,7 @@ class SpanQueue(SpanProcessor):
         )
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing: a span counts from its end."""
+        """Do nothing: a span counts from its end."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span, or count it as lost."""
@@ -310,7 +310,7 @@ class ExportedSpans:
         return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("spans", "error", 1))
 
     def snapshot(self) -> Snapshot:
-        """Counters of what became of spans."""
+        """Return counters of exported and lost spans and evaluations."""
         return self._tally.snapshot()
 
     def finish(self, timeout_s: float) -> None:
@@ -327,7 +327,7 @@ class ExportedSpans:
 
 
 def otlp_exporter() -> OTLPSpanExporter:
-    """Exports by OTLP over HTTP, protobuf.
+    """Return an exporter of spans by OTLP over HTTP, protobuf.
 
     Raises: ValueError or the like for a variable that makes no sense.
     """
@@ -338,7 +338,7 @@ def otlp_exporter() -> OTLPSpanExporter:
 
 
 def otlp_events() -> OTLPLogExporter:
-    """Exports events of the log as `otlp_exporter` does spans. Raises: as that."""
+    """Return an exporter of log events; see `otlp_exporter`."""
     logging.getLogger(_EVENT_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
     said = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
     return OTLPLogExporter(timeout=None if said else _TIMEOUT_S)

@@ -43,7 +43,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 def application_context(exchange: Exchange) -> Context:
-    """The trace that the application's request was part of; an empty context if it named none."""
+    """Return the context of the application's trace; an empty context if the request named none."""
     return PROPAGATOR.extract(dict(exchange.request_headers))
 
 
@@ -67,7 +67,7 @@ def forwarded_context(exchange: Exchange) -> SpanContext:
 
 
 def shadow_trace_id(exchange_id: str) -> int:
-    """The trace of everything that is made of an exchange, the same at each delivery."""
+    """Return the id of the trace of all work on an exchange, the same at each delivery."""
     return _derived(exchange_id, "shadow", _TRACE_BYTES)
 
 
@@ -79,7 +79,7 @@ class ChosenIds(RandomIdGenerator):
 
     @contextmanager
     def chosen(self, *, trace_id: int, span_id: int | None = None) -> Iterator[None]:
-        """The ids of the span that this thread starts within; a span with a parent keeps its trace."""
+        """Set the ids of a span that this thread starts in the block; a child keeps its parent's trace."""
         self._chosen.trace_id, self._chosen.span_id = trace_id, span_id
         try:
             yield

@@ -80,7 +80,7 @@ _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 def sendable(said: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
-    """Attributes without those that are None, and without characters that would spoil a whole batch.
+    """Return the attributes that are not None, without characters that would spoil a whole batch.
 
     Model names and the like come out of JSON, which can hold halves of characters.
     """
@@ -88,7 +88,7 @@ def sendable(said: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
 
 
 def mark_failed(span: Span, reason: str) -> None:
-    """Say that what the span is about failed, and why, in one snake-case word."""
+    """Mark a span as failed, with the reason in one snake-case word."""
     span.set_attribute(names.ERROR_TYPE, reason)
     span.set_status(Status(StatusCode.ERROR, reason))
 
@@ -100,7 +100,7 @@ def _clean(value: Sent) -> Sent:
 
 
 def input_messages(said: Sequence[Message]) -> str:
-    """The messages of a request as JSON text; what is beyond `LONGEST_CHARS` is cut, and says so."""
+    """Return the messages of a request as JSON text, cut after `LONGEST_CHARS` with a note."""
     messages: list[dict[str, Any]] = []
     room = LONGEST_CHARS
     for one in said:
@@ -110,7 +110,7 @@ def input_messages(said: Sequence[Message]) -> str:
 
 
 def output_messages(result: CallResult) -> str:
-    """The first choice of an answer as JSON text, cut like the request."""
+    """Return the first choice of an answer as JSON text, cut like the request."""
     parts = [_part(result.text, LONGEST_CHARS)] if result.text or not result.tool_calls else []
     room = max(0, LONGEST_CHARS - len(result.text))
     for call in result.tool_calls:
@@ -270,7 +270,7 @@ class _CallSpan:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The span's own `traceparent`: what the endpoint records belongs below the call."""
+        """Span's own `traceparent` header, so that spans of the endpoint appear below the call."""
         carrier: dict[str, str] = {}
         PROPAGATOR.inject(carrier, set_span_in_context(self._span))
         return carrier
@@ -299,7 +299,7 @@ def kind_of(error: BaseException) -> str:
 
 @contextmanager
 def _ending(span: Span) -> Iterator[None]:
-    """The span ends with the block, and has failed if that did."""
+    """End the span with the block, and mark it failed if the block raises."""
     try:
         yield
     except BaseException as error:
@@ -382,7 +382,7 @@ class _TrialSpan:
             mark_failed(self._span, verdict.failure.reason)
 
     def _record(self, event: dict[str, Sent], verdict: Verdict, judged: Judged) -> LogRecord:
-        """The evaluation as an event of the log, which names what it is about by itself."""
+        """Return the evaluation as a log event, which names its subject by itself."""
         said = {
             names.RESPONSE_ID: judged.candidate,
             names.REFERENCE_RESPONSE: judged.reference,
@@ -422,7 +422,7 @@ class _TrialSpan:
 
 
 def _quality(score: QualityScore) -> dict[str, Sent]:
-    """The variant's answer in one metric, beside the value of the answer that the user got."""
+    """Return an event with the variant's score in one metric and the score of the original answer."""
     return {
         names.EVALUATION_NAME: score.metric,
         names.EVALUATION_VALUE: float(score.candidate),

@@ -25,15 +25,15 @@ class NoSpans:
     observer = NOBODY
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
-        """The sink itself."""
+        """Return the sink itself."""
         return sink
 
     def snapshot(self) -> Snapshot:
-        """Nothing."""
+        """Return no counters."""
         return {}
 
     def finish(self, timeout_s: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 Spans: TypeAlias = "NoSpans | ExportedSpans"
@@ -41,7 +41,7 @@ Spans: TypeAlias = "NoSpans | ExportedSpans"
 
 
 def open_spans(settings: Settings) -> Spans:
-    """The spans that the settings ask for. A problem with them is logged and stops nothing."""
+    """Open the spans that the settings ask for. A problem with them is logged and stops nothing."""
     if not settings.telemetry.traces:
         return NoSpans()
     # Loaded on demand: a process without traces stays small.
