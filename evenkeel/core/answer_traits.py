@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 VERSION: Final = 1
-"""Vectors of two versions cannot be compared."""
+"""Version of the traits. Vectors of different versions cannot be compared."""
 STEP: Final = 0.02
-"""Traits are rounded to multiples of it."""
+"""Step to which traits are rounded."""
 MOST: Final = 255 * STEP
 
 Scale = Literal["share", "rate", "number", "logarithm"]
@@ -23,7 +23,7 @@ number divided by `each`, or the logarithm of a count."""
 _RATE: Final = 4.0
 """Square root of the rate, per 1,000 characters, that becomes a trait of 1: 16 per 1,000 characters."""
 _LOGARITHM: Final = 3.0
-"""Natural logarithm that becomes a trait of 1. Four million characters become 5.1, the largest trait."""
+"""Natural logarithm that becomes a trait of 1. The largest trait, 5.1, stands for four million characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Trait:
     """A number measured on an answer."""
 
     name: str
-    """Snake case."""
+    """Name in snake case."""
     said: str
     """Name of the trait for people."""
     unit: str
@@ -125,7 +125,7 @@ PLAIN: Final = (
     Trait("emoji", "emoji in an answer", "emoji", "number", 3.0),
     Trait("unlikeliness", "mean negative log-probability of a token", "nats", "number"),
 )
-"""Each stands for itself."""
+"""Traits that stand for themselves."""
 
 TRAITS: Final = (*PLAIN, *LANGUAGES, *OPENING_WORD, *OPENING_PHRASE, *CLOSING_WORD, *VOCABULARY)
 """All traits, in the order of a vector."""

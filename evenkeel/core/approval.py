@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
 
 LONGEST_NOTE = 2_000
-"""Characters of a note, and of a name."""
+"""Maximum number of characters of a note, and of a name."""
 
 
 class ApprovalError(Exception):
-    """Nothing can be approved. The message says why."""
+    """An approval that cannot be made. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,11 @@ class ApprovedCell:
     mean: float
     """Share of shifted answers, in [0, 1]."""
     lower: float
-    """`lower` to `upper` covers the truth, whenever one looks: baselines are approved when they look good."""
+    """Lower end of an interval that covers the truth at any time of looking. It has to, because people
+    approve a baseline when it looks good."""
     upper: float
     n: int
-    """Trials behind it."""
+    """Number of trials behind the figures."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.lower <= self.mean <= self.upper <= 1 and self.n >= 1):
@@ -53,7 +54,7 @@ class Approval:
     """Baselines of a route's cells, approved together."""
 
     id: str
-    """Follows from all the rest: appending twice changes nothing."""
+    """Id derived from the other fields, so that appending an approval twice changes nothing."""
     at: float
     """Unix time in seconds."""
     by: str

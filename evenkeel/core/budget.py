@@ -20,8 +20,9 @@ SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"
 of the rewriter. "lost" is the reservation of a process that was killed: its real spend is unknown."""
 
 Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
-"""Why a reservation is turned down: the day's budget is used up; all of it but the reserve is; it is used
-faster than the day goes; the route has had its share, and what is left is for other routes."""
+"""Reason for refusing a reservation. "budget": the day's budget is used up. "budget_reserve": only the
+reserve is left. "budget_pace": the budget is used faster than the day passes. "budget_share": the route has
+had its share, and the rest is for other routes."""
 
 _HEAD_START: Final = 0.25
 """Share of a spread budget that is free from the first second of the day on."""
@@ -32,8 +33,8 @@ MOST_LEFT: Final = 0.25
 whichever route has traffic."""
 _SECONDS_PER_DAY: Final = 86_400
 SILENT_S: Final = 900
-"""A process that has neither reserved nor settled for so long is dead: no trial takes that long. What it had
-set aside is booked as "lost"."""
+"""Seconds without a reservation or settlement after which a process counts as dead; no trial takes that long.
+Its reservations are booked as "lost"."""
 DAYS_AHEAD: Final = 7
 """Days after today whose bookings are counted too. Such bookings exist if the clock was set back."""
 FORGOTTEN_S: Final = 2 * _SECONDS_PER_DAY
@@ -72,14 +73,14 @@ NOTHING: Final = Spend(0, 0.0)
 
 
 class Limit(NamedTuple):
-    """The most that may be spent; None = no limit."""
+    """Limit on spending; None = no limit."""
 
     tokens: float | None
     usd: float | None
 
 
 class Bound(NamedTuple):
-    """A limit, and what a reservation beyond it is refused with."""
+    """A limit, and the reason for refusing a reservation beyond it."""
 
     refused: Refused
     limit: Limit
@@ -155,7 +156,7 @@ def day_share_of(now: float) -> float:
 
 
 class CostTracker(abc.ABC):
-    """Spend of the current UTC day against the budgets. Calls block on storage.
+    """Tracker of the current UTC day's spend against the budgets. Calls block on storage.
 
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
     so calls in flight cannot run past a budget together.
@@ -294,7 +295,7 @@ async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
 
 
 class Allowance:
-    """A `CallBudget` of some calls for one route that are settled together at the end.
+    """A `CallBudget` for several calls of one route that are settled together at the end.
 
     Each call counts at its full estimate from before it is sent until its real cost is proven; one whose
     cost never is stays at its estimate. More is set aside as soon as a call does not fit: by the day's whole
@@ -313,7 +314,7 @@ class Allowance:
             urgent: Whether they may use the reserve.
         """
         self.held = held
-        """Set aside so far."""
+        """Amount set aside so far."""
         self.spent = NOTHING
         """Proven costs, and the estimates of all other calls that were sent."""
         self._costs = costs
@@ -351,14 +352,14 @@ class Allowance:
 
 
 SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budget", default=None)
-"""Pays for the judge's calls of whoever scores a pair now; None = nobody counts them.
+"""Budget that pays for the judge's calls while a pair is scored; None = the calls are not counted.
 
 Scorers are shared by all routes and know no budget, so that none is handed through them.
 """
 
 
 class RouteBudget:
-    """A `CallBudget`: what one kind of calls may spend for one route, out of the daily budgets."""
+    """A `CallBudget` for one kind of call of one route, out of the daily budgets."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Cache(Protocol):
-    """Bytes by key, the newest so many. Safe to use from threads; may block and raise."""
+    """Cache of bytes by key that keeps the newest entries. Safe to use from threads; may block and raise."""
 
     def get(self, key: str) -> bytes | None:
         """Return the body under a key; None if there is none (any more)."""

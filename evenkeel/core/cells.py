@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 OTHER_MODEL: Final = "other"
-"""Models that have no cells of their own share this name."""
+"""Name shared by all models that have no cells of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The largest mean of a measure that is tolerated."""
+    """Largest mean of a measure that is tolerated."""
 
     value: float
     """Value in (lowest value of the measure, 1)."""
@@ -84,7 +84,7 @@ class RollupKey:
 
     level: Level
     route: str = ""
-    """"" above the level of routes; likewise below."""
+    """Route; "" for the level "all". Likewise, `model` and `category` are "" where the level has none."""
     model: str = ""
     category: str = ""
 
@@ -114,8 +114,8 @@ class RollupReport:
 
     key: RollupKey
     trials: int
-    """Perturbed trials with a rating, also of exchanges that are no observations because one of their cluster
-    was one shortly before."""
+    """Rated perturbed trials, including those of exchanges that are no observations because an exchange of
+    their cluster was one shortly before."""
     last_scored_at: float | None
     scorer: Scorer
     """Scorer of the latest rating."""
@@ -124,7 +124,7 @@ class RollupReport:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """Something about a route changed: from here on its answers are another population."""
+    """A change of a route: answers after it are another population."""
 
     kind: str
     """Kind of change, as listed in `evenkeel.monitor.changes.record`: "model", "prompt_version" …"""
@@ -135,20 +135,21 @@ class ChangeMark:
     offset: int
     """Place of that verdict in the log."""
     run: int = 0
-    """Exchanges before it that seem to belong to the change already; only of shares that moved."""
+    """Number of exchanges before the mark that already seem to belong to the change; only for shares that
+    moved."""
     since: int = 0
-    """Exchanges between the first mark of the same change and this one."""
+    """Number of exchanges between the first mark of the same change and this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteChanges:
-    """The changes of one route."""
+    """Changes of one route."""
 
     route: str
     counts: dict[str, int]
     """Number of changes so far, by kind."""
     latest: tuple[ChangeMark, ...]
-    """The last few, oldest first."""
+    """Latest few changes, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,18 +157,19 @@ class DriftReport:
     """Comparison of a cell's content delta with its own baseline."""
 
     state: str
-    """"level", "risen" or "fallen", by the evidence."""
+    """State by the evidence: "level", "risen" or "fallen"."""
     baseline: float
     """Content delta of the baseline."""
     trials: int
-    """Behind the baseline."""
+    """Number of trials behind the baseline."""
     provisional: bool
-    """Made of the first trials since the last change, not approved by anybody."""
+    """True if the baseline is made of the first trials since the last change and nobody approved it."""
     lower: float
-    """The lines beyond which the content delta counts as moved."""
+    """Lower of the two lines beyond which the content delta counts as moved."""
     upper: float
     evidence_log10: float
-    """log10 of the evidence that it has moved, 0 while there is none; held while the alert is up."""
+    """log10 of the evidence that the content delta has moved; 0 without evidence, held while the alert is
+    up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,25 +186,25 @@ class CellCounts:
     ratings: dict[int, int] = field(default_factory=dict)
     """Number of times each rating (1, 2, 3) was given; 0 = unsure."""
     qualities: dict[str, int] = field(default_factory=dict)
-    """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
+    """Shifted trials by outcome of the quality: same, worse, better, mixed or unscored."""
     pairs: dict[int, int] = field(default_factory=dict)
     """Pairs by difference: 1 = only the trial shifted, −1 = only the resend, 0 = both or neither."""
     invalids: dict[str, int] = field(default_factory=dict)
-    """Answers that ignore what was asked of their form, by what they ignore: format, language."""
+    """Answers that ignore a requirement on their form, by requirement: format, language."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellEstimates:
-    """The estimates of a cell from all its observations; each is None below the minimum number of them."""
+    """Estimates of a cell from all its observations; each is None below the minimum number of them."""
 
     content_delta: Estimate | None = None
-    """P(rating < 3)."""
+    """P(content shifted), see `Verdict.shifted`."""
     quality_delta: Estimate | None = None
-    """P(any quality metric changed | rating < 3), either direction; n counts shifted trials."""
+    """P(any quality metric changed | content shifted), either direction; n counts shifted trials."""
     quality_worse: Estimate | None = None
-    """P(quality changed for the worse only | rating < 3)."""
+    """P(quality changed for the worse only | content shifted)."""
     quality_better: Estimate | None = None
-    """P(quality changed for the better only | rating < 3)."""
+    """P(quality changed for the better only | content shifted)."""
     robustness: Estimate | None = None
     """1 − P(shift that changed quality) = 1 − content delta × quality delta."""
     excess: Estimate | None = None
@@ -226,36 +228,37 @@ class Correction:
     """Correction of a cell's ratings by people's labels."""
 
     labels: int = 0
-    """Labels that correct content delta, noise floor and excess for the judge's errors; 0 = none do."""
+    """Number of labels that correct content delta, noise floor and excess for the judge's errors; 0 =
+    none."""
     said_shifted: float | None = None
     """Share of all perturbed trials of this route and model that were rated as shifted; None without
     `truly_shifted`."""
     truly_shifted: Estimate | None = None
-    """The share that people would call shifted, from labels of trials that chance drew; n counts labels."""
+    """Share that people would call shifted, from labels of randomly drawn trials; n counts labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeEstimates:
-    """The judge of one route and model; an estimate is None below the minimum number of observations."""
+    """Estimates for the judge of one route and model; each is None with too few observations."""
 
     noise: Estimate | None = None
-    """P(another rating when the same pair is judged again)."""
+    """P(different rating when the same pair is judged again)."""
     swap_consistency: Estimate | None = None
-    """P(the same rating with the sides swapped); the noise is in it."""
+    """P(same rating with the sides swapped); includes the judge's noise."""
     group_agreement: Estimate | None = None
-    """P(the same rating for a pair by itself as in one call with others); the noise is in it."""
+    """P(same rating for a pair alone as in one call with others); includes the judge's noise."""
     decided: dict[str, int] = field(default_factory=dict)
-    """Ratings by the stage that decided them; empty if no judge was there."""
+    """Number of ratings by the stage that decided them; empty without a judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The state of a cell's detectors."""
+    """State of a cell's detectors."""
 
     alert: bool = False
     """True if an excess, a loss or a worse quality is over its limit."""
     over: tuple[str, ...] = ()
-    """Measures that are over their limits, by the evidence; empty unless the alert is up."""
+    """Measures over their limits, by the evidence; empty unless the alert is up."""
     evidence_log10: float = 0.0
     """log10 of the detector's e-value against "excess ≤ threshold"."""
     alarm_log10: float = 0.0
@@ -266,12 +269,13 @@ class Detection:
     """Limits by measure ("content", "similarity", "quality", "invalid"), and for "drift" in either
     direction."""
     held_by: str = ""
-    """The client whose trials alone are evidence for an alert, which is held; "" if there is none."""
+    """Client whose trials alone are the evidence for an alert, which is therefore held; "" if there is
+    none."""
     blind: tuple[str, ...] = ()
-    """Measures that could not even see a model that moved every variant as far as it can, because the resends
-    move as well."""
+    """Measures that cannot detect even a model that changes every variant completely, because the identical
+    resends change too."""
     drift: DriftReport | None = None
-    """None while there is no baseline."""
+    """Drift from the baseline; None while there is no baseline."""
     suspicion: float = 0.0
     """Log of the likelihood ratio of a content delta that has just risen by ten points, in
     [0, `MOST_SUSPICION`]."""
@@ -279,7 +283,7 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class CellReport:
-    """Everything known about one cell."""
+    """Report on one cell."""
 
     key: CellKey
     scorer: Scorer
@@ -299,8 +303,8 @@ class CellReport:
     clients: dict[str, float] = field(default_factory=dict)
     """Share of each client in about the latest 1,000 observations, the largest first; only of known ones."""
     revision: int | None = None
-    """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
-    are always rendered anew."""
+    """Number that rises with every verdict of the cell and with every other change of the report. None if
+    unknown: such reports are rendered anew each time."""
 
     @property
     def current(self) -> WindowEstimates:

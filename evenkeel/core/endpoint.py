@@ -9,11 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 API_ROOT: Final = b"/v1"
 API_PATHS: Final = ("chat/completions", "completions", "responses", "messages")
-"""The ends of paths whose exchanges can be read and replayed; of two that fit, the longer one comes first."""
+"""Ends of the paths whose exchanges can be read and replayed. Where one is the end of another, the longer
+comes first."""
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
-"""Parts of a path: a conversation that the provider keeps, and Azure's answers from an index."""
+"""Path parts that lead elsewhere: conversations that the provider keeps, and Azure's answers from an
+index."""
 _DOTS: Final = frozenset({".", ".."})
 _READ_DIFFERENTLY: Final = re.compile(r"[\x00-\x1f\x7f;?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -1,4 +1,4 @@
-"""Errors that a person has to put right."""
+"""Errors that the user can fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hand-off: what the data plane gives the replay plane, and the queue that carries it.
+"""Hand-off of exchanges from the data plane to the replay plane, and the queue that carries them.
 
 The data plane imports this module, so it imports nothing but the standard library.
 """
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 LOOP_GUARD_HEADER = b"x-evenkeel-replay"
-"""Marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
+"""Header that marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
 
 
 class ProcessorTimeError(Exception):
-    """An exchange took more processor time than it may."""
+    """An exchange that took more processor time than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Exchange:
     """Lower-case names."""
     response_body: bytes
     upstream: int = 0
-    """Which of the route's upstreams answered: 0 for the first, above it a fallback."""
+    """Index of the upstream that answered: 0 for the route's first, above it a fallback."""
     task: str | None = None
     """Value of the `x-evenkeel-task` header."""
     prompt_version: str | None = None
@@ -54,7 +54,7 @@ class Exchange:
     session: str | None = None
     """Value of the `x-evenkeel-session` header."""
     client: str = ""
-    """Names who sent it: a keyed hash of its key or address; "" if that is not known."""
+    """Name of the client: a keyed hash of its key or address; "" if unknown."""
 
     @property
     def size_bytes(self) -> int:
@@ -70,9 +70,10 @@ class Lease:
     expires_at: float
     """Unix time in seconds."""
     attempt: int
-    """1 on the first delivery."""
+    """Number of the delivery, from 1."""
     fault: str = ""
-    """Why the exchange cannot be read: "expired", "undecryptable" or "damaged". It then holds its id only."""
+    """Reason why the exchange cannot be read: "expired", "undecryptable" or "damaged". It then holds its id
+    only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class DeadLetter(NamedTuple):
 
 
 class ExchangeSink(Protocol):
-    """The end of the queue that the data plane sees. Blocks on storage: never call it on the hot path."""
+    """Data plane's end of the queue. Blocks on storage: never call it on the hot path."""
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges durably.

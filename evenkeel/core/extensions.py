@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ExtensionError(Exception):
-    """An extension cannot be used. The message names the package and says why."""
+    """An extension that cannot be used. The message names the package and says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Numbers, amounts, times and counts as people read them, the same on every page and in every report.
+"""Formatting of numbers, amounts, times and counts, the same on every page and in every report.
 
 Ratios come in as [0, 1] and go out as percent, or as points of 100. What was not measured is `MISSING`.
 """

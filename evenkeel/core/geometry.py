@@ -1,4 +1,4 @@
-"""Geometry that all pictures share: scales, ticks, paths, intervals, and the colours of robustness. Pure.
+"""Geometry shared by all pictures: scales, ticks, paths, intervals, and the colors of robustness. Pure.
 
 A picture is laid out in user units here and drawn by a template: nothing in this module knows SVG but `path`.
 """
@@ -49,7 +49,7 @@ def band(robustness: float) -> int:
 
 
 class Range(NamedTuple):
-    """The values that an axis shows."""
+    """Range of values that an axis shows."""
 
     low: float
     high: float

@@ -30,15 +30,15 @@ Ending: TypeAlias = Literal[
     "rolled_back",
     "false_alarm",
 ]
-"""Why an incident, or one of its alerts, is over."""
+"""Reason why an incident, or one of its alerts, is over."""
 ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
 
 LONGEST_NOTE: Final = 2_000
-"""Characters of a note, and of a name."""
+"""Maximum number of characters of a note, and of a name."""
 
 
 class DecisionError(Exception):
-    """Nothing can be decided so. The message says why."""
+    """A decision that cannot be made. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Decision:
     """A person's decision on an incident."""
 
     id: str
-    """Follows from all the rest: noting it twice changes nothing."""
+    """Id derived from the other fields, so that noting a decision twice changes nothing."""
     at: float
     """Unix time in seconds."""
     by: str
     """Name of the person who decided."""
     route: str
-    """A route of the incident."""
+    """Route of the incident."""
     incident: str
     decided: Decided
     note: str = ""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
 
 _PUBLISHED: Final[dict[str, str]] = {}
-"""The one thing of a process: every page and report reads it, and nothing is ever taken back."""
+"""Published labels of this process: every page and report reads them, and none is ever removed."""
 
 
 def publish(labels: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Languages: which one a text is written in, their tags and names, and how to ask for an answer in one.
+"""Languages: identification, tags and names, and requests for an answer in a language.
 
 The model that identifies languages (97 of them, in the py3langid package) is loaded at the first
 question. Loading it takes about half a second, an answer 0.1 ms per thousand characters. Names and requests
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 LanguageOf: TypeAlias = "Callable[[str], str | None]"
-"""The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""
+"""Function that returns the base tag ("de", never "de-AT") of a text's language; None if it is uncertain."""
 
 _LEAST_CONFIDENCE: Final = 0.5
 """Smallest confidence that counts. Below it, the language of short or mixed texts would be a guess."""
@@ -28,7 +28,7 @@ _READ_CHARACTERS: Final = 2000
 """Number of characters read. Later ones rarely change the answer and cost time."""
 
 _READ_AS: Final = {"wuu": "zh"}
-"""Languages that short texts of another one are taken for: Wu Chinese is rarely written."""
+"""Languages that short texts of another one are mistaken for: Wu Chinese is rarely written."""
 
 _loading: Final = threading.Lock()
 

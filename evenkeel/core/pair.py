@@ -57,7 +57,7 @@ Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
-    """The form that a variant asks its answer to have, where it differs from the original's."""
+    """Form that a variant requires of its answer, where it differs from the original's."""
 
     format: Format | None = None
     language: str | None = None
@@ -65,7 +65,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 AS_BEFORE: Final = Wanted()
-"""The answer should have the original's format and language."""
+"""Form of the original answer: same format and language."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class Protected:
     start: int
     end: int
     rule: str
-    """The name in `RULES` of what protects it."""
+    """Name in `RULES` of the rule that protects the span."""
 
 
 # Letters and underscore of scripts that put spaces between words, and digits. In the others `\w`
@@ -154,7 +154,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
 }
 
 RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
-"""The names of what is protected, in the order in which the rules are tried."""
+"""Names of the rules, in the order in which they are tried."""
 
 # Blanks inside a line, then plain words and the marks after them, many at a time. Not at the start
 # of a line, where line rules begin, and no word before a digit, which may belong to a date.

@@ -1,4 +1,4 @@
-"""Rewordings: the words for perturbations that people read, and the order they are listed in.
+"""Rewordings: the names of perturbations for people, and their order.
 
 A verdict names its perturbation and nothing else, so whoever shows results finds the words here by that
 name. They are declared beside the code of each perturbation, which the console never loads; the catalogue
@@ -29,7 +29,7 @@ class Category:
     description: str = ""
     """Description in one or two sentences."""
     order: int = _LAST
-    """Place among the categories; equal ones by name."""
+    """Place among the categories; ties are sorted by name."""
     phrase: str = "the rewording {kind}"
     """The end of "answers change under …" for a rewording that has no words of its own."""
     asks_for: Literal["format", "language", "languages"] | None = None
@@ -51,17 +51,17 @@ class Rewording:
 
     category: Category
     label: str = ""
-    """Heading of a column; "" = the name behind the dot."""
+    """Heading of a column; "" = the name after the dot."""
     phrase: str = ""
-    """The end of "answers change under …"; "" = as the category says."""
+    """End of "answers change under …"; "" = the phrase of the category."""
     description: str = ""
     """Description in one or two sentences; "" = the docstring of the perturbation's class."""
     order: int = _LAST
-    """Place in its category; equal ones by name."""
+    """Place in its category; ties are sorted by name."""
 
 
 class LanguagePair(NamedTuple):
-    """The languages of a perturbation that asks for the answer in another language than the input's."""
+    """Languages of a perturbation that asks for an answer in another language than the input's."""
 
     source: str
     target: str
@@ -74,7 +74,7 @@ class _Published:
 
 
 _PUBLISHED: Final = _Published()
-"""The one thing of a process: every page and report reads it, and nothing is ever taken back."""
+"""Published words of this process: every page and report reads them, and none is ever removed."""
 
 
 def publish(rewordings: Iterable[tuple[str, Rewording]]) -> None:

@@ -14,7 +14,7 @@ _NAME_BYTES: Final = 8
 _DRAW_BYTES: Final = 6
 
 Asked = Literal["fill", "round", "suspicion"]
-"""Why a reference was asked: to complete its first answers, in its turn, or because a change is suspected."""
+"""Reason for asking a reference: to complete its first answers, in its turn, or on suspicion of a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AnswerSeen:
     model: str
     """Model name that the endpoint returned, else the one requested."""
     requested_model: str
-    """"" if the request names none."""
+    """Model name in the request; "" if it names none."""
     prompt_version: str
     """Version that the application names, else the fingerprint of the template; "" if not known."""
     parameters: str
@@ -55,7 +55,7 @@ class ComparedVersion:
 
     prompt_version: str
     asked: int
-    """New answers."""
+    """Number of new answers."""
     likeness: float
     """Mean likeness of new answers to earlier ones, in [0, 1]."""
     own: float
@@ -64,12 +64,12 @@ class ComparedVersion:
 
 @dataclass(frozen=True, slots=True)
 class PooledComparison:
-    """The last answers to all references of a requested model on a route, compared with those before."""
+    """Comparison of the last answers to all references of a requested model on a route with those before."""
 
     p_value: float
-    """The chance of answers as unlike if nothing changed, in (0, 1]."""
+    """Probability of answers at least this unlike if nothing changed, in (0, 1]."""
     calls: int
-    """New answers."""
+    """Number of new answers."""
     since: float
     """Unix time in seconds of the first of them."""
     after: float
@@ -83,14 +83,14 @@ class PooledComparison:
     fingerprints: tuple[str, ...]
     """System fingerprints that the endpoint returned with the new answers, the most frequent first."""
     versions: tuple[ComparedVersion, ...]
-    """The most moved first, at most eight."""
+    """Versions whose answers moved most, the most moved first, at most eight."""
     references: tuple[str, ...]
     """Ids of the references whose answers moved furthest, at most eight, the furthest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswered:
-    """A reference prompt was asked again: how its new answer ranks among the others to the same request.
+    """Rank of a new answer to a reference prompt among the other answers to the same request.
 
     Each answer's figure is its mean likeness to all the others, the new one included. If nothing changed, the
     new answer's rank is any with the same probability, whatever the noise.
@@ -108,21 +108,21 @@ class ReferenceAnswered:
     """Id of the reference prompt."""
     asked: Asked
     compared: int = 0
-    """Answers compared, the new one included; 0 for a failure."""
+    """Number of answers compared, including the new one; 0 for a failure."""
     below: int = 0
     """Number of compared answers that are less like the others than the new one is."""
     ties: int = 0
-    """Number of compared answers that are exactly as like the others as the new one is, which is included."""
+    """Number of compared answers, including the new one, that are as like the others as the new one is."""
     likeness: float = 0.0
     """Mean likeness of the new answer to the earlier ones, in [0, 1]."""
     own: float = 0.0
     """Mean likeness of the earlier ones to each other, in [0, 1]."""
     former: float | None = None
-    """Mean likeness of the new answer to those of before the last change that was found, in [0, 1]; None
-    without any. It tells whether that change was taken back."""
+    """Mean likeness of the new answer to the answers before the last detected change, in [0, 1]; None without
+    any. It shows whether that change was reverted."""
     system_fingerprint: str = ""
     failure: str = ""
-    """Why there is no answer, in snake case; "" if there is one."""
+    """Reason why there is no answer, in snake case; "" if there is one."""
     cost_usd: float = 0.0
     pooled: PooledComparison | None = None
     """Comparison over all references that followed this answer; None if none was due."""

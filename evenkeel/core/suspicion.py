@@ -6,7 +6,7 @@ from math import log
 from typing import Final
 
 MOST_SUSPICION: Final = 10.0
-"""Suspicion does not grow beyond this, so that it also ends."""
+"""Limit on suspicion. Without it, suspicion would take too long to end."""
 
 
 def risen_log_ratio(usual: float, rise: float, *, hit: bool) -> float:

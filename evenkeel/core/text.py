@@ -1,4 +1,4 @@
-"""Text from elsewhere, made fit for labels, UTF-8, spreadsheets, terminals and Markdown.
+"""Text from outside, made safe for labels, UTF-8, spreadsheets, terminals and Markdown.
 
 Clients and endpoints choose names of any length, JSON can carry half characters (lone surrogates) as
 escapes, and spreadsheets take some texts for formulas. HTML is escaped by the templates themselves (jinja2
@@ -11,9 +11,10 @@ import re
 from typing import Final
 
 LONGEST_NAME: Final = 200
-"""Characters. Names of models are below 100; a longer one is somebody's attempt."""
+"""Maximum number of characters of a name. Names of models are below 100; a longer one is probably an
+attack."""
 UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls, line ends, overrides of the writing direction, and what has no UTF-8: in no name."""
+"""Characters that no name contains: controls, line ends, overrides of the writing direction, surrogates."""
 
 
 def named(text: str) -> str:
@@ -73,7 +74,7 @@ _CONTROLS: Final = dict.fromkeys(
     "\ufffd",
 )
 _BLANKS: Final = re.compile(r"[^\S\u00a0\u202f]+")
-"""Runs of blanks and line breaks; spaces that do not break belong to figures."""
+"""Runs of blanks and line breaks. Non-breaking spaces are left, because they belong to figures."""
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 

@@ -1,4 +1,4 @@
-"""Tiers: how urgently a provider answers a request, and which provider has which."""
+"""Tiers: how soon a provider answers a request, and which providers have which tier."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _WITHOUT_FLEX: Final = (
     "api.deepseek.com",
     "api.x.ai",
 )
-"""Ends of host names. Of a gateway, whose host says nothing, the settings are believed: an endpoint that
-refuses the tier is asked in the standard one."""
+"""Ends of host names of providers without the flex tier. A gateway's host says nothing, so the settings are
+believed: an endpoint that refuses the tier is asked again in the standard one."""
 
 
 def tier_problem(tier: Tier, host: str) -> str | None:

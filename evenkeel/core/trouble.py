@@ -1,4 +1,4 @@
-"""Trouble that a loop outlives: said when it begins, not at every turn."""
+"""Errors that a loop survives: logged when they begin, not on every turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Trouble:
-    """A boundary around one turn of a loop that must go on whatever a store, or an endpoint, does.
+    """Context manager around one turn of a loop that must go on even if a store or an endpoint fails.
 
         trouble = Trouble(log, "counters cannot be published (%s)")
         while not stop.wait(1.0):

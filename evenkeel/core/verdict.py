@@ -32,7 +32,7 @@ is 1 by definition; it says that quality changed but not for whom.
 """
 
 BASELINE = "baseline.identical"
-"""The identical resend: what changes there is noise."""
+"""Name of the identical resend. Changes in its answers are noise."""
 
 SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
@@ -42,7 +42,7 @@ SHIFTED_BELOW: Final = 0.4
 for all recorded changes; this one has power on most of them: `python -m benchmarks.similarity`."""
 
 NO_PARAMETERS: Final = "none"
-"""Parameters of a request that asks for nothing beside its prompt."""
+"""Parameters of a request that has none besides its prompt."""
 
 _DRAWN_BYTES: Final = 6
 
@@ -147,18 +147,18 @@ class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
     """Parameters of the request other than its prompt, sorted by name: "max_tokens=300 temperature=0.2
     tools=1a2b3c4d"; `NO_PARAMETERS` if there are none, "" if they are not known."""
     prompt_chars: int = 0
-    """Length of the prompt; 0 if it is not known."""
+    """Length of the prompt in characters; 0 if unknown."""
     template_share: float | None = None
     """Share of the prompt that is template, in [0, 1]."""
     prompt_language: str | None = None
-    """Language of what the user put in, as a base tag ("de"); None if it is not certain."""
+    """Language of the user's input, as a base tag ("de"); None if uncertain."""
     answer_chars: int | None = None
-    """Length of the answer."""
+    """Length of the answer in characters."""
     client: str = ""
-    """Names who sent the request, as `Exchange.client`; "" if that is not known."""
+    """Name of the client that sent the request, as in `Exchange.client`; "" if unknown."""
     cluster: str = ""
-    """Names what near-equal prompts and those of one session have in common: their outcomes are not
-    independent. "" = the exchange is like no other."""
+    """Cluster of near-equal prompts and prompts of one session, whose outcomes are not independent. "" = the
+    exchange is like no other."""
 
 
 class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -173,7 +173,7 @@ class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
     details: dict[str, float] = msgspec.field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name, and the numbers of `PROVENANCE`."""
     audit_share: float = 0.0
-    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
+    """Probability with which the judge was asked even though the heuristics had decided; 0 if they had not,
     or if there is no judge."""
 
 
@@ -210,10 +210,10 @@ class Selection(Struct, frozen=True, omit_defaults=True, gc=False):
     """The same within the exchange, in (0, 1]: chance of this trial if the rewordings it belongs to had held
     together, over its chance given that they did or did not."""
     split_of: str = ""
-    """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
-    whatever came of that."""
+    """Id of the trial of several rewordings whose shift this trial traces to a single one; "" if this trial
+    was drawn independently of any such shift."""
     label_share: float = 0.0
-    """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
+    """Probability with which the verdict is drawn for a person's label; 0 if nobody is asked."""
 
 
 class TrialCost(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -262,7 +262,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     invalid: tuple[Obligation, ...] = ()
     """Requirements of the variant that the answer ignores."""
     failure: Failure | None = None
-    """Why there is no outcome; None exactly if there is a rating, or the trial is `unsure`."""
+    """Reason why there is no outcome; None exactly if there is a rating or the trial is `unsure`."""
     quality: tuple[QualityScore, ...] = ()
     quality_failures: tuple[Failure, ...] = ()
     """Quality metrics that could not be measured on a shifted pair."""
@@ -432,23 +432,23 @@ decided. Without a judge: a difference was proven, or nothing was. A stage's ind
 details."""
 
 DECIDED_BY: Final = "decided_by"
-"""Detail of every rating: the number of its stage."""
+"""Detail of every rating: the index of its stage."""
 HEURISTIC_RATING: Final = "bands_rating"
-"""Detail of an audited rating: what the heuristics said where the judge was asked all the same."""
+"""Detail of an audited rating: the heuristics' rating where the judge was asked as well."""
 JUDGED_AGAIN: Final = "judged_again"
-"""Detail of a rating that was made again: what the judge said to the same pair."""
+"""Detail of a repeated rating: the judge's second rating of the same pair."""
 JUDGED_SWAPPED: Final = "judged_swapped"
-"""The same for the pair with its sides swapped."""
+"""Detail of a repeated rating: the judge's rating of the pair with its sides swapped."""
 JUDGED_TOGETHER: Final = "judged_together"
-"""Detail of a rating that the judge gave in one call with others: of how many candidates."""
+"""Detail of a rating that the judge gave in one call with others: the number of candidates."""
 JUDGED_ALONE: Final = "judged_alone"
-"""Detail of such a rating that was made again: what the judge said to the pair by itself. What it said again,
-and with the sides swapped, is then to be compared with this."""
+"""Detail of such a rating that was repeated: the judge's rating of the pair alone. The ratings in
+`JUDGED_AGAIN` and `JUDGED_SWAPPED` are then compared with this one."""
 
 PROVENANCE: Final = frozenset(
     (DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_TOGETHER, JUDGED_ALONE)
 )
-"""Details that are no scores."""
+"""Details that are not scores."""
 
 
 def stage_of(details: Mapping[str, float]) -> Stage:

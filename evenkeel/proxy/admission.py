@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 _MOST_TOLD = 64
 _TOLD_SHARE = 8
-"""This share more connections may be open for a moment, to receive the refusal."""
+"""Divisor of the connection limit: one eighth more connections may be open briefly, to receive the
+refusal."""
 _HOST_BITS = 64
 """Bits of the host part of an IPv6 address. One subscriber usually has the whole network, so they are not
 counted apart."""
 
 
 class Refusal(StrEnum):
-    """Why a connection is refused. The value is the label."""
+    """Reason for refusing a connection. The value is the label."""
 
     FULL = "full"
     """The total limit on connections is reached."""
@@ -43,7 +44,7 @@ class Admission:
         self._address_of: dict[object, str] = {}
         self._connected: dict[str, int] = {}
         self.open = 0
-        """Connections now."""
+        """Number of open connections."""
 
     def enter(self, client: object, transport: asyncio.BaseTransport) -> Refusal | None:
         """Count a new connection; returns why it is one too many, and is then not counted."""
@@ -96,7 +97,7 @@ def turn_away(transport: asyncio.Transport, waiting: set[TurnedAway], limits: Li
 
 
 class TurnedAway(asyncio.Protocol):
-    """A connection that is refused, while it may send the request that is answered so."""
+    """A refused connection, kept open until its request has been answered with the refusal."""
 
     def __init__(self, transport: asyncio.Transport, waiting: set[TurnedAway], patience_s: float) -> None:
         """Args: transport: the connection. waiting: joined and left. patience_s: 0 = close at once."""

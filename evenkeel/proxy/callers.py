@@ -30,7 +30,7 @@ _SHOWN = 100
 
 
 class Refused(NamedTuple):
-    """Why a request may not use the key."""
+    """Reason why a request may not use the key."""
 
     fault: Fault
     detail: str
@@ -57,7 +57,7 @@ class Callers:
         self._any_address = listen in EVERYWHERE
         self._origins = frozenset(origin.lower() for origin in origins)
         self._known: set[bytes] = set()
-        """Values of `Host` that were found to be known."""
+        """Values of `Host` that are already known to be accepted."""
 
     def refused(self, head: RequestHead, *, named: bool = False) -> Refused | None:
         """Return why a request may not use evenkeel's key; None if it may.

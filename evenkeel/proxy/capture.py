@@ -1,4 +1,4 @@
-"""Capture: what is kept of a sampled exchange while it passes, and what becomes of it."""
+"""Capture of a sampled exchange while it passes, and its conversion to an `Exchange`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEPT_HEADERS = selector(
         b"tracestate",
     ]
 )
-"""The only header fields that leave the data plane: none of them carries a credential."""
+"""Header fields that leave the data plane, and no others do: none of them carries a credential."""
 
 CAPTURED_STATUS = 200
 

@@ -47,7 +47,7 @@ class State(IntEnum):
     """The request is complete; its answer is not."""
     TUNNEL = 3
     LINGER = 4
-    """All is said; what the client still sends is thrown away until it closes."""
+    """Closing: what the client still sends is thrown away until it closes."""
     CLOSED = 5
 
 
@@ -69,7 +69,7 @@ _PIPELINE_FULL = 2
 _CARRIAGE_RETURN = 13
 _FIRST_SERVER_ERROR = 500
 _LARGE_BYTES = 16 << 10
-"""Size from which a body is dropped from memory as soon as it is sent."""
+"""Size in bytes above which the request head keeps no copy of the body."""
 
 
 class Plane(Protocol):
@@ -152,7 +152,7 @@ class ClientConnection(asyncio.Protocol):
         self._plane = plane
         self._state = State.IDLE
         self._last: RequestHead | None = None
-        """The head before, for reading the next one."""
+        """Previous head of this connection, used to read the next one faster."""
         self._pending = b""
         """Bytes not yet understood: part of a head, or requests that came early."""
         self._held = 0
@@ -164,7 +164,8 @@ class ClientConnection(asyncio.Protocol):
         self._unsent: list[bytes] = []
         """Bytes that wait until the upstream is connected."""
         self._sent: list[bytes] | None = None
-        """Bytes sent on a reused connection, kept for sending them again; None if that is not possible."""
+        """Bytes sent on a reused connection or on a route with fallbacks, kept for sending them again; None
+        if that is not possible."""
         self._sent_bytes = 0
         self._tried: tuple[Pool, ...] = ()
         """Upstreams that the request could not be sent to."""

@@ -95,7 +95,7 @@ class Counters:
         self.connections = 0
         """Client connections accepted."""
         self.refused = dict.fromkeys((reason.value for reason in Refusal), 0)
-        """Client connections that were one too many, by reason."""
+        """Number of refused client connections, by reason."""
 
     def of(self, route: str) -> RouteCounters:
         """Return the counters of a route, created on the first call."""

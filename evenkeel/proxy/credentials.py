@@ -1,4 +1,4 @@
-"""Credentials on their way: recognised by a fingerprint, replaced, kept to their origin, never shown."""
+"""Credentials in requests: recognized by a fingerprint, replaced, kept to their origin, never shown."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CREDENTIAL_PARAMETER = re.compile(
 "x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
 _PARAMETER = re.compile(rb"(^|[&;])([^&;]*)")
 _FURTHER = re.compile(rb"(?:.*[^a-z])?(?:cookie2?|authentication|dpop)(?:[^a-z].*)?")
-"""Names, in lower case, of fields with a credential that no query parameter is named like."""
+"""Names, in lower case, of further fields that carry a credential."""
 _NO_CREDENTIALS = frozenset({b"idempotency-key", b"sec-websocket-key"})
 _SUBPROTOCOLS = b"sec-websocket-protocol"
 _KEY_AS_SUBPROTOCOL = re.compile(rb"key|token|bearer|auth", re.IGNORECASE)
-"""Browsers can set no field on a WebSocket, so their keys travel as the name of a subprotocol."""
+"""Subprotocol that carries a key. Browsers can set no field on a WebSocket, so keys travel this way."""
 _VALUE = re.compile(rb"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 
 
@@ -121,7 +121,7 @@ class Injection:
         self.exclusive = exclusive
         """True if all credentials of the client are removed, whatever their names."""
         self.lines = b"".join(b"\r\n%b: %b" % field for field in fields)
-        """The fields, each with the line break before it."""
+        """Lines of the fields, each with the line break before it."""
 
     def cuts(self, raw: bytes, start: int, end: int) -> list[Edit]:
         """Return edits that remove the client's versions of the fields from `raw[start:end]`."""

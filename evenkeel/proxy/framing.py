@@ -26,7 +26,7 @@ class Framing(IntEnum):
 
 
 class MessageError(Exception):
-    """A message that is not forwarded: how it is answered, and what was found."""
+    """A message that is not forwarded: the fault to answer with, and the detail."""
 
     def __init__(self, fault: Fault, detail: str) -> None:
         super().__init__(f"{fault}: {detail}")
@@ -75,7 +75,7 @@ class ChunkReader:
         self._left = 0
         """Bytes missing from the current chunk, the line break after it included."""
         self._line = b""
-        """A size or trailer line that has not arrived completely."""
+        """Part of a size or trailer line that has not arrived completely."""
         self._in_trailer = False
         self._trailer_bytes = 0
         self.done = False

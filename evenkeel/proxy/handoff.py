@@ -1,4 +1,4 @@
-"""The hand-off: sampled exchanges leave the event loop here and go to the queue in batches.
+"""Hand-off of sampled exchanges from the event loop to the queue, in batches.
 
 This is where the data plane ends. No fault behind it reaches a user: a slow or blocked queue
 fills the buffer, a full buffer drops and counts, an exception drops its batch and counts.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.counters import Counters
 
 _BATCH_BYTES = 4 << 20
-"""A batch is copied while it is packed and stored: large bodies go a few at a time."""
+"""Bytes in a batch. A batch is copied while it is packed and stored, so large bodies go a few at a time."""
 _SECONDS_PER_HOUR = 3600.0
 _GATHER_S = 0.25
 """Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
@@ -58,7 +58,7 @@ class HandOff:
         self._max_batch = max_batch
         self._names = names
         self.client_quota: int | None = None
-        """Exchanges of one client that are queued in an hour by the clock; None = any number."""
+        """Maximum number of exchanges of one client that are queued in a clock hour; None = no limit."""
         self._hour = -1.0
         self._taken: dict[str, int] = {}
         """Exchanges queued in the current hour, by client."""

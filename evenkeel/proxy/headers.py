@@ -23,11 +23,11 @@ TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 """Character of a method or field name (RFC 9110, 5.6.2)."""
 
 FIELD_LINES = rb"(?:\r\n" + TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+)*+"
-"""Any number of fields, each with the line break before it. No folding, no bare line feed, no
-space before the colon: what two readers could take differently does not match."""
+"""Pattern of any number of fields, each with the line break before it. No folding, no bare line feed, no
+space before the colon: anything that two readers could take differently does not match."""
 
 PRIVATE_PREFIX = b"x-evenkeel-"
-"""Request fields meant for evenkeel. Removed, but for the loop guard."""
+"""Prefix of request fields meant for evenkeel. They are removed, except for the loop guard."""
 
 _NAMES = (
     rb"connection|content-length|keep-alive|proxy-(?:authenticate|authorization|connection)"
@@ -53,8 +53,8 @@ ORDINARY = rb"|".join(
         _other(rb"Kk", rb"eep-alive:"),
     )
 )
-"""A field that the relay need not look at: none of the specials below. Sorted by first letters
-because alternatives that can't begin with the next byte cost nearly nothing."""
+"""Pattern of a field that the relay need not look at: none of the specials below. Sorted by first letters
+because alternatives that cannot begin with the next byte cost nearly nothing."""
 
 
 def once(group: int, field: bytes) -> bytes:
@@ -73,14 +73,14 @@ REQUEST_SPECIALS = re.compile(
 """The request fields the relay must look at, each with its line break. Groups: name, value."""
 
 RESPONSE_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
-"""The same for responses."""
+"""Response fields that the relay must look at, each with its line break. Groups: name, value."""
 
 Known = tuple[bytes, int, bytes]
-"""A head but for the digits of its length: what is before them, where they end, and what is behind. A bare
-tuple, see `Edit`."""
+"""A head without the digits of its length: the part before them, the index of their end, and the part after
+them. A bare tuple, see `Edit`."""
 
 KNOWN_BYTES = 4 << 10
-"""Larger heads are not kept: what is read again would take its memory for as long as its connection lives."""
+"""Size of the largest head that is kept. A kept head takes its memory for as long as its connection lives."""
 
 
 Fields = tuple[tuple[str, str], ...]

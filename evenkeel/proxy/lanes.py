@@ -64,7 +64,7 @@ class Lane:
         self.counters = counters
         self.capture = route.capture
         self.bound = threshold(route.sampling_rate)
-        """Requests for which less is drawn are sampled."""
+        """Bound for the random bits of a request: below it, the request is sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))
         """Injection for each pool: the fields that replace the client's credentials."""
         self.injection = self.injections[self.pool]

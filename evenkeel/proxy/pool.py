@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _LEARNED_FROM_S = 1.0
-"""A connection closed sooner than this was not closed for being idle: the upstream went away."""
+"""Idle seconds below which a closed connection teaches nothing: the upstream went away."""
 _LEARNED_SHARE = 0.75
 """Share of the observed idle time after which connections are closed. The sweep knows idle times to a second
 only."""
@@ -67,7 +67,7 @@ class Pool:
         """Seconds for which a learned `_patience_s` still holds."""
         self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
         self.idle: list[UpstreamConnection] = []
-        """The one used last is at the end."""
+        """Idle connections, the most recently used last."""
         self._open: set[UpstreamConnection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
         self.closing = False

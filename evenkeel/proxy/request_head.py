@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.credentials import Injection
 
 _SMALL_BYTES = 8 << 10
-"""Up to this size copying twice is faster than making a view to copy once."""
+"""Size in bytes up to which copying twice is faster than making a view to copy once."""
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_FIELDS = 256
@@ -42,7 +42,7 @@ _LENGTH = Framing.LENGTH
 
 _VERSION_BYTES = len(b" HTTP/1.1")
 _COUNT_FIELDS_ABOVE_BYTES = 4 << 10
-"""Smaller heads are not counted: so many fields of a few bytes each do no harm."""
+"""Size in bytes from which fields are counted. Smaller heads cannot hold enough fields to do harm."""
 
 _ORDINARY_HEAD = re.compile(
     rb"("
@@ -76,7 +76,7 @@ _START = re.compile(TOKEN + rb"*+(?: |$)")
 
 
 class RequestHead:
-    """A request head and what the relay must know of it."""
+    """A request head with the properties that the relay needs."""
 
     __slots__ = (
         "edits",

@@ -56,7 +56,7 @@ STATUS_END = len(b"HTTP/1.1 200")
 
 
 class ResponseHead:
-    """A response head and what the relay must know of it."""
+    """A response head with the properties that the relay needs."""
 
     __slots__ = ("edits", "end", "framing", "keep_alive", "kept", "known", "length", "minor", "raw", "status")
 

@@ -57,7 +57,7 @@ class TcpInfo(NamedTuple):
 
     state: int
     unacked: int
-    """Segments sent that the peer's kernel has not confirmed."""
+    """Number of sent segments that the peer's kernel has not confirmed."""
     min_rtt_s: float
     """Shortest round trip seen on this connection."""
 

@@ -35,7 +35,7 @@ class Timeouts:
     first_byte_s: float = 600.0
     """Limit from the last byte sent upstream to the first byte of the answer."""
     idle_s: float = 600.0
-    """Between two bytes of an answer, of an upload, or in a tunnel."""
+    """Limit between two bytes of an answer, of an upload, or in a tunnel."""
     total_s: float | None = None
     """Limit from the request's first byte to the answer's last, whatever happens between; None for no limit.
     Tunnels (WebSockets) have none."""
@@ -49,7 +49,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A name for traffic of one kind: how it is recognised, where it goes, how much is sampled.
+    """A name for traffic of one kind: how it is recognized, where it goes, how much is sampled.
 
     A request is on the route if it meets every rule that is set: the path prefix, one of the hosts,
     all of the headers, one of the key fingerprints.
@@ -63,7 +63,7 @@ class Route:
     sampling_rate: float = 0.1
     """Share of eligible exchanges that are captured, in [0, 1]."""
     capture: bool = True
-    """False forwards without ever sampling."""
+    """False to forward without ever sampling."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     fallbacks: tuple[Upstream, ...] = ()
     """Upstreams to try, in this order, while those before them cannot be reached."""
@@ -72,7 +72,7 @@ class Route:
     headers: tuple[tuple[str, str], ...] = ()
     """Names, in any case, and exact values. `x-evenkeel-*` can be used: it is not forwarded."""
     key_fingerprints: tuple[str, ...] = ()
-    """See `credentials.fingerprint`."""
+    """Fingerprints of API keys; see `credentials.fingerprint`."""
     inject: tuple[tuple[bytes, bytes], ...] = field(default=(), repr=False)
     """Header fields sent to the first upstream, and to those that share its credentials, in place of the
     client's of the same name, such as a key."""
@@ -165,7 +165,7 @@ class Route:
 
 
 class RouteTable:
-    """All routes; of those that match, the most specific wins.
+    """All routes; of those that match a request, the most specific wins.
 
     More specific is, in this order: the longer path prefix; a rule about the API key; more header
     rules; a rule about the host; and if all are alike, the route that stands first. The path comes
@@ -200,7 +200,7 @@ class RouteTable:
         self._direct = (
             first.route if first and not first.conditional and not first.prefix and first.verbatim else None
         )
-        """The route of every request, if there is but one and it changes no target."""
+        """Route of every request, if a single route takes all of them and changes no target."""
 
     def named(self, name: str) -> Route | None:
         """Return the route of that name; None if there is none."""
@@ -245,7 +245,7 @@ class RouteTable:
 
 
 class _Entry:
-    """A route with its rules made ready for comparing."""
+    """A route with its rules prepared for matching."""
 
     __slots__ = ("conditional", "headers", "hosts", "keys", "prefix", "route", "rules", "verbatim")
 

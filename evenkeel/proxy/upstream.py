@@ -1,4 +1,4 @@
-"""The upstream side: reads answers and tells the client side of them."""
+"""Upstream side: reads answers and passes them to the client side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIRST_FINAL = 200
 
 
 class Downstream(Protocol):
-    """The client's side of a request: it asked for a connection, and takes the answer."""
+    """Client's side of a request: it asked for a connection, and takes the answer."""
 
     transport: asyncio.Transport
 
@@ -117,7 +117,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.client: Downstream | None = None
         """Connection of the client whose request is being answered; None while idle."""
         self.quiet_s = 0.0
-        """Time since something last happened, as far as the sweep has noticed."""
+        """Seconds since the last event on the connection, as far as the sweep has noticed."""
         self.used = False
         """True if the connection answered a request before the current one."""
         self.answered = False
@@ -131,7 +131,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._buffer = b""
         self._framing: Framing | None = None
         self._last: ResponseHead | None = None
-        """The head before, for reading the next one."""
+        """Previous head of this connection, used to read the next one faster."""
         self._left = 0
         self._chunks = ChunkReader()
         self._tunnel = False

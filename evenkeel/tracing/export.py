@@ -1,4 +1,4 @@
-"""Traces, and evaluations as events of the log, by OTLP over HTTP, as the standard `OTEL_…` variables say.
+"""Export of traces, and of evaluations as log events, by OTLP over HTTP. Set up by the `OTEL_…` variables.
 
 The SDK's own queue drops silently and its shutdown waits for a collector that is gone
 (https://github.com/open-telemetry/opentelemetry-python/issues/2024). Here a bounded queue counts what it
@@ -65,7 +65,7 @@ _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter
 
 
 class _Room:
-    """Counts what waits for a collector: what finds no room is dropped, so memory stays bounded."""
+    """Bounded count of items that wait for a collector. Further items are dropped to bound memory."""
 
     def __init__(self, count: Callable[[Fate, int], None], room: int) -> None:
         self._count = count
@@ -209,7 +209,7 @@ class _WatchedSpans(SpanExporter):
 
 
 class EventQueue(LogRecordProcessor):
-    """The same for events of the log. Arguments as `SpanQueue`."""
+    """Queue of log events; like `SpanQueue`, with the same arguments."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 PROPAGATOR: Final = TraceContextTextMapPropagator()
-"""W3C `traceparent` and `tracestate`, and no baggage: that is the application's own."""
+"""Propagator of W3C `traceparent` and `tracestate`. Baggage is left out: it is the application's own."""
 
 _TRACE_BYTES: Final = 16
 _SPAN_BYTES: Final = 8
@@ -72,7 +72,7 @@ def shadow_trace_id(exchange_id: str) -> int:
 
 
 class ChosenIds(RandomIdGenerator):
-    """Random ids but for spans whose ids are chosen."""
+    """Generator of random ids, except for spans whose ids are chosen."""
 
     def __init__(self) -> None:
         self._chosen = threading.local()

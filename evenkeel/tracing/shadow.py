@@ -1,4 +1,4 @@
-"""The trace of what is made of an exchange: deliveries, their trials, the calls to models, ratings as events.
+"""Trace of the work on an exchange: deliveries, their trials, calls to models, and ratings as events.
 
 The trace stands on its own and is linked to the forwarded request's span. Were its spans below that one,
 every tool that adds up tokens and costs of a trace would charge the user with replays and judging. Source of
@@ -75,7 +75,7 @@ _BY_HOST: Final = (
     ("x.ai", "x_ai"),
     ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
 )
-"""Ends of host names; the first that fits counts."""
+"""Ends of host names with their providers; the first match counts."""
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -139,11 +139,11 @@ class Server(NamedTuple):
     """Server that a call goes to."""
 
     provider: str
-    """The host's owner if known, else whose API it speaks: "openai" or "anthropic"."""
+    """Owner of the host if known, else the API spoken: "openai" or "anthropic"."""
     address: str
     """Host name, or the file name of a Unix socket."""
     port: int | None
-    """None for a Unix socket, or if the URL is none."""
+    """Port; None for a Unix socket or an invalid URL."""
 
 
 def server_of(call: ModelCall) -> Server:
@@ -170,11 +170,11 @@ ROOT: Final = "evenkeel.shadow"
 _SIMILARITY: Final = "similarity"
 _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
 _REPLAY: Final = "replay"
-"""Failures of this "metric" came before there was anything to evaluate."""
+"""Name of a failed "metric" whose trials failed before there was anything to evaluate."""
 
 
 class ShadowSpans:
-    """Spans of the replay plane. As `ShadowObserver`.
+    """Spans of the replay plane, as a `ShadowObserver`.
 
     Calls have one each within a trace; others, such as probes of the judge's health, have none.
     """
