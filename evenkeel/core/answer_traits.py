@@ -1,7 +1,7 @@
 """Traits of an answer, measured without knowing what it should say: names, units, scales.
 
 A trait is written as a multiple of 0.02 in [0, 5.1]. Hashed traits (opening words, vocabulary) have no
-unit of their own: they are said together, by what they are about.
+unit of their own: they are reported together, under the name of their group.
 """
 
 from __future__ import annotations

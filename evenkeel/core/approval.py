@@ -68,7 +68,7 @@ class Approval:
     def of(cls, route: str, cells: Iterable[ApprovedCell], *, by: str, at: float, note: str = "") -> Approval:
         """Return an approval with an id derived from its content.
 
-        Raises: ApprovalError if nobody approves, or nothing.
+        Raises: ApprovalError without a person's name, or without a cell.
         """
         who = by.strip()[:LONGEST_NOTE]
         if not who:
@@ -87,10 +87,10 @@ def approvable(
     """Return the cells of a route with the figures to approve: those of the trials since the last change.
 
     Args:
-        reports: of all cells, as the monitor gives them.
-        route: whose cells.
-        model: only of this one.
-        perturbation: only this one.
+        reports: Reports of all cells, from the monitor.
+        route: Route of the cells.
+        model: Only cells of this model; None = of all.
+        perturbation: Only cells of this perturbation; None = of all.
 
     Returns: the cells that can be approved, and those with too few trials since the last change.
     """

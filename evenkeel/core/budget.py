@@ -102,9 +102,9 @@ class Budget:
         """Return the limits on spending by now, the widest first.
 
         Args:
-            day_share: How much of the day has passed, in [0, 1].
-            urgent: Whether the reserve may be used.
-            paced: Whether what is held back for later counts.
+            day_share: Share of the day that has passed, in [0, 1].
+            urgent: True if the reserve may be used.
+            paced: True if the budget held back for later in the day may not be used.
         """
         ordinary = 1 - self.reserve
         found = [Bound("budget", self.limit(1.0))]
@@ -130,14 +130,14 @@ def passed(spent: Spend, limit: Limit) -> bool:
 def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: Limit) -> bool:
     """Return whether a route takes budget that it has to leave to other routes.
 
-    Every route may use an equal share of what is free. One that is beyond its share leaves the others half of
-    what they have not used of theirs, a quarter of what is free at most.
+    Every route may use an equal share of the free budget. A route beyond its share must leave the others half
+    of their unused shares, but at most a quarter of the free budget.
 
     Args:
-        taken: By route, what is booked or set aside, this call included; under None of all.
-        route: Whose call it is.
-        others: The routes that it shares with.
-        free: What all routes together may spend by now.
+        taken: Spend booked or set aside by route, this call included; under None, of all routes.
+        route: Route of the call.
+        others: Routes that share the budget with it.
+        free: Limit on the spend of all routes together by now.
     """
     for place, most in enumerate(free):
         if most is None:
@@ -195,7 +195,7 @@ class CostTracker(abc.ABC):
         """Return the spend booked for each route and kind of call; combinations without spend are left out.
 
         Args:
-            ahead: Of which UTC day, counted from today; below 0 for days that are over.
+            ahead: UTC day, counted from today; below 0 for days that are over.
         """
 
     @abc.abstractmethod
@@ -207,11 +207,11 @@ class CostTracker(abc.ABC):
         It is written down before this returns, so that it counts even if the process is killed.
 
         Args:
-            estimate: What is set aside.
-            route: Whose it is.
-            urgent: Whether it may use the reserve, and what is left to other routes: something has changed
-                on the route, or is suspected to have.
-            paced: Whether it has to fit in what is free by now, or only in the whole day's budget.
+            estimate: Amount to set aside.
+            route: Route that it is set aside for.
+            urgent: True if it may use the reserve and the budget left to other routes, because a change
+                of the route was detected or is suspected.
+            paced: True if it has to fit in the budget that is free by now; False if only in the whole day's.
         """
 
     @abc.abstractmethod
@@ -267,10 +267,10 @@ async def booked(
 ) -> T | None:
     """Send a call that is booked at its full estimate before, and at what it is proven to have cost after.
 
-    Who gives up on a call (time, a lost connection, cancelled) may have to pay for it all the same: it stays
-    booked at its estimate.
+    A call that is given up (timeout, lost connection, cancellation) may have to be paid for all the same, so
+    it stays booked at its estimate.
 
-    Returns: what `send` did; None, with nothing sent, if the budget does not allow it.
+    Returns: the result of `send`; None, with nothing sent, if the budget does not allow it.
     """
     if not await _set_aside(budget, estimate):
         return None
@@ -297,9 +297,9 @@ async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
 class Allowance:
     """A `CallBudget` for several calls of one route that are settled together at the end.
 
-    Each call counts at its full estimate from before it is sent until its real cost is proven; one whose
-    cost never is stays at its estimate. More is set aside as soon as a call does not fit: by the day's whole
-    budget, since what has been begun is worth finishing.
+    Each call counts at its full estimate from before it is sent until its real cost is proven, or forever if
+    it never is. More is set aside as soon as a call does not fit, within the whole day's budget: a trial that
+    has begun is worth finishing.
     """
 
     def __init__(
@@ -309,9 +309,9 @@ class Allowance:
 
         Args:
             costs: Tracks the daily budgets.
-            route: Whose calls they are.
-            held: What has been set aside for them already; released with the rest.
-            urgent: Whether they may use the reserve.
+            route: Route of the calls.
+            held: Amount already set aside for them; released with the rest.
+            urgent: True if they may use the reserve.
         """
         self.held = held
         """Amount set aside so far."""
@@ -374,10 +374,10 @@ class RouteBudget:
 
         Args:
             costs: Tracks the daily budgets.
-            route: Whose calls they are.
-            kind: What they are for.
+            route: Route of the calls.
+            kind: Purpose of the calls.
             booked: Called with each amount that is booked.
-            urgent: Whether they may use the reserve.
+            urgent: True if they may use the reserve.
         """
         self._costs = costs
         self._route = route

@@ -310,7 +310,7 @@ class CellReport:
     def current(self) -> WindowEstimates:
         """Return the estimates since the last change, or those of all trials where too few came since then.
 
-        So are those that labels correct, which windows are not.
+        Estimates corrected by labels are also those of all trials, because windows are not corrected.
         """
         since, whole = self.windows.get("since_change"), self.estimates
         observed = None if self.correction.labels else since

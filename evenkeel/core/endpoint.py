@@ -25,11 +25,11 @@ _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
 def api_path(target: str) -> str | None:
     """Return which of `API_PATHS` a request target's path ends with, as the server may read it.
 
-    Any prefix goes (`/v1`, `/openai/deployments/…`), and so does a query. What goes on behind the API's name
-    is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`, a slash at the end).
-    Percent-encodings are undone, also several on top of each other, since some gateway on the way may do so.
+    Any prefix is accepted (`/v1`, `/openai/deployments/…`), and so is a query. A path that continues after
+    the API's name is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`, a slash at the end).
+    Percent-encodings are undone, even nested ones, because a gateway on the way may do so.
 
-    Returns: None too where the path may lead elsewhere: through `..`, to a conversation that the provider
+    Returns: None also if the path may lead elsewhere: through `..`, to a conversation that the provider
         keeps, or by characters that servers read differently.
     """
     decoded = target.partition("?")[0]
@@ -66,7 +66,7 @@ class Upstream:
 
         Raises: ValueError with one line that says what is wrong and what to write instead.
         """
-        # What may be a credential is not repeated.
+        # Do not repeat what may be a credential.
         shown = "URL" if "@" in url else repr(url.partition("?")[0])
         if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
             raise ValueError(
@@ -78,7 +78,7 @@ class Upstream:
         except ValueError as error:
             raise ValueError(f"upstream {shown} is not a URL ({error}); {_EXAMPLE}") from error
         if parts.username is not None or parts.password is not None:
-            # The URL is not repeated: it holds a credential.
+            # Do not repeat the URL: it holds a credential.
             raise ValueError(
                 "upstream URL holds a user name or password; send credentials in request headers instead"
             )

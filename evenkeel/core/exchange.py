@@ -104,8 +104,8 @@ class ExchangeSink(Protocol):
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges durably.
 
-        Returns: how many were taken; one whose id is known, or for which a bounded queue has no
-        room, is not.
+        Returns: the number of exchanges taken. An exchange is not taken if its id is known, or if a
+        bounded queue is full.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Formatting of numbers, amounts, times and counts, the same on every page and in every report.
 
-Ratios come in as [0, 1] and go out as percent, or as points of 100. What was not measured is `MISSING`.
+Ratios come in as [0, 1] and go out as percent, or as points of 100. A figure that was not measured is
+`MISSING`.
 """
 
 from __future__ import annotations

@@ -61,10 +61,10 @@ class Range(NamedTuple):
         """Return a range in whole steps that holds all values, as far as they lie within limits.
 
         Args:
-            values: those that are None or not finite are left out.
-            step: both ends are multiples of it.
-            least: length of the range at least.
-            within: limits; values beyond them are drawn at the end of the axis.
+            values: Values to show; None and values that are not finite are left out.
+            step: Step of the axis; both ends are multiples of it.
+            least: Smallest length of the range.
+            within: Limits of the range; values beyond them are drawn at the end of the axis.
         """
         known = [one for one in values if one is not None and math.isfinite(one)]
         held = [max(within[0], min(within[1], one)) for one in known]

@@ -1,7 +1,7 @@
 """Decisions of people about incidents, stored in the verdict log beside verdicts and approvals.
 
-An incident is a change of a route that made its answers fragile, worse, invalid or different. What becomes of
-it follows from the log: alerts that begin and end, traffic that goes back to what it was, and decisions.
+An incident is a change of a route that made its answers fragile, worse, invalid or different. Its
+state follows from the log: alerts that begin and end, traffic that returns to what it was, and decisions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Decision:
     def of(cls, incident: str, decided: str, *, route: str, by: str, at: float, note: str = "") -> Decision:
         """Return a decision with an id derived from its content.
 
-        Raises: DecisionError if nobody decides, or something else than can be decided.
+        Raises: DecisionError without a person's name, or for an unknown decision.
         """
         who = by.strip()[:LONGEST_NOTE]
         if not who:

@@ -63,7 +63,7 @@ def _identifier() -> LanguageIdentifier:
 
 @cache
 def _read_model() -> LanguageIdentifier:
-    # Imported here: most who need a language's name ask about no text.
+    # Imported on demand: most callers need a language's name and identify no text.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

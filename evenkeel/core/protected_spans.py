@@ -2,8 +2,8 @@
 
 One compiled pattern reads a text once from left to right. Runs of plain words are skipped in a single step;
 wherever something else begins, the rules are tried in the order of `RULES` and the first that fits takes its
-span. A rule that is too eager only costs a place to change; one that is too shy changes the meaning of the
-question, so the rules lean to eagerness.
+span. A rule that protects too much only costs a place to change; a rule that protects too little lets the
+meaning of the question change. The rules therefore protect too much rather than too little.
 """
 
 from __future__ import annotations

@@ -92,8 +92,8 @@ class PooledComparison:
 class ReferenceAnswered:
     """Rank of a new answer to a reference prompt among the other answers to the same request.
 
-    Each answer's figure is its mean likeness to all the others, the new one included. If nothing changed, the
-    new answer's rank is any with the same probability, whatever the noise.
+    Answers are ranked by their mean likeness to all the others, including the new one. If nothing changed,
+    every rank of the new answer has the same probability, whatever the noise.
     """
 
     id: str
@@ -131,7 +131,7 @@ class ReferenceAnswered:
     def p_value(self) -> float | None:
         """Probability of a rank as low, ties broken at random; uniform in (0, 1] if nothing changed.
 
-        None for a failure, and for fewer than three answers, of which neither can be the odd one.
+        None for a failure, and for fewer than three answers: of two, neither can be the outlier.
         """
         if self.failure or self.compared < _FEWEST:
             return None
@@ -141,7 +141,7 @@ class ReferenceAnswered:
     def rank(self) -> int | None:
         """Rank of the new answer from 1, the least like the others, to `compared`; ties broken at random.
 
-        Any of them with the same probability if nothing changed. None where `p_value` is None.
+        Every rank has the same probability if nothing changed. None where `p_value` is None.
         """
         if self.failure or self.compared < _FEWEST:
             return None

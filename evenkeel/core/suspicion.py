@@ -12,13 +12,13 @@ MOST_SUSPICION: Final = 10.0
 def risen_log_ratio(usual: float, rise: float, *, hit: bool) -> float:
     """Return the log-likelihood ratio of a trial under a risen rate against the usual one.
 
-    The risen rate has twice the odds, or is `rise` higher if that is more and the usual rate below even: at
-    high rates a fixed rise is so small against chance that what is found is mostly chance.
+    The risen rate has twice the odds of the usual one. Below a usual rate of ½ it is at least `rise` higher;
+    at higher rates, a fixed rise is so small against random variation that most findings would be chance.
 
     Args:
-        usual: Above 0 and below 1.
-        rise: Above 0, below one half.
-        hit: Whether the answer moved.
+        usual: Usual rate of moved answers, in (0, 1).
+        rise: Smallest rise of the rate, in (0, ½).
+        hit: True if the answer moved.
     """
     risen = 2 * usual / (1 + usual)
     if usual < 0.5:  # noqa: PLR2004 - even

@@ -47,8 +47,8 @@ _IN_STRINGS_ALONE: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 def escaped(document: str) -> str:
     """Return a JSON text that is valid UTF-8 and safe to show in a terminal.
 
-    Half a surrogate pair, controls and overrides of the writing direction stand in strings alone and are
-    escaped; JSON escapes the other controls itself.
+    Lone surrogates, controls and overrides of the writing direction occur only within strings and are escaped
+    there; JSON escapes the other controls itself.
     """
     return _IN_STRINGS_ALONE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 

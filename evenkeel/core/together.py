@@ -42,9 +42,9 @@ def together_name(category: str, count: int, part: str = "") -> str:
     """Return the name of a group of rewordings.
 
     Args:
-        category: That all of them belong to.
-        count: How many they are, two or more.
-        part: Tells groups of one category apart.
+        category: Category of all of them.
+        count: Number of rewordings, two or more.
+        part: Distinguishes groups of one category.
     """
     name = f"{TOGETHER.name}.{count}_{category}"
     return f"{name}_{part}" if part else name
@@ -61,11 +61,11 @@ def together_count(perturbation: str) -> int:
 def by_themselves(found: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:
     """Return the items about single rewordings; the items about groups if there are no others.
 
-    A group moves with any of its rewordings, so beside them it says nothing more.
+    A group shifts if any of its rewordings does, so it adds nothing to results of single rewordings.
 
     Args:
-        found: What is looked through.
-        perturbation: The perturbation that each is about.
+        found: Items to choose from.
+        perturbation: Returns the perturbation of an item.
     """
     everything = list(found)
     return [one for one in everything if together_count(perturbation(one)) == 1] or everything

@@ -17,8 +17,8 @@ class Trouble:
             with trouble:
                 counters.publish(source, snapshot())
 
-    An exception ends the block and goes no further; the first of several turns that fail in a row is logged
-    as a warning. Keyboard interrupts, exits and cancellation pass.
+    An exception ends the block and is suppressed. The first of several failed turns in a row is logged as a
+    warning. Keyboard interrupts, exits and cancellation are not suppressed.
     """
 
     def __init__(self, log: logging.Logger, said: str) -> None:

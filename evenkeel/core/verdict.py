@@ -1,6 +1,6 @@
 """Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges.
 
-How a rating came about stands among its details, as numbers under the names of `PROVENANCE`.
+The steps that led to a rating are among its details, as numbers under the names of `PROVENANCE`.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ NO_COST: Final = TrialCost()
 class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     """The outcome of one trial: one exchange, one perturbation, one replay.
 
-    A trial that gave no rating (replay failed, judge failed) is a verdict with `failure` set, so
-    that it is counted and shown but enters no estimate.
+    A trial without an outcome (replay failed, judge failed) is a verdict with `failure` set. It is
+    counted and shown but enters no estimate.
     """
 
     id: str
@@ -309,7 +309,8 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     def repeated(self, detail: str) -> bool | None:
         """Return whether a further rating, kept as this detail, equals the first; None without the detail.
 
-        A judge asked again, or with the sides swapped, repeats what it said to the pair by itself.
+        A rating by a judge that was asked again, or with the sides swapped, repeats its rating of the pair
+        alone.
         """
         other = self.scoring.details.get(detail)
         if other is None:

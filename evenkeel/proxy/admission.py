@@ -33,7 +33,7 @@ class Refusal(StrEnum):
 class Admission:
     """Counts connections, all together and by address, and says which is one too many.
 
-    Addresses are asked for only if one alone may not have as many connections as all together.
+    Addresses are read only if the limit for one address is below the limit for all together.
     """
 
     __slots__ = ("_address_of", "_by_address", "_connected", "_limits", "open")
@@ -73,7 +73,7 @@ class Admission:
 def counted_as(peername: object) -> str:
     """Return the key under which a peer's connections are counted: its IPv4 address or its IPv6 /64 network.
 
-    Everybody behind one Unix socket, or gone before it could be asked, counts as "".
+    Clients of a Unix socket, and clients gone before their address could be read, are counted under "".
     """
     host = peername[0] if isinstance(peername, tuple) else ""
     if ":" not in host:
@@ -89,8 +89,8 @@ def turn_away(transport: asyncio.Transport, waiting: set[TurnedAway], limits: Li
 
     Args:
         transport: The connection.
-        waiting: Those that still wait for theirs; it joins and leaves them.
-        limits: How many there may be, and for how long.
+        waiting: Refused connections that still wait for their answer; this one joins and leaves them.
+        limits: Limits on their number and on the time they may take.
     """
     told = len(waiting) < min(_MOST_TOLD, max(1, limits.max_connections // _TOLD_SHARE))
     transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if told else 0.0))

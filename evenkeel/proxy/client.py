@@ -62,7 +62,7 @@ _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 _CLOSE = Framing.CLOSE
 
-# Why nothing is read from the client at the moment.
+# Reasons why reading from the client is paused.
 _UPSTREAM_SLOW = 1
 _PIPELINE_FULL = 2
 
@@ -299,7 +299,7 @@ class ClientConnection(asyncio.Protocol):
     def _begin_upload(self, head: RequestHead, data: bytes) -> int:
         """Find where in `data` the body ends, if that is not just at its end.
 
-        Of a body in chunks nothing is taken: it is read like what comes later.
+        Takes nothing of a chunked body, which is read like the pieces that come later.
         """
         if head.framing is _CHUNKED:
             self._state = _UPLOAD
@@ -389,7 +389,8 @@ class ClientConnection(asyncio.Protocol):
     def eof_received(self) -> bool | None:
         """Treat the end of the client's data as leaving, except in a tunnel.
 
-        Only writing distinguishes the two, and an answer nobody reads still has to be paid.
+        A client may have closed its sending half only. Writing alone would show that, and an answer nobody
+        reads still has to be paid for.
         """
         if self._state is _TUNNEL and self._upstream is not None:
             transport = self._upstream.transport
@@ -427,7 +428,7 @@ class ClientConnection(asyncio.Protocol):
         upstream.begin(self, self._head)
         for out in self._unsent:
             upstream.transport.write(out)
-        # Where there is somewhere else to go, a request is kept until it has certainly been read.
+        # On a route with fallbacks, a request is kept until the upstream has certainly read it.
         if (upstream.used or len(self._lane.pools) > 1) and (
             self._sent_bytes <= self._plane.limits.max_replay_bytes
         ):

@@ -45,10 +45,10 @@ class ClientNames:
         """Return the name of a request's client, 12 hex digits; "" if nothing identifies it.
 
         Args:
-            head: The request's.
-            address: Where its connection comes from.
-            known_by_key: Whether somebody has looked at the key: the upstream, or a rule of the route. A key
-                that is replaced on the way could be any text.
+            head: Head of the request.
+            address: Address that its connection comes from.
+            known_by_key: True if the upstream or a rule of the route has checked the key. A key that is
+                replaced on the way could be any text.
         """
         found = _KEY.search(head) if known_by_key else None
         if found is None and not address:

@@ -48,7 +48,7 @@ class HandOff:
         Args:
             queue: Where exchanges go. Its `put` may block, fail or be slow.
             counters: Where queued and skipped exchanges are counted.
-            max_bytes: How much may wait in memory, bodies and heads together.
+            max_bytes: Bytes that may wait in memory, bodies and heads together.
             max_batch: Exchanges in one `put` at most.
             names: Name the clients; None = they have no names.
         """
@@ -147,7 +147,7 @@ class HandOff:
                 for item in left:
                     self.counters.of(item.route).skip("store_error")
             else:
-                # Which ones a full queue did not take it does not say; it takes the first it is given.
+                # A full queue does not say which exchanges it refused; it takes the first ones.
                 for item in left[:taken]:
                     self.counters.of(item.route).queued += 1
                 for item in left[taken:]:

@@ -92,8 +92,8 @@ def known(raw: bytes, digits: tuple[int, int], end: int) -> Known | None:
 
     Args:
         raw: Received bytes that start with a head.
-        digits: Place of the digits of its length.
-        end: Where it ends.
+        digits: Start and end of the digits of its length.
+        end: Index at which the head ends.
     """
     start, stop = digits
     return (raw[:start], stop, raw[stop:end]) if end <= KNOWN_BYTES else None
@@ -102,7 +102,7 @@ def known(raw: bytes, digits: tuple[int, int], end: int) -> Known | None:
 def length_if_known(data: bytes, head: Known) -> int:
     """Return the length in the head that starts `data` if the rest equals a known head; else 0.
 
-    Whoever sends several messages on a connection mostly sends the same head, so it need not be read again.
+    Most senders repeat the same head on a connection, so it need not be parsed again.
     """
     before, stop, behind = head
     if data.startswith(before) and data.startswith(behind, stop):

@@ -23,10 +23,11 @@ _MASK = (1 << 64) - 1
 def request_id(drawn: int) -> int:
     """Scatter 64 random bits evenly over 64 bits; a bijection.
 
-    A request is sampled if what was drawn for it is below its lane's bound. So the id says whether it is, and
-    the sample of a lower rate is a subset of that of a higher one; but ids of a sample are like any others.
+    A request is sampled if its random bits are below its lane's bound. The id therefore determines whether it
+    is sampled, and the sample at a lower rate is a subset of the sample at a higher one. Ids of sampled
+    requests are still spread evenly.
 
-    Source: the finaliser of SplitMix64 (Steele, Lea, Flood 2014), Stafford's variant 13.
+    Source: the finalizer of SplitMix64 (Steele, Lea, Flood 2014), Stafford's variant 13.
     """
     value = (drawn ^ (drawn >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK

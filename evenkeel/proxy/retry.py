@@ -40,12 +40,12 @@ _SIZE = 152
 def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
     """Return whether an unanswered request may be sent again.
 
-    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` always may.
+    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` may always be sent again.
 
     Args:
         head: The request.
-        policy: For all others.
-        unread: Whether the upstream provably has not read the whole request, see `liveness`.
+        policy: Rule for all other requests.
+        unread: Whether the upstream provably has not read the whole request, see `request_unread`.
     """
     if head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end):
         return True

@@ -180,7 +180,7 @@ class SpanQueue(SpanProcessor):
     def close(self, timeout_s: float) -> None:
         """Export what waits for at most so long; count the rest as lost. Returns in time in any case.
 
-        A collector that has just failed is not waited for that long.
+        The wait is shorter for a collector that has just failed.
         """
         self._room.close(
             self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s

@@ -50,7 +50,7 @@ def application_context(exchange: Exchange) -> Context:
 def forwarded_context(exchange: Exchange) -> SpanContext:
     """Return the span context of the forwarded request, in the application's trace or else in a new one.
 
-    It is not recorded if the application's trace is not.
+    The span is not recorded if the application's trace is not.
     """
     span_id = _derived(exchange.id, "forwarded", _SPAN_BYTES)
     application = get_current_span(application_context(exchange)).get_span_context()
@@ -96,7 +96,7 @@ class ChosenIds(RandomIdGenerator):
 
 
 def _derived(exchange_id: str, what: str, size: int) -> int:
-    # Hashed and not copied: sampled exchanges have low ids, and samplers take ids for evenly spread.
+    # Hashed and not copied, so that an exchange has different ids for different purposes.
     digest = blake2b(exchange_id.encode(), digest_size=size, person=what.encode()).digest()
     return int.from_bytes(digest, "big") or 1  # 0 means "no id"
 

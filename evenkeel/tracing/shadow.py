@@ -82,7 +82,7 @@ _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 def sendable(said: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
     """Return the attributes that are not None, without characters that would spoil a whole batch.
 
-    Model names and the like come out of JSON, which can hold halves of characters.
+    Model names and other texts come out of JSON, which can hold lone surrogates.
     """
     return {name: _clean(value) for name, value in said.items() if value is not None}
 
@@ -176,7 +176,7 @@ _REPLAY: Final = "replay"
 class ShadowSpans:
     """Spans of the replay plane, as a `ShadowObserver`.
 
-    Calls have one each within a trace; others, such as probes of the judge's health, have none.
+    Each call within a trace has a span; calls outside, such as probes of the judge's health, have none.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class ShadowSpans:
             yield NO_REPORT
             return
         server = server_of(call)
-        # What is embedded are the answers, which other spans tell.
+        # Embedded texts are the answers, which other spans carry.
         content = self._content and call.operation != "embeddings"
         said = {
             names.OPERATION: call.operation,
