@@ -51,7 +51,7 @@ class Callers:
             listen: The address listened on. On all addresses, every address counts as a name: nobody can
                 point one elsewhere.
             hosts: Further names and addresses, without a port. Ports are never compared.
-            origins: As browsers send them.
+            origins: Origins of the pages that may ask, as browsers send them.
         """
         self._names = _LOOPBACK | {listen.lower()} | {host.lower().strip("[]") for host in hosts}
         self._any_address = listen in EVERYWHERE
@@ -64,7 +64,7 @@ class Callers:
 
         Args:
             head: The request's.
-            named: Whether its route was found by its host: then that name is known.
+            named: True if its route was found by its host, whose name is then known.
         """
         raw = head.raw
         if not named:

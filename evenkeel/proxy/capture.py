@@ -103,10 +103,10 @@ class Capture:
             route: Name of the route.
             head: The request as received.
             received_at: Unix time in seconds.
-            max_bytes: How large both bodies together may be, their framing included.
-            stop: Where in `head.raw` the part of the body that is there ends; None for no body yet.
-            address: Where the connection comes from; "" if that is not known.
-            known_by_key: As `ClientNames.name`.
+            max_bytes: Limit on the size of both bodies together, including their framing.
+            stop: End in `head.raw` of the part of the body that has arrived; None for no body yet.
+            address: Address that the connection comes from; "" if unknown.
+            known_by_key: See `ClientNames.name`.
         """
         self.route = route
         self.size_bytes = size = head.end if stop is None else stop
@@ -144,9 +144,9 @@ class Capture:
         """Keep the response head and what came with it. Returns False if the bodies are too large now.
 
         Args:
-            head: As received.
+            head: Head as received.
             payload: A piece of the body, as it is sent; None for all that follows the head in `head.raw`.
-            chunked: Whether the pieces of its body will be.
+            chunked: True if the pieces of its body will be sent in chunks.
             upstream: Which of the route's upstreams answers.
         """
         self._upstream = upstream

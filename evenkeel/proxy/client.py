@@ -461,8 +461,8 @@ class ClientConnection(asyncio.Protocol):
 
         Args:
             head: Its head.
-            payload: What came of its body; None for all that follows the head in `head.raw`.
-            done: Whether that is all of it.
+            payload: Part of its body that has arrived; None for all that follows the head in `head.raw`.
+            done: True if that is the whole body.
         """
         request = self._head
         minor = request.minor
@@ -541,8 +541,8 @@ class ClientConnection(asyncio.Protocol):
 
         Args:
             fault: Why.
-            detail: What was found.
-            info: What the kernel knew of the connection when it was found closed.
+            detail: Finding that explains the fault.
+            info: Kernel's state of the connection when it was found closed.
         """
         upstream = self._upstream
         assert upstream is not None
@@ -569,7 +569,7 @@ class ClientConnection(asyncio.Protocol):
 
         Args:
             sent: The request as far as it has arrived, its head at the start of the first piece.
-            fault: What its upstream did.
+            fault: Fault of its upstream.
         """
         lane = self._lane
         if len(lane.pools) == 1:

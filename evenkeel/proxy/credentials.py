@@ -95,10 +95,10 @@ class Injection:
         """Check the fields.
 
         Args:
-            fields: What the upstream is sent.
+            fields: Fields that the upstream is sent.
             replaced: Further names whose fields of the client are removed.
-            exclusive: Whether no credential of the client reaches the upstream: it is of another origin than
-                the one that the client's are for.
+            exclusive: True if no credential of the client may reach the upstream: its origin is not
+                the one that they are for.
 
         Raises: ValueError if a name or value can't stand in a head, or the name decides framing,
         routing or loops. The message holds no value.

@@ -46,8 +46,8 @@ class HandOff:
         """Prepare; `start` begins.
 
         Args:
-            queue: Where exchanges go. Its `put` may block, fail or be slow.
-            counters: Where queued and skipped exchanges are counted.
+            queue: Queue for the exchanges. Its `put` may block, fail or be slow.
+            counters: Counters of queued and skipped exchanges.
             max_bytes: Bytes that may wait in memory, bodies and heads together.
             max_batch: Exchanges in one `put` at most.
             names: Name the clients; None = they have no names.

@@ -52,8 +52,8 @@ class Pool:
         """Prepare; connections are made when needed.
 
         Args:
-            upstream: Where to connect.
-            limits: How many idle connections are kept, and how long.
+            upstream: Endpoint to connect to.
+            limits: Limits on the number of idle connections and on how long they are kept.
             tls: For upstreams with TLS; None to verify certificates against the system's store.
         """
         self.upstream = upstream

@@ -361,11 +361,11 @@ def render_request(
     """Return the head for the upstream, and what follows it in `head.raw` up to `stop`.
 
     Args:
-        head: What the client sent.
+        head: Head that the client sent.
         target: Request target for the upstream.
         authority: The upstream's host and port, for `Host`.
         injection: Fields that replace the client's.
-        stop: Where in `head.raw` the bytes to be sent end; None for the end of the head.
+        stop: End in `head.raw` of the bytes to send; None for the end of the head.
     """
     raw = head.raw
     edits = head.edits

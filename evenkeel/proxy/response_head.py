@@ -216,9 +216,9 @@ def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> byte
     so that a clean end differs from a lost one.
 
     Args:
-        head: What the upstream sent.
+        head: Head that the upstream sent.
         minor: The client's HTTP/1 minor version.
-        keep_alive: Whether the client's connection stays open afterwards.
+        keep_alive: True if the client's connection stays open afterwards.
     """
     edits = head.edits
     if minor and head.minor and keep_alive and not edits and head.framing is not _CLOSE:

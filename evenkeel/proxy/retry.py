@@ -45,7 +45,7 @@ def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
     Args:
         head: The request.
         policy: Rule for all other requests.
-        unread: Whether the upstream provably has not read the whole request, see `request_unread`.
+        unread: True if the upstream provably has not read the whole request, see `request_unread`.
     """
     if head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end):
         return True
@@ -94,8 +94,8 @@ def request_unread(info: TcpInfo | None, *, tls: bool, elapsed_s: float) -> bool
     count, because our own closing alert may be the unconfirmed bytes.
 
     Args:
-        info: What the kernel said when the close was seen; None proves nothing.
-        tls: Whether the connection carries TLS.
+        info: Kernel's state of the connection when the close was seen; None proves nothing.
+        tls: True if the connection carries TLS.
         elapsed_s: Time since the request was written.
     """
     if info is None:

@@ -225,7 +225,7 @@ class RouteTable:
         Args:
             target: The request target.
             raw: Received bytes that start with the request's head.
-            end: Where the head ends in them.
+            end: Index in them at which the head ends.
 
         Returns None if no route matches.
         """

@@ -58,13 +58,13 @@ class DataPlane:
         """Prepare; `serve` begins.
 
         Args:
-            routes: Where requests go.
-            handoff: Where sampled exchanges go; its counters are this data plane's.
+            routes: Routes to forward requests on.
+            handoff: Hand-off for sampled exchanges; its counters are this data plane's.
             max_exchange_bytes: Both bodies of a captured exchange together; used without `limits`.
             limits: Bounds on connections, memory and patience.
-            retry: What to do with unanswered requests that may have an effect.
+            retry: Policy for unanswered requests that may have an effect.
             tls: For TLS upstreams; None verifies against the system's certificates.
-            callers: Who may use the keys of routes that have one; None = programs on this machine.
+            callers: Callers that may use the keys of routes that have one; None = programs on this machine.
             clock: Unix time in seconds.
             timer: Monotonic time in seconds, for durations.
             rng: Source of request ids; None seeds one from the system, so that processes differ.

@@ -154,10 +154,10 @@ class SpanQueue(SpanProcessor):
         """Start the thread.
 
         Args:
-            exporter: Where spans go. May be slow, fail, or never come back.
+            exporter: Exporter of spans. May be slow, fail, or never come back.
             count: Called with an outcome and a number of spans; every span that ends is counted once.
             room: Spans that may wait, those being exported included.
-            delay_s: How long a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
+            delay_s: Seconds in which a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
         """
         self._room = _Room(count, room)
         self._watch = _Watch("traces", self._room.done)
@@ -279,9 +279,9 @@ class ExportedSpans:
         """Start the threads that export.
 
         Args:
-            exporter: Where spans go.
-            events: Where evaluations go as events of the log; None = nowhere.
-            content: Whether spans carry prompts and answers.
+            exporter: Exporter of spans.
+            events: Exporter of evaluations as log events; None = they are not exported.
+            content: True if spans carry prompts and answers.
             delay_s: See `SpanQueue`.
         """
         self._tally = Tally()

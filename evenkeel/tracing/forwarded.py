@@ -110,9 +110,9 @@ class TracedSink:
         """Wire it.
 
         Args:
-            sink: Where exchanges go.
+            sink: Sink that exchanges are passed on to.
             tracer: Makes the spans.
-            ids: What the tracer's provider takes its ids from.
+            ids: Id generator of the tracer's provider.
             lost: Told of each span that could not be made.
         """
         self._sink = sink

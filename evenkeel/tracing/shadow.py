@@ -186,9 +186,9 @@ class ShadowSpans:
 
         Args:
             tracer: Makes the spans.
-            ids: What the tracer's provider takes its ids from.
+            ids: Id generator of the tracer's provider.
             events: Takes evaluations as events of the log, too; None = they are events of spans alone.
-            content: Whether spans carry prompts, answers and the judge's words about them.
+            content: True if spans carry prompts, answers and the judge's explanations.
         """
         self._tracer = tracer
         self._ids = ids
