@@ -1,1 +1,1 @@
-"""The nouns that every plane shares, and how figures are written. Imports nothing of ours."""
+"""Nouns that every plane shares, and the formatting of figures. Imports nothing of ours."""

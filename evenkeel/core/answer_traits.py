@@ -1,7 +1,7 @@
 """Traits of an answer, measured without knowing what it should say: names, units, scales.
 
 A trait is written as a multiple of 0.02 in [0, 5.1]. Hashed traits (opening words, vocabulary) have no
-unit of their own: they are said together, by what they are about.
+unit of their own: they are reported together, under the name of their group.
 """
 
 from __future__ import annotations
@@ -11,39 +11,39 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 VERSION: Final = 1
-"""Vectors of two versions cannot be compared."""
+"""Version of the traits. Vectors of different versions cannot be compared."""
 STEP: Final = 0.02
-"""Traits are rounded to multiples of it."""
+"""Step to which traits are rounded."""
 MOST: Final = 255 * STEP
 
 Scale = Literal["share", "rate", "number", "logarithm"]
-"""How a value becomes a trait: the square root of a share or of a rate in 1,000 characters, a number of few,
-or the logarithm of a count."""
+"""Scale of a trait: the square root of a share, the square root of a rate per 1,000 characters, a small
+number divided by `each`, or the logarithm of a count."""
 
 _RATE: Final = 4.0
-"""Root of the rate that is one: 16 in 1,000 characters."""
+"""Square root of the rate, per 1,000 characters, that becomes a trait of 1: 16 per 1,000 characters."""
 _LOGARITHM: Final = 3.0
-"""So many nepers are one: four million characters are 5.1."""
+"""Natural logarithm that becomes a trait of 1. The largest trait, 5.1, stands for four million characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """One number measured on an answer."""
+    """A number measured on an answer."""
 
     name: str
-    """Snake case."""
+    """Name in snake case."""
     said: str
-    """What people call it."""
+    """Name of the trait for people."""
     unit: str
-    """Of its value, plural; "%" of a share."""
+    """Unit of the value, in the plural; "%" for a share."""
     scale: Scale
     each: float = 1.0
-    """What is one on the scale of a number."""
+    """Value that becomes a trait of 1 on the scale "number"."""
     hashed: str = ""
-    """What it is one part of, for a trait that is said with others; "" if it stands for itself."""
+    """Name of the hashed group the trait belongs to; "" for a trait that stands alone."""
 
     def scaled(self, value: float) -> float:
-        """The trait of a value; 0 of what is not a number."""
+        """Return the trait of a value; 0 for negative values and NaN."""
         if not value > 0:
             return 0.0
         if self.scale == "share":
@@ -57,7 +57,7 @@ class Trait:
         return round(round(min(found, MOST) / STEP) * STEP, 2)
 
     def value(self, scaled: float) -> float:
-        """The value of a trait in its unit, of a share in percent."""
+        """Return the value of a trait in its unit; a share is returned in percent."""
         if self.scale == "share":
             return 100 * scaled * scaled
         if self.scale == "rate":
@@ -125,7 +125,7 @@ PLAIN: Final = (
     Trait("emoji", "emoji in an answer", "emoji", "number", 3.0),
     Trait("unlikeliness", "mean negative log-probability of a token", "nats", "number"),
 )
-"""Each stands for itself."""
+"""Traits that stand for themselves."""
 
 TRAITS: Final = (*PLAIN, *LANGUAGES, *OPENING_WORD, *OPENING_PHRASE, *CLOSING_WORD, *VOCABULARY)
-"""In the order of a vector."""
+"""All traits, in the order of a vector."""

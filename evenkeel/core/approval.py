@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
 
 LONGEST_NOTE = 2_000
-"""Characters of a note, and of a name."""
+"""Maximum number of characters of a note, and of a name."""
 
 
 class ApprovalError(Exception):
-    """Nothing can be approved. The message says why."""
+    """An approval that cannot be made. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,11 @@ class ApprovedCell:
     mean: float
     """Share of shifted answers, in [0, 1]."""
     lower: float
-    """`lower` to `upper` covers the truth, whenever one looks: baselines are approved when they look good."""
+    """Lower end of an interval that covers the truth at any time of looking. It has to, because people
+    approve a baseline when it looks good."""
     upper: float
     n: int
-    """Trials behind it."""
+    """Number of trials behind the figures."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.lower <= self.mean <= self.upper <= 1 and self.n >= 1):
@@ -53,21 +54,21 @@ class Approval:
     """Baselines of a route's cells, approved together."""
 
     id: str
-    """Follows from all the rest: appending twice changes nothing."""
+    """Id derived from the other fields, so that appending an approval twice changes nothing."""
     at: float
     """Unix time in seconds."""
     by: str
-    """Who approved."""
+    """Name of the person who approved."""
     route: str
     cells: tuple[ApprovedCell, ...]
-    """At least one."""
+    """The approved cells, at least one."""
     note: str = ""
 
     @classmethod
     def of(cls, route: str, cells: Iterable[ApprovedCell], *, by: str, at: float, note: str = "") -> Approval:
-        """An approval with the id that follows from it.
+        """Return an approval with an id derived from its content.
 
-        Raises: ApprovalError if nobody approves, or nothing.
+        Raises: ApprovalError without a person's name, or without a cell.
         """
         who = by.strip()[:LONGEST_NOTE]
         if not who:
@@ -83,13 +84,13 @@ class Approval:
 def approvable(
     reports: Iterable[CellReport], route: str, *, model: str | None = None, perturbation: str | None = None
 ) -> tuple[list[ApprovedCell], list[CellReport]]:
-    """The cells of a route with what would be approved of each: its trials since the last change.
+    """Return the cells of a route with the figures to approve: those of the trials since the last change.
 
     Args:
-        reports: of all cells, as the monitor gives them.
-        route: whose cells.
-        model: only of this one.
-        perturbation: only this one.
+        reports: Reports of all cells, from the monitor.
+        route: Route of the cells.
+        model: Only cells of this model; None = of all.
+        perturbation: Only cells of this perturbation; None = of all.
 
     Returns: the cells that can be approved, and those with too few trials since the last change.
     """

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 _MOST_DOUBLINGS: Final = 64
-"""No pause is as long as that; more would overflow."""
+"""Number of doublings beyond which a pause no longer grows. Without the limit, the power would overflow."""
 
 
 class Backoff(NamedTuple):
-    """How long to leave alone what keeps failing. The caller counts its failures and does the waiting."""
+    """Exponential backoff. The caller counts the failures and does the waiting."""
 
     first_s: float
-    """After the first failure."""
+    """Pause after the first failure, in seconds."""
     longest_s: float
 
     def pause_s(self, failures: int) -> float:

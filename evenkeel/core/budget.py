@@ -16,27 +16,29 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"]
-"""What a call was for: replays of sampled requests, goldens or reference prompts asked again, ratings, texts
-of the rewriter. "lost" is what a process had set aside when it was killed: nobody knows what it spent."""
+"""Purpose of a call: replays of sampled requests, repeats of goldens or reference prompts, ratings, or texts
+of the rewriter. "lost" is the reservation of a process that was killed: its real spend is unknown."""
 
 Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
-"""Why a reservation is turned down: the day's budget is used up; all of it but the reserve is; it is used
-faster than the day goes; the route has had its share, and what is left is for other routes."""
+"""Reason for refusing a reservation. "budget": the day's budget is used up. "budget_reserve": only the
+reserve is left. "budget_pace": the budget is used faster than the day passes. "budget_share": the route has
+had its share, and the rest is for other routes."""
 
 _HEAD_START: Final = 0.25
 """Share of a spread budget that is free from the first second of the day on."""
 LEFT_TO_OTHERS: Final = 0.5
-"""Of what other routes have not used of their shares, a route beyond its own leaves them so much."""
+"""Share of the other routes' unused shares that a route beyond its own share must leave to them."""
 MOST_LEFT: Final = 0.25
-"""But never more than so much of what is free: most of a budget can be used whoever has traffic."""
+"""Largest share of the free budget that is held back for other routes. Most of a budget stays usable by
+whichever route has traffic."""
 _SECONDS_PER_DAY: Final = 86_400
 SILENT_S: Final = 900
-"""A process that has neither reserved nor settled for so long is dead: no trial takes that long. What it had
-set aside is booked as "lost"."""
+"""Seconds without a reservation or settlement after which a process counts as dead; no trial takes that long.
+Its reservations are booked as "lost"."""
 DAYS_AHEAD: Final = 7
-"""What is booked on so many days after today counts as well: the clock was set back since."""
+"""Days after today whose bookings are counted too. Such bookings exist if the clock was set back."""
 FORGOTTEN_S: Final = 2 * _SECONDS_PER_DAY
-"""What a process set aside so long ago was spent on no day that counts."""
+"""Age in seconds at which a reservation is dropped: it belongs to a day that no longer counts."""
 
 
 class Spend(NamedTuple):
@@ -50,15 +52,15 @@ class Spend(NamedTuple):
         return Spend(self.tokens + other.tokens, self.usd + other.usd)
 
     def minus(self, other: Spend) -> Spend:
-        """What is left without the other."""
+        """Return this amount less the other."""
         return Spend(self.tokens - other.tokens, self.usd - other.usd)
 
     def times(self, count: int) -> Spend:
-        """The same so many times."""
+        """Return the amount multiplied by a count."""
         return Spend(count * self.tokens, count * self.usd)
 
     def parts(self, count: int) -> list[Spend]:
-        """Parts that add up to it exactly, the first ones a token larger where need be."""
+        """Split the amount into parts that add up to it exactly; the first ones may be a token larger."""
         if not count:
             return []
         tokens, further = divmod(self.tokens, count)
@@ -71,14 +73,14 @@ NOTHING: Final = Spend(0, 0.0)
 
 
 class Limit(NamedTuple):
-    """The most that may be spent; None = no limit."""
+    """Limit on spending; None = no limit."""
 
     tokens: float | None
     usd: float | None
 
 
 class Bound(NamedTuple):
-    """A limit, and what a reservation beyond it is refused with."""
+    """A limit, and the reason for refusing a reservation beyond it."""
 
     refused: Refused
     limit: Limit
@@ -91,18 +93,18 @@ class Budget:
     tokens_per_day: int | None = None
     usd_per_day: float | None = None
     spread: bool = False
-    """Whether a quarter is free at once and the rest as the day goes, so that there is something
+    """True if a quarter of the budget is free at once and the rest becomes free over the day, so that some is
     left at night."""
     reserve: float = 0.0
     """Share of the limits that only urgent calls may use, in [0, 1]: it is there when something changes."""
 
     def bounds(self, day_share: float, *, urgent: bool = False, paced: bool = True) -> tuple[Bound, ...]:
-        """What may be spent by now, the widest limit first.
+        """Return the limits on spending by now, the widest first.
 
         Args:
-            day_share: How much of the day has passed, in [0, 1].
-            urgent: Whether the reserve may be used.
-            paced: Whether what is held back for later counts.
+            day_share: Share of the day that has passed, in [0, 1].
+            urgent: True if the reserve may be used.
+            paced: True if the budget held back for later in the day may not be used.
         """
         ordinary = 1 - self.reserve
         found = [Bound("budget", self.limit(1.0))]
@@ -114,28 +116,28 @@ class Budget:
         return tuple(found)
 
     def limit(self, share: float) -> Limit:
-        """What may be spent in a share of the day's budget."""
+        """Return the limit for a share of the day's budget."""
         tokens, usd = self.tokens_per_day, self.usd_per_day
         return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
 
 
 def passed(spent: Spend, limit: Limit) -> bool:
-    """Whether more was spent than a limit allows."""
+    """Return whether the spend exceeds a limit."""
     tokens, usd = limit
     return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
 
 
 def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: Limit) -> bool:
-    """Whether a route takes what it has to leave to others.
+    """Return whether a route takes budget that it has to leave to other routes.
 
-    Every route may use an equal share of what is free. One that is beyond its share leaves the others half of
-    what they have not used of theirs, a quarter of what is free at most.
+    Every route may use an equal share of the free budget. A route beyond its share must leave the others half
+    of their unused shares, but at most a quarter of the free budget.
 
     Args:
-        taken: By route, what is booked or set aside, this call included; under None of all.
-        route: Whose call it is.
-        others: The routes that it shares with.
-        free: What all routes together may spend by now.
+        taken: Spend booked or set aside by route, this call included; under None, of all routes.
+        route: Route of the call.
+        others: Routes that share the budget with it.
+        free: Limit on the spend of all routes together by now.
     """
     for place, most in enumerate(free):
         if most is None:
@@ -149,12 +151,12 @@ def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence
 
 
 def day_share_of(now: float) -> float:
-    """How much of the UTC day has passed at a Unix time, in [0, 1)."""
+    """Return the share of the UTC day that has passed at a Unix time, in [0, 1)."""
     return now % _SECONDS_PER_DAY / _SECONDS_PER_DAY
 
 
 class CostTracker(abc.ABC):
-    """Spend of the current UTC day against the budgets. Calls block on storage.
+    """Tracker of the current UTC day's spend against the budgets. Calls block on storage.
 
     A caller reserves what a call may cost before making it and books what it did cost afterwards,
     so calls in flight cannot run past a budget together.
@@ -181,19 +183,19 @@ class CostTracker(abc.ABC):
         self._sharing = tuple(sharing)
 
     def today(self, route: str | None = None) -> Spend:
-        """What has been booked this UTC day, for one route or over all."""
+        """Return the spend booked this UTC day, for one route or for all routes."""
         return total(spent for (one, _), spent in self.by_route_and_kind().items() if route in {None, one})
 
     def of_kind(self, kind: SpendKind) -> Spend:
-        """What has been booked this UTC day for one kind of calls."""
+        """Return the spend booked this UTC day for one kind of call."""
         return total(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
 
     @abc.abstractmethod
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """What has been booked for each route and kind of calls of which there is any.
+        """Return the spend booked for each route and kind of call; combinations without spend are left out.
 
         Args:
-            ahead: Of which UTC day, counted from today; below 0 for days that are over.
+            ahead: UTC day, counted from today; below 0 for days that are over.
         """
 
     @abc.abstractmethod
@@ -205,11 +207,11 @@ class CostTracker(abc.ABC):
         It is written down before this returns, so that it counts even if the process is killed.
 
         Args:
-            estimate: What is set aside.
-            route: Whose it is.
-            urgent: Whether it may use the reserve, and what is left to other routes: something has changed
-                on the route, or is suspected to have.
-            paced: Whether it has to fit in what is free by now, or only in the whole day's budget.
+            estimate: Amount to set aside.
+            route: Route that it is set aside for.
+            urgent: True if it may use the reserve and the budget left to other routes, because a change
+                of the route was detected or is suspected.
+            paced: True if it has to fit in the budget that is free by now; False if only in the whole day's.
         """
 
     @abc.abstractmethod
@@ -219,7 +221,7 @@ class CostTracker(abc.ABC):
     def _bounds(
         self, route: str, *, urgent: bool, paced: bool
     ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
-        """What all routes together may spend by now, and what one may spend by its own limits."""
+        """Return the limits of all routes together, and the route's own limits."""
         own, day_share = self._routes.get(route), day_share_of(self._clock())
         return (
             self.budget.bounds(day_share, urgent=urgent, paced=paced),
@@ -227,7 +229,7 @@ class CostTracker(abc.ABC):
         )
 
     def _others(self, route: str, *, urgent: bool, paced: bool) -> tuple[str, ...]:
-        """The routes to which this one has to leave something now."""
+        """Return the routes to which this one has to leave some budget now."""
         if urgent or not paced or route not in self._sharing:
             return ()
         return tuple(one for one in self._sharing if one != route)
@@ -238,7 +240,7 @@ class CostTracker(abc.ABC):
 
 
 def total(amounts: Iterable[Spend]) -> Spend:
-    """The sum of amounts, nothing if there are none."""
+    """Return the sum of amounts; `NOTHING` if there are none."""
     summed = NOTHING
     for amount in amounts:
         summed = summed.plus(amount)
@@ -265,10 +267,10 @@ async def booked(
 ) -> T | None:
     """Send a call that is booked at its full estimate before, and at what it is proven to have cost after.
 
-    Who gives up on a call (time, a lost connection, cancelled) may have to pay for it all the same: it stays
-    booked at its estimate.
+    A call that is given up (timeout, lost connection, cancellation) may have to be paid for all the same, so
+    it stays booked at its estimate.
 
-    Returns: what `send` did; None, with nothing sent, if the budget does not allow it.
+    Returns: the result of `send`; None, with nothing sent, if the budget does not allow it.
     """
     if not await _set_aside(budget, estimate):
         return None
@@ -282,7 +284,7 @@ async def booked(
 
 
 async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
-    """As `CallBudget.reserve`, in a thread. Who is cancelled meanwhile has set nothing aside."""
+    """Reserve an estimate in a thread. If the task is cancelled meanwhile, release the reservation."""
     asked = asyncio.ensure_future(asyncio.to_thread(budget.reserve, estimate))
     try:
         return await asyncio.shield(asked)
@@ -293,11 +295,11 @@ async def _set_aside(budget: CallBudget, estimate: Spend) -> bool:
 
 
 class Allowance:
-    """A `CallBudget` of some calls for one route that are settled together at the end.
+    """A `CallBudget` for several calls of one route that are settled together at the end.
 
-    Each call counts at its full estimate from before it is sent until its real cost is proven; one whose
-    cost never is stays at its estimate. More is set aside as soon as a call does not fit: by the day's whole
-    budget, since what has been begun is worth finishing.
+    Each call counts at its full estimate from before it is sent until its real cost is proven, or forever if
+    it never is. More is set aside as soon as a call does not fit, within the whole day's budget: a trial that
+    has begun is worth finishing.
     """
 
     def __init__(
@@ -307,12 +309,12 @@ class Allowance:
 
         Args:
             costs: Tracks the daily budgets.
-            route: Whose calls they are.
-            held: What has been set aside for them already; released with the rest.
-            urgent: Whether they may use the reserve.
+            route: Route of the calls.
+            held: Amount already set aside for them; released with the rest.
+            urgent: True if they may use the reserve.
         """
         self.held = held
-        """Set aside so far."""
+        """Amount set aside so far."""
         self.spent = NOTHING
         """Proven costs, and the estimates of all other calls that were sent."""
         self._costs = costs
@@ -322,7 +324,7 @@ class Allowance:
         self._closed = False
 
     def reserve(self, estimate: Spend) -> bool:
-        """As `CallBudget.reserve`; False if a budget of the day forbids it, or it is closed."""
+        """Reserve the estimate of one call; False if a daily budget forbids it or the allowance is closed."""
         with self._lock:
             if self._closed:
                 return False
@@ -343,21 +345,21 @@ class Allowance:
         return self._costs.reserve(further, self._route, urgent=self._urgent, paced=False) is None
 
     def close(self) -> Spend:
-        """Allow no further call; returns what was set aside, for the caller to settle."""
+        """Allow no further call, and return what was set aside for the caller to settle."""
         with self._lock:
             self._closed = True
             return self.held
 
 
 SCORING_BUDGET: Final[ContextVar[CallBudget | None]] = ContextVar("scoring_budget", default=None)
-"""Pays for the judge's calls of whoever scores a pair now; None = nobody counts them.
+"""Budget that pays for the judge's calls while a pair is scored; None = the calls are not counted.
 
 Scorers are shared by all routes and know no budget, so that none is handed through them.
 """
 
 
 class RouteBudget:
-    """A `CallBudget`: what one kind of calls may spend for one route, out of the daily budgets."""
+    """A `CallBudget` for one kind of call of one route, out of the daily budgets."""
 
     def __init__(
         self,
@@ -372,10 +374,10 @@ class RouteBudget:
 
         Args:
             costs: Tracks the daily budgets.
-            route: Whose calls they are.
-            kind: What they are for.
+            route: Route of the calls.
+            kind: Purpose of the calls.
             booked: Called with each amount that is booked.
-            urgent: Whether they may use the reserve.
+            urgent: True if they may use the reserve.
         """
         self._costs = costs
         self._route = route
@@ -384,10 +386,10 @@ class RouteBudget:
         self._urgent = urgent
 
     def reserve(self, estimate: Spend) -> bool:
-        """As `CallBudget.reserve`; False if a budget of the day forbids it, all of it counted."""
+        """Reserve the estimate of one call out of the whole day's budget; False if a budget forbids it."""
         return self._costs.reserve(estimate, self._route, urgent=self._urgent, paced=False) is None
 
     def settle(self, estimate: Spend, spent: Spend) -> None:
-        """As `CallBudget.settle`."""
+        """Release a reservation and book the spend."""
         self._costs.settle(estimate, self._route, {self._kind: spent})
         self._booked(spent)

@@ -1,4 +1,4 @@
-"""What remembers answers of models, so that the same question is paid for once."""
+"""Cache of model answers, so that the same question is paid for once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Cache(Protocol):
-    """Bytes by key, the newest so many. Safe to use from threads; may block and raise."""
+    """Cache of bytes by key that keeps the newest entries. Safe to use from threads; may block and raise."""
 
     def get(self, key: str) -> bytes | None:
-        """The body under a key; None if there is none (any more)."""
+        """Return the body under a key; None if there is none (any more)."""
         ...
 
     def put(self, key: str, body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What is known about one cell (route × model × perturbation)."""
+"""Reports on cells (route × model × perturbation) and on roll-ups of cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 OTHER_MODEL: Final = "other"
-"""Models that have no cells of their own share this name."""
+"""Name shared by all models that have no cells of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The largest mean of a measure that is tolerated."""
+    """Largest mean of a measure that is tolerated."""
 
     value: float
-    """In (low, 1) of the measure."""
+    """Value in (lowest value of the measure, 1)."""
     source: str = "default"
-    """Where it comes from, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
+    """Source of the limit, for people: "settings", "calibrated on 120 goldens, 2026-11-20" …"""
 
 
 Window = Literal["1h", "24h", "500", "since_change"]
-"""What an estimate looks back on, besides everything since the cell began ("all").
+"""Span of the trials behind an estimate; "all" is everything since the cell began.
 
 "1h" and "24h": of verdict time, the running slot (5 minutes, an hour) and the whole ones before it.
 "500": the last so many trials of a cell, or exchanges of a roll-up. "since_change": since the last
@@ -80,11 +80,11 @@ Level = Literal["category", "model", "route", "all"]
 
 @dataclass(frozen=True, slots=True)
 class RollupKey:
-    """What is rolled up: a category of a model of a route, such a model, a route, or everything."""
+    """Key of a roll-up: a category of one model on a route, a model on a route, a route, or everything."""
 
     level: Level
     route: str = ""
-    """"" above the level of routes; likewise below."""
+    """Route; "" for the level "all". Likewise, `model` and `category` are "" where the level has none."""
     model: str = ""
     category: str = ""
 
@@ -97,7 +97,7 @@ class RollupEstimates:
     """
 
     exchanges: int
-    """With a rated perturbed trial."""
+    """Exchanges with at least one rated perturbed trial."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     quality_worse: Estimate | None
@@ -110,24 +110,24 @@ class RollupEstimates:
 
 @dataclass(frozen=True, slots=True)
 class RollupReport:
-    """What is known of one roll-up."""
+    """Report on one roll-up."""
 
     key: RollupKey
     trials: int
-    """Perturbed trials with a rating, also of exchanges that are no observations because one of their cluster
-    was one shortly before."""
+    """Rated perturbed trials, including those of exchanges that are no observations because an exchange of
+    their cluster was one shortly before."""
     last_scored_at: float | None
     scorer: Scorer
-    """Who decided the latest rating."""
+    """Scorer of the latest rating."""
     windows: dict[Literal[Window, "all"], RollupEstimates]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """Something about a route changed: from here on its answers are another population."""
+    """A change of a route: answers after it are another population."""
 
     kind: str
-    """What changed, as `evenkeel.monitor.changes.record` lists it: "model", "prompt_version" …"""
+    """Kind of change, as listed in `evenkeel.monitor.changes.record`: "model", "prompt_version" …"""
     before: str
     after: str
     at: float
@@ -135,74 +135,76 @@ class ChangeMark:
     offset: int
     """Place of that verdict in the log."""
     run: int = 0
-    """Exchanges before it that seem to belong to the change already; only of shares that moved."""
+    """Number of exchanges before the mark that already seem to belong to the change; only for shares that
+    moved."""
     since: int = 0
-    """Exchanges between the first mark of the same change and this one."""
+    """Number of exchanges between the first mark of the same change and this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteChanges:
-    """The changes of one route."""
+    """Changes of one route."""
 
     route: str
     counts: dict[str, int]
-    """So far, by kind."""
+    """Number of changes so far, by kind."""
     latest: tuple[ChangeMark, ...]
-    """The last few, oldest first."""
+    """Latest few changes, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftReport:
-    """Where a cell's content delta is against its own baseline."""
+    """Comparison of a cell's content delta with its own baseline."""
 
     state: str
-    """"level", "risen" or "fallen", by the evidence."""
+    """State by the evidence: "level", "risen" or "fallen"."""
     baseline: float
     """Content delta of the baseline."""
     trials: int
-    """Behind the baseline."""
+    """Number of trials behind the baseline."""
     provisional: bool
-    """Made of the first trials since the last change, not approved by anybody."""
+    """True if the baseline is made of the first trials since the last change and nobody approved it."""
     lower: float
-    """The lines beyond which the content delta counts as moved."""
+    """Lower of the two lines beyond which the content delta counts as moved."""
     upper: float
     evidence_log10: float
-    """log10 of the evidence that it has moved, 0 while there is none; held while the alert is up."""
+    """log10 of the evidence that the content delta has moved; 0 without evidence, held while the alert is
+    up."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellCounts:
-    """How much of what was seen of a cell."""
+    """Numbers of trials of a cell, by outcome."""
 
     trials: int
     """Trials with a rating."""
     effective: int = 0
-    """Those of them that are observations: near-equal prompts that come together count once. All other counts
-    and all estimates are of observations."""
+    """Trials that are observations: near-equal prompts that arrive together count once. All other counts and
+    all estimates are of observations."""
     failures: dict[str, int] = field(default_factory=dict)
     """Trials without a rating, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
-    """How often each rating (1, 2, 3) was given; 0 = unsure."""
+    """Number of times each rating (1, 2, 3) was given; 0 = unsure."""
     qualities: dict[str, int] = field(default_factory=dict)
-    """Shifted trials by what became of the quality: same, worse, better, mixed or unscored."""
+    """Shifted trials by outcome of the quality: same, worse, better, mixed or unscored."""
     pairs: dict[int, int] = field(default_factory=dict)
     """Pairs by difference: 1 = only the trial shifted, −1 = only the resend, 0 = both or neither."""
     invalids: dict[str, int] = field(default_factory=dict)
-    """Answers that ignore what was asked of their form, by what they ignore: format, language."""
+    """Answers that ignore a requirement on their form, by requirement: format, language."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellEstimates:
-    """The estimates of a cell from all its observations; each is None below the minimum number of them."""
+    """Estimates of a cell from all its observations; each is None below the minimum number of them."""
 
     content_delta: Estimate | None = None
-    """P(rating < 3)."""
+    """P(content shifted), see `Verdict.shifted`."""
     quality_delta: Estimate | None = None
-    """P(any quality metric changed | rating < 3), either direction; n counts shifted trials."""
+    """P(any quality metric changed | content shifted), either direction; n counts shifted trials."""
     quality_worse: Estimate | None = None
-    """P(quality changed for the worse only | rating < 3)."""
+    """P(quality changed for the worse only | content shifted)."""
     quality_better: Estimate | None = None
-    """P(quality changed for the better only | rating < 3)."""
+    """P(quality changed for the better only | content shifted)."""
     robustness: Estimate | None = None
     """1 − P(shift that changed quality) = 1 − content delta × quality delta."""
     excess: Estimate | None = None
@@ -223,39 +225,40 @@ class CellEstimates:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What labels say about the ratings of a cell."""
+    """Correction of a cell's ratings by people's labels."""
 
     labels: int = 0
-    """Labels that correct content delta, noise floor and excess for the judge's errors; 0 = none do."""
+    """Number of labels that correct content delta, noise floor and excess for the judge's errors; 0 =
+    none."""
     said_shifted: float | None = None
     """Share of all perturbed trials of this route and model that were rated as shifted; None without
     `truly_shifted`."""
     truly_shifted: Estimate | None = None
-    """The share that people would call shifted, from labels of trials that chance drew; n counts labels."""
+    """Share that people would call shifted, from labels of randomly drawn trials; n counts labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeEstimates:
-    """The judge of one route and model; an estimate is None below the minimum number of observations."""
+    """Estimates for the judge of one route and model; each is None with too few observations."""
 
     noise: Estimate | None = None
-    """P(another rating when the same pair is judged again)."""
+    """P(different rating when the same pair is judged again)."""
     swap_consistency: Estimate | None = None
-    """P(the same rating with the sides swapped); the noise is in it."""
+    """P(same rating with the sides swapped); includes the judge's noise."""
     group_agreement: Estimate | None = None
-    """P(the same rating for a pair by itself as in one call with others); the noise is in it."""
+    """P(same rating for a pair alone as in one call with others); includes the judge's noise."""
     decided: dict[str, int] = field(default_factory=dict)
-    """Ratings by the stage that decided them; empty if no judge was there."""
+    """Number of ratings by the stage that decided them; empty without a judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """The state of a cell's detectors."""
+    """State of a cell's detectors."""
 
     alert: bool = False
-    """Whether an excess, a loss or a worse quality is over its limit."""
+    """True if an excess, a loss or a worse quality is over its limit."""
     over: tuple[str, ...] = ()
-    """Measures that are over their limits, by the evidence; empty unless the alert is up."""
+    """Measures over their limits, by the evidence; empty unless the alert is up."""
     evidence_log10: float = 0.0
     """log10 of the detector's e-value against "excess ≤ threshold"."""
     alarm_log10: float = 0.0
@@ -263,14 +266,16 @@ class Detection:
     threshold: float = 0.0
     """Largest excess that is tolerated."""
     limits: dict[str, Limit] = field(default_factory=dict)
-    """By measure ("content", "similarity", "quality", "invalid"), and that of "drift" on either side."""
+    """Limits by measure ("content", "similarity", "quality", "invalid"), and for "drift" in either
+    direction."""
     held_by: str = ""
-    """The client whose trials alone are evidence for an alert, which is held; "" if there is none."""
+    """Client whose trials alone are the evidence for an alert, which is therefore held; "" if there is
+    none."""
     blind: tuple[str, ...] = ()
-    """Measures that could not even see a model that moved every variant as far as it can, because the resends
-    move as well."""
+    """Measures that cannot detect even a model that changes every variant completely, because the identical
+    resends change too."""
     drift: DriftReport | None = None
-    """None while there is no baseline."""
+    """Drift from the baseline; None while there is no baseline."""
     suspicion: float = 0.0
     """Log of the likelihood ratio of a content delta that has just risen by ten points, in
     [0, `MOST_SUSPICION`]."""
@@ -278,18 +283,18 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class CellReport:
-    """Everything known about one cell."""
+    """Report on one cell."""
 
     key: CellKey
     scorer: Scorer
-    """Who decided the latest rating."""
+    """Scorer of the latest rating."""
     counts: CellCounts
     last_scored_at: float | None = None
     retired: bool = False
-    """Whether its model does not answer on the route any more."""
+    """True if the cell's model no longer answers on the route."""
     estimates: CellEstimates = CellEstimates()
     windows: dict[Window, WindowEstimates] = field(default_factory=dict)
-    """What the sliding windows say."""
+    """Estimates from the sliding windows."""
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
     correction: Correction = Correction()
@@ -298,14 +303,14 @@ class CellReport:
     clients: dict[str, float] = field(default_factory=dict)
     """Share of each client in about the latest 1,000 observations, the largest first; only of known ones."""
     revision: int | None = None
-    """Raised with every verdict of the cell, and by what others do to it. None if unknown: such reports
-    are always rendered anew."""
+    """Number that rises with every verdict of the cell and with every other change of the report. None if
+    unknown: such reports are rendered anew each time."""
 
     @property
     def current(self) -> WindowEstimates:
-        """Since the last change; an estimate that has too few trials since then is that of all trials.
+        """Return the estimates since the last change, or those of all trials where too few came since then.
 
-        So are those that labels correct, which windows are not.
+        Estimates corrected by labels are also those of all trials, because windows are not corrected.
         """
         since, whole = self.windows.get("since_change"), self.estimates
         observed = None if self.correction.labels else since
@@ -317,7 +322,7 @@ class CellReport:
         )
 
     def flat(self) -> dict[str, Any]:
-        """Every figure by its name in the API, whatever part of the report holds it."""
+        """Return every figure by its name in the API, whatever part of the report holds it."""
         figures = {part.name: getattr(self, part.name) for part in fields(self)}
         for name in ("counts", "estimates", "correction", "judge", "detection"):
             part = figures.pop(name)
@@ -326,7 +331,7 @@ class CellReport:
 
     @property
     def is_blind(self) -> bool:
-        """Whether no change of the answers' content could raise the alert any more."""
+        """Return whether no change in the content of answers could raise the alert."""
         seeing = "similarity" if self.estimates.control_similarity is not None else "content"
         return "content" in self.detection.blind and seeing in self.detection.blind
 

@@ -9,11 +9,13 @@ from urllib.parse import unquote, urlsplit
 
 API_ROOT: Final = b"/v1"
 API_PATHS: Final = ("chat/completions", "completions", "responses", "messages")
-"""The ends of paths whose exchanges can be read and replayed; of two that fit, the longer one comes first."""
+"""Ends of the paths whose exchanges can be read and replayed. Where one is the end of another, the longer
+comes first."""
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
-"""Parts of a path: a conversation that the provider keeps, and Azure's answers from an index."""
+"""Path parts that lead elsewhere: conversations that the provider keeps, and Azure's answers from an
+index."""
 _DOTS: Final = frozenset({".", ".."})
 _READ_DIFFERENTLY: Final = re.compile(r"[\x00-\x1f\x7f;?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -21,13 +23,13 @@ _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"
 
 
 def api_path(target: str) -> str | None:
-    """The one of `API_PATHS` that a request target's path ends with, as the server behind it may read it.
+    """Return which of `API_PATHS` a request target's path ends with, as the server may read it.
 
-    Any prefix goes (`/v1`, `/openai/deployments/…`), and so does a query. What goes on behind the API's name
-    is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`, a slash at the end).
-    Percent-encodings are undone, also several on top of each other, since some gateway on the way may do so.
+    Any prefix is accepted (`/v1`, `/openai/deployments/…`), and so is a query. A path that continues after
+    the API's name is another endpoint (`/messages/count_tokens`, `/responses/…/cancel`, a slash at the end).
+    Percent-encodings are undone, even nested ones, because a gateway on the way may do so.
 
-    Returns: None too where the path may lead elsewhere: through `..`, to a conversation that the provider
+    Returns: None also if the path may lead elsewhere: through `..`, to a conversation that the provider
         keeps, or by characters that servers read differently.
     """
     decoded = target.partition("?")[0]
@@ -64,7 +66,7 @@ class Upstream:
 
         Raises: ValueError with one line that says what is wrong and what to write instead.
         """
-        # What may be a credential is not repeated.
+        # Do not repeat what may be a credential.
         shown = "URL" if "@" in url else repr(url.partition("?")[0])
         if not url.isascii() or any(char <= " " or char == "\x7f" for char in url):
             raise ValueError(
@@ -76,7 +78,7 @@ class Upstream:
         except ValueError as error:
             raise ValueError(f"upstream {shown} is not a URL ({error}); {_EXAMPLE}") from error
         if parts.username is not None or parts.password is not None:
-            # The URL is not repeated: it holds a credential.
+            # Do not repeat the URL: it holds a credential.
             raise ValueError(
                 "upstream URL holds a user name or password; send credentials in request headers instead"
             )
@@ -116,12 +118,12 @@ class Upstream:
         return f"{'https' if self.tls else 'http'}://{self.authority.decode('ascii')}"
 
     def same_origin(self, other: Upstream) -> bool:
-        """Whether both have the same scheme, host and port, or Unix socket: what a credential belongs to."""
+        """Return whether both have the same origin: scheme, host and port, or Unix socket."""
         own = (self.tls, self.host, self.port, self.unix_path)
         return own == (other.tls, other.host, other.port, other.unix_path)
 
     def target(self, path: bytes) -> bytes:
-        """The request target for one that a client of the API sent.
+        """Return the upstream's request target for a target that a client of the API sent.
 
         A path under `/v1` moves to the base path; every other path, and every path if there is no base path,
         stays as it is.
@@ -131,7 +133,7 @@ class Upstream:
         return path
 
     def url(self, path: str) -> str:
-        """The absolute URL for a request target that a client of the API sent, such as "/v1/models"."""
+        """Return the absolute URL for a client's request target, such as "/v1/models"."""
         target = self.target(path.encode("latin-1", "replace")).decode("latin-1")
         return f"{self.origin}{target}"
 
@@ -143,6 +145,6 @@ class Upstream:
 
 
 def is_under(target: bytes, prefix: bytes) -> bool:
-    """Whether a target's path is the prefix or goes on below it."""
+    """Return whether a target's path is the prefix or lies below it."""
     size = len(prefix)
     return target.startswith(prefix) and target[size : size + 1] in _PATH_ENDS

@@ -1,10 +1,10 @@
-"""Errors that a person has to put right."""
+"""Errors that the user can fix."""
 
 from __future__ import annotations
 
 
 class UserError(Exception):
-    """What a person asked for cannot be done. The message is one line: where, what is wrong, what to do."""
+    """An error that the user can fix. The message is one line: where, what is wrong, what to do."""
 
     exit_code = 2
-    """Of a command that ends with it."""
+    """Exit code of a command that fails with this error."""

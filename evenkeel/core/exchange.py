@@ -1,4 +1,4 @@
-"""The hand-off: what the data plane gives the replay plane, and the queue that carries it.
+"""Hand-off of exchanges from the data plane to the replay plane, and the queue that carries them.
 
 The data plane imports this module, so it imports nothing but the standard library.
 """
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 LOOP_GUARD_HEADER = b"x-evenkeel-replay"
-"""Marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
+"""Header that marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
 
 
 class ProcessorTimeError(Exception):
-    """An exchange took more processor time than it may."""
+    """An exchange that took more processor time than it may."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One forwarded request and the answer the user got, as bytes on the wire carried them.
+    """A forwarded request and the answer the user got, as bytes on the wire carried them.
 
     Bodies are what the application and the upstream sent, after removal of the transfer coding
     only: still compressed where `content-encoding` says so, still server-sent events where the
@@ -46,15 +46,15 @@ class Exchange:
     """Lower-case names."""
     response_body: bytes
     upstream: int = 0
-    """Which of the route's upstreams answered: 0 for the first, above it a fallback."""
+    """Index of the upstream that answered: 0 for the route's first, above it a fallback."""
     task: str | None = None
-    """From `x-evenkeel-task`."""
+    """Value of the `x-evenkeel-task` header."""
     prompt_version: str | None = None
-    """From `x-evenkeel-prompt-version`."""
+    """Value of the `x-evenkeel-prompt-version` header."""
     session: str | None = None
-    """From `x-evenkeel-session`."""
+    """Value of the `x-evenkeel-session` header."""
     client: str = ""
-    """Names who sent it: a keyed hash of its key or address; "" if that is not known."""
+    """Name of the client: a keyed hash of its key or address; "" if unknown."""
 
     @property
     def size_bytes(self) -> int:
@@ -70,14 +70,15 @@ class Lease:
     expires_at: float
     """Unix time in seconds."""
     attempt: int
-    """1 on the first delivery."""
+    """Number of the delivery, from 1."""
     fault: str = ""
-    """Why the exchange cannot be read: "expired", "undecryptable" or "damaged". It then holds its id only."""
+    """Reason why the exchange cannot be read: "expired", "undecryptable" or "damaged". It then holds its id
+    only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How far the replay plane is behind."""
+    """Backlog of the replay plane."""
 
     waiting: int
     """Exchanges no worker holds."""
@@ -98,13 +99,13 @@ class DeadLetter(NamedTuple):
 
 
 class ExchangeSink(Protocol):
-    """The end of the queue that the data plane sees. Blocks on storage: never call it on the hot path."""
+    """Data plane's end of the queue. Blocks on storage: never call it on the hot path."""
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges durably.
 
-        Returns: how many were taken; one whose id is known, or for which a bounded queue has no
-        room, is not.
+        Returns: the number of exchanges taken. An exchange is not taken if its id is known, or if a
+        bounded queue is full.
         """
         ...
 
@@ -125,7 +126,7 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def release(self, ids: Collection[str]) -> None:
-        """Give leases back at once, as at a shutdown; the attempt is not counted."""
+        """Give leases back at once, as at a shutdown. The attempt is not counted."""
         ...
 
     def bury(self, exchange_id: str, reason: str) -> None:
@@ -133,11 +134,11 @@ class ExchangeQueue(ExchangeSink, Protocol):
         ...
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The newest dead letters, newest first."""
+        """Return the newest dead letters, newest first."""
         ...
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        """Return the exchange of a dead letter; None if it is no longer stored or cannot be read."""
         ...
 
     def lag(self) -> Lag:

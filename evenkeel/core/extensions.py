@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ExtensionError(Exception):
-    """An extension cannot be used. The message names the package and says why."""
+    """An extension that cannot be used. The message names the package and says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Extension:
         return f"{self.entry_point.name!r} of the package {package}"
 
     def load(self) -> Any:
-        """The object it names.
+        """Import and return the object that the entry point names.
 
         Raises: ExtensionError if importing it fails, whatever the package does.
         """
@@ -37,5 +37,5 @@ class Extension:
 
 
 def extensions(group: str) -> tuple[Extension, ...]:
-    """The entry points of a group, by name. Nothing is imported."""
+    """Return the entry points of a group, by name. Nothing is imported."""
     return tuple(Extension(one) for one in sorted(entry_points(group=group), key=lambda one: one.name))

@@ -1,6 +1,7 @@
-"""Numbers, amounts, times and counts as people read them, the same on every page and in every report.
+"""Formatting of numbers, amounts, times and counts, the same on every page and in every report.
 
-Ratios come in as [0, 1] and go out as percent, or as points of 100. What was not measured is `MISSING`.
+Ratios come in as [0, 1] and go out as percent, or as points of 100. A figure that was not measured is
+`MISSING`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Measured(Bounded, Protocol):
 
 
 MISSING: Final = "–"
-"""Stands where nothing was measured."""
+"""Text in place of a figure that was not measured."""
 
 _NARROW_SPACE = "\u202f"
 _MINUS = "\u2212"
@@ -47,7 +48,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def number(value: float, digits: int = 0) -> str:
-    """The value rounded, with a true minus sign and never "−0"; "?" if it is not finite."""
+    """Return the value rounded, with a true minus sign and never "−0"; "?" if it is not finite."""
     if not math.isfinite(value):
         return "?"
     text = f"{value:,.{digits}f}"
@@ -57,54 +58,54 @@ def number(value: float, digits: int = 0) -> str:
 
 
 def percent(ratio: float, digits: int = 0) -> str:
-    """0.31 as "31 %", with a space that does not break."""
+    """Return a ratio in percent, "31 %" for 0.31, with a space that does not break."""
     return f"{number(ratio * 100, digits)}{_NARROW_SPACE}%"
 
 
 def interval(one: Bounded, digits: int = 0) -> str:
-    """Its interval in percent, "[24, 38] %"."""
+    """Return the interval of an estimate in percent, "[24, 38] %"."""
     return f"[{number(one.lower * 100, digits)},\u00a0{number(one.upper * 100, digits)}]{_NARROW_SPACE}%"
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """Value and interval in percent, "31 % [24, 38] %"."""
+    """Return value and interval in percent, "31 % [24, 38] %"."""
     return f"{percent(estimate.value)} {interval(estimate)}"
 
 
 def estimate_of(estimate: Estimate) -> str:
-    """Value, interval and number of trials, "31 % [24, 38] % of 96"."""
+    """Return value, interval and number of trials, "31 % [24, 38] % of 96"."""
     return f"{estimate_text(estimate)} of {estimate.n:,}"
 
 
 def share(part: float, whole: float, digits: int = 1) -> str:
-    """A part of a whole in percent, "4.2 %"."""
+    """Return a part of a whole in percent, "4.2 %"."""
     return percent(part / whole, digits) if whole else MISSING
 
 
 def points(measure: Measured | None, digits: int = 1) -> str:
-    """A ratio in points of 100, "88.8"."""
+    """Return a ratio in points of 100, "88.8"."""
     return MISSING if measure is None else number(measure.value * 100, digits)
 
 
 def points_interval(measure: Bounded | None, digits: int = 1) -> str:
-    """Its interval in points of 100, "[86.3, 90.9]"; "" without one."""
+    """Return the interval in points of 100, "[86.3, 90.9]"; "" without a measure."""
     if measure is None:
         return ""
     return f"[{number(measure.lower * 100, digits)},\u00a0{number(measure.upper * 100, digits)}]"
 
 
 def points_text(measure: Measured | None, digits: int = 1) -> str:
-    """Value and interval in points of 100, "88.8 [86.3, 90.9]"."""
+    """Return value and interval in points of 100, "88.8 [86.3, 90.9]"."""
     return f"{points(measure, digits)} {points_interval(measure, digits)}".strip()
 
 
 def difference(measure: Measured | None, digits: int = 1) -> str:
-    """A difference of ratios in points of 100 with its sign, "+22.2"."""
+    """Return a difference of ratios in points of 100 with its sign, "+22.2"."""
     return MISSING if measure is None else _signed(measure.value, digits)
 
 
 def difference_interval(measure: Bounded | None, digits: int = 1) -> str:
-    """Its interval, "[+12.1, +33.0]"; "" without one."""
+    """Return the interval of a difference in points of 100, "[+12.1, +33.0]"; "" without a measure."""
     if measure is None:
         return ""
     return f"[{_signed(measure.lower, digits)},\u00a0{_signed(measure.upper, digits)}]"
@@ -116,12 +117,12 @@ def _signed(ratio: float, digits: int) -> str:
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
-    """A number of things, "1 route", "3 routes"."""
+    """Return a number with its noun, "1 route", "3 routes"."""
     return f"{number(n)} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def reasons(counts: Mapping[str, int]) -> str:
-    """Counts by reason, the most frequent first: "timeout 10, rate limited 2"."""
+    """Return counts by reason, the most frequent first: "timeout 10, rate limited 2"."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{reason.replace('_', ' ')} {number(n)}" for reason, n in ordered if n)
 
@@ -134,47 +135,47 @@ def listing(parts: Sequence[str]) -> str:
 
 
 def usd(amount: float) -> str:
-    """US dollars; an amount that would round to nothing says so."""
+    """Return an amount in US dollars; "<$0.01" for an amount that would round to zero."""
     if 0 < amount < 0.01:  # noqa: PLR2004 - a cent
         return "<$0.01"
     return f"${amount:,.2f}"
 
 
 def moment(at: float, now: float) -> str:
-    """A time of day in UTC, "14:03"; with the date if it is not today's."""
+    """Return a time of day in UTC, "14:03", with the date if it is not today's."""
     then, today = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(now, UTC)
     clock = f"{then:%H:%M}"
     return clock if then.date() == today.date() else f"{then.day} {_MONTHS[then.month - 1]} {clock}"
 
 
 def date(at: float) -> str:
-    """A day in UTC, "1 Nov 2026", whatever the locale."""
+    """Return a day in UTC, "1 Nov 2026", whatever the locale."""
     then = datetime.fromtimestamp(at, UTC)
     return f"{then.day} {_MONTHS[then.month - 1]} {then.year}"
 
 
 def date_and_time(at: float | None) -> str:
-    """A day with the time in UTC, "20 Nov 2026 21:53 UTC"."""
+    """Return a day with the time in UTC, "20 Nov 2026 21:53 UTC"."""
     return MISSING if at is None else f"{date(at)} {datetime.fromtimestamp(at, UTC):%H:%M} UTC"
 
 
 def moment_exact(at: float) -> str:
-    """Date and time to the second in UTC, for tooltips and the page of one verdict."""
+    """Return date and time to the second in UTC, for tooltips and the page of one verdict."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def iso(at: float) -> str:
-    """The time as a machine reads it (RFC 3339, UTC)."""
+    """Return a time for machines (RFC 3339, UTC)."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def lasting(seconds: float) -> str:
-    """How long something has lasted; below a minute "just now", as seconds would change at every refresh."""
+    """Return a duration as text; "just now" below a minute, because seconds would change at every refresh."""
     return duration(seconds) if seconds >= _MINUTE_S else "just now"
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its two largest units at most: "42 s", "12 min", "3 h 5 min", "2 d"."""
+    """Return a duration in at most its two largest units: "42 s", "12 min", "3 h 5 min", "2 d"."""
     whole = max(0, round(seconds))
     if whole < _MINUTE_S:
         return f"{whole} s"
@@ -187,12 +188,12 @@ def duration(seconds: float) -> str:
 
 
 def plain(text: str) -> str:
-    """The text with ordinary spaces and minus signs, for files."""
+    """Return the text with ordinary spaces and minus signs, for files."""
     return text.replace(_NARROW_SPACE, " ").replace("\u00a0", " ").replace(_MINUS, "-")
 
 
 def clients(trials: Mapping[str, int]) -> str:
-    """Whose trials these are: "38 of 40 trials come from client 3f9a, 2 from 1 other client"; "" for none."""
+    """Return the clients behind trials, "38 of 40 trials come from client 3f9a, …"; "" without trials."""
     if not trials:
         return ""
     most = max(trials, key=lambda name: (trials[name], name))

@@ -1,4 +1,4 @@
-"""Geometry that all pictures share: scales, ticks, paths, intervals, and the colours of robustness. Pure.
+"""Geometry shared by all pictures: scales, ticks, paths, intervals, and the colors of robustness. Pure.
 
 A picture is laid out in user units here and drawn by a template: nothing in this module knows SVG but `path`.
 """
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _MINUS: Final = "\u2212"
 _SLACK: Final = 1e-9
-"""So that a value that lies on a step has a step of room beside it."""
+"""Slack in steps: a range leaves room beside a value that lies on a step, and rounding errors drop no
+tick."""
 
 BAND_FLOORS: Final = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 """Lower edges of the robustness bands, in points of 100; the last band is everything below."""
@@ -23,7 +24,7 @@ BAND_FLOORS: Final = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """One colour of the legend."""
+    """A color of the legend."""
 
     index: int
     label: str
@@ -42,13 +43,13 @@ BANDS: Final = tuple(
 
 
 def band(robustness: float) -> int:
-    """The colour band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
+    """Return the color band of a robustness in [0, 1], 0 = best; decided on the number as printed."""
     points = round(robustness * 100, 1)
     return sum(points < floor for floor in BAND_FLOORS)
 
 
 class Range(NamedTuple):
-    """The values that an axis shows."""
+    """Range of values that an axis shows."""
 
     low: float
     high: float
@@ -57,13 +58,13 @@ class Range(NamedTuple):
     def holding(
         cls, values: Iterable[float | None], *, step: float, least: float, within: tuple[float, float]
     ) -> Range:
-        """A range in whole steps that holds all values as far as they lie within limits.
+        """Return a range in whole steps that holds all values, as far as they lie within limits.
 
         Args:
-            values: those that are None or not finite are left out.
-            step: both ends are multiples of it.
-            least: length of the range at least.
-            within: limits; values beyond them are drawn at the end of the axis.
+            values: Values to show; None and values that are not finite are left out.
+            step: Step of the axis; both ends are multiples of it.
+            least: Smallest length of the range.
+            within: Limits of the range; values beyond them are drawn at the end of the axis.
         """
         known = [one for one in values if one is not None and math.isfinite(one)]
         held = [max(within[0], min(within[1], one)) for one in known]
@@ -84,16 +85,16 @@ class Scale(NamedTuple):
     end: float
 
     def at(self, value: float) -> float:
-        """Where a value lies, to a tenth of a unit; what lies outside is drawn at the end."""
+        """Return the position of a value, to a tenth of a unit; values outside are drawn at the end."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + (self.end - self.start) * min(1.0, max(0.0, share)), 1)
 
     def maybe(self, value: float | None) -> float | None:
-        """The same; None for no value."""
+        """Return the position of a value; None for no value."""
         return None if value is None else self.at(value)
 
     def ticks(self, values: Iterable[float], label: Callable[[float], str] | None = None) -> tuple[Tick, ...]:
-        """Grid lines at some values, labelled as numbers unless said otherwise."""
+        """Return grid lines at the values, labeled as plain numbers by default."""
         return tuple(Tick(self.at(value), (label or plain_number)(value)) for value in values)
 
 
@@ -113,30 +114,30 @@ class Interval(NamedTuple):
     upper: float | None
 
     def on(self, scale: Scale) -> Interval:
-        """Where they lie on an axis."""
+        """Return the interval in user units of an axis."""
         return Interval(scale.maybe(self.value), scale.maybe(self.lower), scale.maybe(self.upper))
 
 
 def steps(low: float, high: float, step: float) -> list[float]:
-    """The multiples of a step from one value to another, both included."""
+    """Return the multiples of a step from one value to another, both included."""
     first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)
     return [round(place * step, 9) for place in range(first, last + 1)]
 
 
 def plain_number(value: float) -> str:
-    """A value as the label of a tick, with a true minus sign."""
+    """Return a value as the label of a tick, with a true minus sign."""
     return f"{value:g}".replace("-", _MINUS)
 
 
 def path(points: Sequence[tuple[float, float]], *, closed: bool = False) -> str:
-    """SVG path data through some points; "" without any."""
+    """Return SVG path data through points; "" without any."""
     if not points:
         return ""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + ("Z" if closed else "")
 
 
 def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
-    """Path data around (x, lower, upper) points; "" for fewer than two."""
+    """Return path data around (x, lower, upper) points; "" for fewer than two."""
     if len(points) < 2:  # noqa: PLR2004 - a point has no area
         return ""
     there = [(x, upper) for x, _, upper in points]
@@ -144,7 +145,7 @@ def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
 
 
 def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
-    """(start, length) of the pieces of one bar of full length, split in proportion to counts."""
+    """Return (start, length) of the pieces of one bar of full length, split in proportion to counts."""
     total, at, pieces = sum(counts), scale.start, []
     for count in counts:
         length = (scale.end - scale.start) * count / total if total else 0.0
@@ -154,7 +155,7 @@ def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places for labels, in the order given: near where they are wanted, `gap` apart, inside if they fit."""
+    """Return label positions in the given order: near the wanted ones, `gap` apart, inside if they fit."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     places = [wanted[i] for i in order]
     for before, after in pairwise(range(len(places))):
@@ -172,5 +173,5 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def shortened(label: str, chars: int) -> str:
-    """The label cut to what fits beside a plot; names of files and models can be long."""
+    """Return the label cut to what fits beside a plot; names of files and models can be long."""
     return label if len(label) <= chars else f"{label[: chars - 1]}…"

@@ -1,7 +1,7 @@
-"""What people decide about incidents: entries of the verdict log, beside the verdicts, like approvals.
+"""Decisions of people about incidents, stored in the verdict log beside verdicts and approvals.
 
-An incident is a change of a route that made its answers fragile, worse, invalid or different. What becomes of
-it follows from the log: alerts that begin and end, traffic that goes back to what it was, and decisions.
+An incident is a change of a route that made its answers fragile, worse, invalid or different. Its
+state follows from the log: alerts that begin and end, traffic that returns to what it was, and decisions.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final, Literal, TypeAlias, get_args
 from evenkeel.core.records import to_json
 
 Decided: TypeAlias = Literal["acknowledged", "accepted", "rolled_back", "false_alarm"]
-"""Somebody looks at it; its answers are the new baseline; the change was undone; it should not have been
-raised. All but the first close the incident."""
+"""Decisions on an incident: somebody is looking at it; its answers are the new baseline; the change was
+undone; it should not have been raised. All but the first close the incident."""
 DECIDED: Final[tuple[Decided, ...]] = get_args(Decided)
 
 Ending: TypeAlias = Literal[
@@ -30,38 +30,38 @@ Ending: TypeAlias = Literal[
     "rolled_back",
     "false_alarm",
 ]
-"""Why an incident, or one of its alerts, is over."""
+"""Reason why an incident, or one of its alerts, is over."""
 ENDINGS: Final[tuple[Ending, ...]] = get_args(Ending)
 
 LONGEST_NOTE: Final = 2_000
-"""Characters of a note, and of a name."""
+"""Maximum number of characters of a note, and of a name."""
 
 
 class DecisionError(Exception):
-    """Nothing can be decided so. The message says why."""
+    """A decision that cannot be made. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person says of an incident."""
+    """A person's decision on an incident."""
 
     id: str
-    """Follows from all the rest: noting it twice changes nothing."""
+    """Id derived from the other fields, so that noting a decision twice changes nothing."""
     at: float
     """Unix time in seconds."""
     by: str
-    """Who decided."""
+    """Name of the person who decided."""
     route: str
-    """A route of the incident."""
+    """Route of the incident."""
     incident: str
     decided: Decided
     note: str = ""
 
     @classmethod
     def of(cls, incident: str, decided: str, *, route: str, by: str, at: float, note: str = "") -> Decision:
-        """A decision with the id that follows from it.
+        """Return a decision with an id derived from its content.
 
-        Raises: DecisionError if nobody decides, or something else than can be decided.
+        Raises: DecisionError without a person's name, or for an unknown decision.
         """
         who = by.strip()[:LONGEST_NOTE]
         if not who:

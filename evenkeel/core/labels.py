@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
 
 _PUBLISHED: Final[dict[str, str]] = {}
-"""The one thing of a process: every page and report reads it, and nothing is ever taken back."""
+"""Published labels of this process: every page and report reads them, and none is ever removed."""
 
 
 def publish(labels: Mapping[str, str]) -> None:
@@ -23,7 +23,7 @@ def publish(labels: Mapping[str, str]) -> None:
 
 
 def label(metric: str) -> str:
-    """The label of a metric; its name with spaces if none was published."""
+    """Return the label of a metric; its name with spaces if none was published."""
     return _PUBLISHED.get(metric) or metric.replace("_", " ")
 
 
@@ -34,5 +34,5 @@ _SCORERS: Final[dict[Scorer, str]] = {
 
 
 def scorer_words(scorer: Scorer) -> str:
-    """Who decided a rating, said so that nobody takes a heuristic for a judge."""
+    """Return words for the scorer of a rating that do not let a heuristic pass for a judge."""
     return _SCORERS.get(scorer, scorer)

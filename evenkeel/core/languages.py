@@ -1,4 +1,4 @@
-"""Languages: which one a text is written in, their tags and names, and how to ask for an answer in one.
+"""Languages: identification, tags and names, and requests for an answer in a language.
 
 The model that identifies languages (97 of them, in the py3langid package) is loaded at the first
 question. Loading it takes about half a second, an answer 0.1 ms per thousand characters. Names and requests
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 LanguageOf: TypeAlias = "Callable[[str], str | None]"
-"""The base tag ("de", never "de-AT") of the language a text is in; None if that is not certain."""
+"""Function that returns the base tag ("de", never "de-AT") of a text's language; None if it is uncertain."""
 
 _LEAST_CONFIDENCE: Final = 0.5
-"""Below it short or mixed texts are guessed at: the answer is "unknown" then."""
+"""Smallest confidence that counts. Below it, the language of short or mixed texts would be a guess."""
 _READ_CHARACTERS: Final = 2000
-"""What stands behind them hardly ever changes the answer, and it costs time."""
+"""Number of characters read. Later ones rarely change the answer and cost time."""
 
 _READ_AS: Final = {"wuu": "zh"}
-"""Languages that short texts of another one are taken for: Wu Chinese is rarely written."""
+"""Languages that short texts of another one are mistaken for: Wu Chinese is rarely written."""
 
 _loading: Final = threading.Lock()
 
 
 def language_of(text: str) -> str | None:
-    """The base tag ("de", never "de-AT") of the language most of a text is in; None if unknown.
+    """Return the base tag ("de", never "de-AT") of the main language of a text; None if unknown.
 
     Only the first 2,000 characters are read, so let the text begin with prose. A handful of words is
     mostly unknown. The same text gets the same answer in every thread and process.
@@ -43,7 +43,7 @@ def language_of(text: str) -> str | None:
 
 
 def identifiable() -> frozenset[str]:
-    """The tags that `language_of` can give."""
+    """Return the tags that `language_of` can give."""
     return frozenset(map(str, _identifier().labels)) - _READ_AS.keys()
 
 
@@ -63,7 +63,7 @@ def _identifier() -> LanguageIdentifier:
 
 @cache
 def _read_model() -> LanguageIdentifier:
-    # Imported here: most who need a language's name ask about no text.
+    # Imported on demand: most callers need a language's name and identify no text.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
@@ -80,7 +80,7 @@ _TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
 
 def canonical_tag(tag: str) -> str:
-    """The tag in its usual casing: "PT-br" → "pt-BR", "zh-hant" → "zh-Hant".
+    """Return the tag in its usual casing: "PT-br" → "pt-BR", "zh-hant" → "zh-Hant".
 
     Raises: ValueError if it is not shaped like a BCP 47 tag of a language.
     """
@@ -92,12 +92,12 @@ def canonical_tag(tag: str) -> str:
 
 
 def base_tag(tag: str) -> str:
-    """The language without region or script: "fr-CA" and "fr_CA" → "fr"."""
+    """Return the language without region or script: "fr-CA" and "fr_CA" → "fr"."""
     return tag.replace("_", "-").partition("-")[0].lower()
 
 
 def english_name(tag: str) -> str:
-    """The language's name in English; for one without an entry, words that carry the tag."""
+    """Return the language's name in English; for a language without an entry, words that carry the tag."""
     known = _ENGLISH_NAMES.get(tag)
     if known:
         return known
@@ -106,10 +106,10 @@ def english_name(tag: str) -> str:
 
 
 def english_request(tag: str) -> str:
-    """An English sentence that asks for an answer in the language."""
+    """Return an English sentence that asks for an answer in the language."""
     return f"Write the whole answer in {english_name(tag)}."
 
 
 def native_request(tag: str) -> str:
-    """The same in the language itself for the builtin tags, else in English."""
+    """Return the request in the language itself for the builtin tags, else in English."""
     return _REQUESTS.get(tag) or english_request(tag)

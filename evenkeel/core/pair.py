@@ -1,4 +1,4 @@
-"""What is compared: the answer to the original request and the answer to a variant of it."""
+"""Pairs to compare: the answer to the original request and the answer to a variant of it."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ class Answer:
     mean_logprob: float | None = None
     """Mean log-probability of its tokens in nats, at most 0; None if the endpoint gave none."""
     cached_tokens: int | None = field(default=None, compare=False)
-    """Those of the prompt that the endpoint says came from its cache; chance, so no part of comparisons."""
+    """Prompt tokens that the endpoint served from its cache. Left out of comparisons because it depends on
+    chance."""
     reasoning_tokens: int | None = field(default=None, compare=False)
-    """Those of the answer that were thought and not said, as far as the endpoint tells."""
+    """Answer tokens spent on reasoning that is not part of the text; None if the endpoint does not say."""
     response_id: str | None = field(default=None, compare=False)
     """The endpoint's id of the response; no two answers share it, so it is left out of comparisons."""
 
     @property
     def cut(self) -> bool:
-        """Whether it ends because it had reached the longest length allowed."""
+        """Return whether the answer ends because it reached the maximum length."""
         return self.finish_reason in _CUT_FINISH
 
 
@@ -56,7 +57,7 @@ Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]
 
 
 class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
-    """The form that a variant asks its answer to have, where it differs from the original's."""
+    """Form that a variant requires of its answer, where it differs from the original's."""
 
     format: Format | None = None
     language: str | None = None
@@ -64,7 +65,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 AS_BEFORE: Final = Wanted()
-"""The answer should have the original's format and language."""
+"""Form of the original answer: same format and language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Pair:
     task: str | None = None
     """Task name from the route or the application, e.g. "case_summary"; None = generic chat."""
     wanted: Wanted = AS_BEFORE
-    """What the variant asked of the candidate's format and language."""
+    """Format and language that the variant asked the candidate for."""
 
 
 _BYTES = 8
@@ -88,7 +89,7 @@ _NUMBERS = 1 << 8 * _BYTES
 
 
 def draw(pair: Pair, purpose: str) -> float:
-    """A number in [0, 1) that follows from both answers, the context and the purpose.
+    """Return a number in [0, 1) that follows from both answers, the context and the purpose.
 
     `draw(pair, purpose) < share` picks that share of pairs, the same ones in every process and at
     every replay. Numbers for different purposes are independent, and so are those of a pair and of

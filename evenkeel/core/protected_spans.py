@@ -1,9 +1,9 @@
-"""What no change of a text may touch: code, addresses, numbers, identifiers, data, quotations.
+"""Spans of a text that no perturbation may touch: code, addresses, numbers, identifiers, data, quotations.
 
 One compiled pattern reads a text once from left to right. Runs of plain words are skipped in a single step;
 wherever something else begins, the rules are tried in the order of `RULES` and the first that fits takes its
-span. A rule that is too eager only costs a place to change; one that is too shy changes the meaning of the
-question, so the rules lean to eagerness.
+span. A rule that protects too much only costs a place to change; a rule that protects too little lets the
+meaning of the question change. The rules therefore protect too much rather than too little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Protected:
     start: int
     end: int
     rule: str
-    """The name in `RULES` of what protects it."""
+    """Name in `RULES` of the rule that protects the span."""
 
 
 # Letters and underscore of scripts that put spaces between words, and digits. In the others `\w`
@@ -154,7 +154,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
 }
 
 RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
-"""The names of what is protected, in the order in which the rules are tried."""
+"""Names of the rules, in the order in which they are tried."""
 
 # Blanks inside a line, then plain words and the marks after them, many at a time. Not at the start
 # of a line, where line rules begin, and no word before a digit, which may belong to a date.
@@ -177,12 +177,13 @@ _SCANNER: Final = re.compile(
 _OBJECT: Final = re.compile(_AFTER_WORDS["object"], re.VERBOSE)
 _READER: Final = json.JSONDecoder(parse_int=float)
 _FAILED_READS: Final = 64
-"""After so many brackets that open no JSON a text is not tried further: each try may read far."""
+"""Number of brackets that open no JSON after which a text is no longer tried: each attempt may read far
+ahead."""
 
 
 @lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
 def protected_spans(text: str) -> tuple[Protected, ...]:
-    """The spans of a text that must survive, in order and without overlap.
+    """Return the spans of a text that must survive, in order and without overlap.
 
     Linear in the length of the text.
     """
@@ -211,7 +212,7 @@ def protected_spans(text: str) -> tuple[Protected, ...]:
 
 
 def _json_end(text: str, start: int) -> int | None:
-    """Where the JSON value that begins at `start` ends, None if none does."""
+    """Return the end of the JSON value that begins at `start`; None if no value begins there."""
     try:
         return _READER.raw_decode(text, start)[1]
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Records as JSON: how every record that is stored or sent is written and read back."""
+"""Records as JSON: the encoding of every record that is stored or sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewordings: the words for perturbations that people read, and the order they are listed in.
+"""Rewordings: the names of perturbations for people, and their order.
 
 A verdict names its perturbation and nothing else, so whoever shows results finds the words here by that
 name. They are declared beside the code of each perturbation, which the console never loads; the catalogue
@@ -27,21 +27,22 @@ class Category:
 
     name: str
     description: str = ""
-    """One sentence or two."""
+    """Description in one or two sentences."""
     order: int = _LAST
-    """Place among the categories; equal ones by name."""
+    """Place among the categories; ties are sorted by name."""
     phrase: str = "the rewording {kind}"
     """The end of "answers change under …" for a rewording that has no words of its own."""
     asks_for: Literal["format", "language", "languages"] | None = None
-    """What its variants ask of the answer. "languages": the kinds are named "source_to_target"."""
+    """Requirement that its variants put on the answer. "languages": the kinds are named
+    "source_to_target"."""
     on_template: bool = False
-    """Whether the application's words are changed rather than the user's."""
+    """True if the application's words are changed rather than the user's."""
     graded: bool = False
-    """Whether the severity of a trial is worth showing."""
+    """True if the severity of a trial is worth showing."""
     named_alone: bool = False
-    """Whether its rewordings are understood without the category's name."""
+    """True if its rewordings are understood without the category's name."""
     kind: Callable[[str], str] = _with_spaces
-    """How the part of a name behind the dot is written."""
+    """Function that writes the part of a name after the dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,17 @@ class Rewording:
 
     category: Category
     label: str = ""
-    """Heading of a column; "" = the name behind the dot."""
+    """Heading of a column; "" = the name after the dot."""
     phrase: str = ""
-    """The end of "answers change under …"; "" = as the category says."""
+    """End of "answers change under …"; "" = the phrase of the category."""
     description: str = ""
-    """What it does, in one sentence or two; "" = as the docstring of its class says."""
+    """Description in one or two sentences; "" = the docstring of the perturbation's class."""
     order: int = _LAST
-    """Place in its category; equal ones by name."""
+    """Place in its category; ties are sorted by name."""
 
 
 class LanguagePair(NamedTuple):
-    """The languages of a perturbation that asks for the answer in another language than the input's."""
+    """Languages of a perturbation that asks for an answer in another language than the input's."""
 
     source: str
     target: str
@@ -73,7 +74,7 @@ class _Published:
 
 
 _PUBLISHED: Final = _Published()
-"""The one thing of a process: every page and report reads it, and nothing is ever taken back."""
+"""Published words of this process: every page and report reads them, and none is ever removed."""
 
 
 def publish(rewordings: Iterable[tuple[str, Rewording]]) -> None:
@@ -84,13 +85,13 @@ def publish(rewordings: Iterable[tuple[str, Rewording]]) -> None:
 
 
 def category(perturbation: str) -> Category:
-    """The category of a perturbation, or the one of that name; a bare one if it was never published."""
+    """Return the category of a perturbation or of that name; a bare one if it was never published."""
     name = perturbation.partition(".")[0]
     return _PUBLISHED.categories.get(name) or Category(name)
 
 
 def column_label(perturbation: str) -> str:
-    """Short heading where the category is named above: "spelling", "noise floor"."""
+    """Return a short heading for use below the category's name: "spelling", "noise floor"."""
     known = _PUBLISHED.rewordings.get(perturbation)
     if known is not None and known.label:
         return known.label
@@ -99,13 +100,13 @@ def column_label(perturbation: str) -> str:
 
 
 def label(perturbation: str) -> str:
-    """The perturbation where no heading names its category: "spelling", "format: yaml"."""
+    """Return the label for use where no heading names the category: "spelling", "format: yaml"."""
     group, short = category(perturbation), column_label(perturbation)
     return short if group.named_alone else f"{group.name}: {short}"
 
 
 def phrase(perturbation: str) -> str:
-    """The perturbation as the end of "answers change under …"."""
+    """Return the perturbation as the end of "answers change under …"."""
     known = _PUBLISHED.rewordings.get(perturbation)
     if known is not None and known.phrase:
         return known.phrase
@@ -113,19 +114,19 @@ def phrase(perturbation: str) -> str:
 
 
 def language_pair(perturbation: str) -> LanguagePair | None:
-    """The languages of input and answer, ("de", "ja"); None if the perturbation names no pair."""
+    """Return the languages of input and answer, ("de", "ja"); None if the perturbation names no pair."""
     source, found, target = perturbation.partition(".")[2].partition(_PAIR)
     return LanguagePair(source, target) if found and category(perturbation).asks_for == "languages" else None
 
 
 def pair_label(perturbation: str) -> str:
-    """A pair of languages as "de → ja"; any other as its column is headed."""
+    """Return a pair of languages as "de → ja"; the column label for any other perturbation."""
     pair = language_pair(perturbation)
     return f"{pair.source} → {pair.target}" if pair else column_label(perturbation)
 
 
 def position(perturbation: str) -> tuple[int, str, int, str]:
-    """Sort key: by category, then by kind; those that were never published come last, by name."""
+    """Return a sort key: by category, then by kind; unpublished perturbations come last, by name."""
     group = category(perturbation)
     known = _PUBLISHED.rewordings.get(perturbation)
     return group.order, group.name, known.order if known else _LAST, perturbation

@@ -1,4 +1,4 @@
-"""What silent changes are looked for in: the look of sampled answers, and how reference prompts are answered.
+"""Evidence of silent changes: traits of sampled answers, and comparisons of answers to reference prompts.
 
 Both are notes of the verdict log, so that the monitor's fold takes them in their order. Neither holds a word
 of a prompt or an answer.
@@ -14,38 +14,38 @@ _NAME_BYTES: Final = 8
 _DRAW_BYTES: Final = 6
 
 Asked = Literal["fill", "round", "suspicion"]
-"""Why a reference was asked: to complete its first answers, in its turn, or because a change is suspected."""
+"""Reason for asking a reference: to complete its first answers, in its turn, or on suspicion of a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSeen:
-    """How the answer of one sampled exchange looks, whether or not it was replayed."""
+    """Traits of the answer of one sampled exchange, whether or not it was replayed."""
 
     exchange_id: str
     at: float
     """Unix time in seconds at which the answer came."""
     route: str
     model: str
-    """As the endpoint returned it, else the one requested."""
+    """Model name that the endpoint returned, else the one requested."""
     requested_model: str
-    """"" if the request names none."""
+    """Model name in the request; "" if it names none."""
     prompt_version: str
-    """As the application says, else the fingerprint of the template; "" while it is not known."""
+    """Version that the application names, else the fingerprint of the template; "" if not known."""
     parameters: str
-    """As `Verdict.parameters`."""
+    """Parameters of the request, as in `Verdict.origin`."""
     cluster: str
-    """As `Verdict.cluster`."""
+    """Cluster of near-equal prompts, as in `Verdict.origin`."""
     traits: tuple[float, ...]
-    """By `evenkeel.core.answer_traits.TRAITS`, of version `traits_version`; each about in [0, 3]."""
+    """Values of `evenkeel.core.answer_traits.TRAITS` in version `traits_version`, each usually in [0, 3]."""
     prompt: tuple[int, ...]
     """Sketch of the prompt: the cosine of two sketches grows with what the prompts have in common."""
     traits_version: int = 1
     system_fingerprint: str = ""
-    """As the endpoint returned it, "" without one."""
+    """Fingerprint that the endpoint returned; "" without one."""
 
     @property
     def id(self) -> str:
-        """Names the entry: there is one an exchange."""
+        """Id of the log entry; each exchange has one."""
         return f"{_ANSWER}{self.exchange_id}"
 
 
@@ -55,7 +55,7 @@ class ComparedVersion:
 
     prompt_version: str
     asked: int
-    """New answers."""
+    """Number of new answers."""
     likeness: float
     """Mean likeness of new answers to earlier ones, in [0, 1]."""
     own: float
@@ -64,12 +64,12 @@ class ComparedVersion:
 
 @dataclass(frozen=True, slots=True)
 class PooledComparison:
-    """The last answers to all references of a requested model on a route, compared with those before."""
+    """Comparison of the last answers to all references of a requested model on a route with those before."""
 
     p_value: float
-    """The chance of answers as unlike if nothing changed, in (0, 1]."""
+    """Probability of answers at least this unlike if nothing changed, in (0, 1]."""
     calls: int
-    """New answers."""
+    """Number of new answers."""
     since: float
     """Unix time in seconds of the first of them."""
     after: float
@@ -81,19 +81,19 @@ class PooledComparison:
     models: tuple[str, ...]
     """Names that the endpoint returned with the new answers, the most frequent first."""
     fingerprints: tuple[str, ...]
-    """What it said about its own build, likewise."""
+    """System fingerprints that the endpoint returned with the new answers, the most frequent first."""
     versions: tuple[ComparedVersion, ...]
-    """The most moved first, at most eight."""
+    """Versions whose answers moved most, the most moved first, at most eight."""
     references: tuple[str, ...]
     """Ids of the references whose answers moved furthest, at most eight, the furthest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswered:
-    """A reference prompt was asked again: how its new answer ranks among the others to the same request.
+    """Rank of a new answer to a reference prompt among the other answers to the same request.
 
-    Each answer's figure is its mean likeness to all the others, the new one included. If nothing changed, the
-    new answer's rank is any with the same probability, whatever the noise.
+    Answers are ranked by their mean likeness to all the others, including the new one. If nothing changed,
+    every rank of the new answer has the same probability, whatever the noise.
     """
 
     id: str
@@ -101,37 +101,37 @@ class ReferenceAnswered:
     """Unix time in seconds."""
     route: str
     model: str
-    """As the endpoint returned it, else the one requested."""
+    """Model name that the endpoint returned, else the one requested."""
     requested_model: str
     prompt_version: str
     reference: str
     """Id of the reference prompt."""
     asked: Asked
     compared: int = 0
-    """Answers compared, the new one included; 0 for a failure."""
+    """Number of answers compared, including the new one; 0 for a failure."""
     below: int = 0
-    """How many of them are less like the others than the new one is."""
+    """Number of compared answers that are less like the others than the new one is."""
     ties: int = 0
-    """How many are as like the others, the new one included."""
+    """Number of compared answers, including the new one, that are as like the others as the new one is."""
     likeness: float = 0.0
     """Mean likeness of the new answer to the earlier ones, in [0, 1]."""
     own: float = 0.0
     """Mean likeness of the earlier ones to each other, in [0, 1]."""
     former: float | None = None
-    """Mean likeness of the new answer to those of before the last change that was found, in [0, 1]; None
-    without any. It tells whether that change was taken back."""
+    """Mean likeness of the new answer to the answers before the last detected change, in [0, 1]; None without
+    any. It shows whether that change was reverted."""
     system_fingerprint: str = ""
     failure: str = ""
-    """Why there is no answer, in snake case; "" if there is one."""
+    """Reason why there is no answer, in snake case; "" if there is one."""
     cost_usd: float = 0.0
     pooled: PooledComparison | None = None
-    """What a look at all references said after this answer; None if none was due."""
+    """Comparison over all references that followed this answer; None if none was due."""
 
     @property
     def p_value(self) -> float | None:
-        """The chance of a rank as low, ties broken by lot: uniform in (0, 1] if nothing changed.
+        """Probability of a rank as low, ties broken at random; uniform in (0, 1] if nothing changed.
 
-        None for a failure, and for fewer than three answers, of which neither can be the odd one.
+        None for a failure, and for fewer than three answers: of two, neither can be the outlier.
         """
         if self.failure or self.compared < _FEWEST:
             return None
@@ -139,9 +139,9 @@ class ReferenceAnswered:
 
     @property
     def rank(self) -> int | None:
-        """Place of the new answer from 1, the odd one, to `compared`, ties broken by lot.
+        """Rank of the new answer from 1, the least like the others, to `compared`; ties broken at random.
 
-        Any of them with the same probability if nothing changed. None where `p_value` is None.
+        Every rank has the same probability if nothing changed. None where `p_value` is None.
         """
         if self.failure or self.compared < _FEWEST:
             return None
@@ -149,7 +149,7 @@ class ReferenceAnswered:
 
     @property
     def _lot(self) -> float:
-        """Drawn by the id, in [0, 1)."""
+        """Random number in [0, 1) derived from the id."""
         digest = blake2b(self.id.encode("utf-8", "surrogatepass"), digest_size=_DRAW_BYTES).digest()
         return int.from_bytes(digest, "big") / (1 << 8 * _DRAW_BYTES)
 
@@ -157,11 +157,11 @@ class ReferenceAnswered:
 _FEWEST: Final = 3
 _ANSWER: Final = "answer/"
 REFERENCE: Final = "reference/"
-"""What ids of `ReferenceAnswered` begin with."""
+"""Prefix of the ids of `ReferenceAnswered`."""
 
 
 def reference_answer_id(reference: str, at: float) -> str:
-    """Names an answer to a reference prompt."""
+    """Return the id of an answer to a reference prompt."""
     digest = blake2b(f"{reference}\0{at!r}".encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES)
     return f"{REFERENCE}{digest.hexdigest()}"
 

@@ -1,4 +1,4 @@
-"""Suspicion: how much likelier the latest trials are if answers move more often than they did."""
+"""Suspicion: the likelihood ratio of the latest trials under a risen rate of moved answers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from math import log
 from typing import Final
 
 MOST_SUSPICION: Final = 10.0
-"""Suspicion does not grow beyond this, so that it also ends."""
+"""Limit on suspicion. Without it, suspicion would take too long to end."""
 
 
 def risen_log_ratio(usual: float, rise: float, *, hit: bool) -> float:
-    """Logarithm of how many times likelier a trial is under a risen rate than under the usual one.
+    """Return the log-likelihood ratio of a trial under a risen rate against the usual one.
 
-    The risen rate has twice the odds, or is `rise` higher if that is more and the usual rate below even: at
-    high rates a fixed rise is so small against chance that what is found is mostly chance.
+    The risen rate has twice the odds of the usual one. Below a usual rate of ½ it is at least `rise` higher;
+    at higher rates, a fixed rise is so small against random variation that most findings would be chance.
 
     Args:
-        usual: Above 0 and below 1.
-        rise: Above 0, below one half.
-        hit: Whether the answer moved.
+        usual: Usual rate of moved answers, in (0, 1).
+        rise: Smallest rise of the rate, in (0, ½).
+        hit: True if the answer moved.
     """
     risen = 2 * usual / (1 + usual)
     if usual < 0.5:  # noqa: PLR2004 - even

@@ -1,4 +1,4 @@
-"""Text from elsewhere, made fit for labels, UTF-8, spreadsheets, terminals and Markdown.
+"""Text from outside, made safe for labels, UTF-8, spreadsheets, terminals and Markdown.
 
 Clients and endpoints choose names of any length, JSON can carry half characters (lone surrogates) as
 escapes, and spreadsheets take some texts for formulas. HTML is escaped by the templates themselves (jinja2
@@ -11,18 +11,19 @@ import re
 from typing import Final
 
 LONGEST_NAME: Final = 200
-"""Characters. Names of models are below 100; a longer one is somebody's attempt."""
+"""Maximum number of characters of a name. Names of models are below 100; a longer one is probably an
+attack."""
 UNWRITABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Controls, line ends, overrides of the writing direction, and what has no UTF-8: in no name."""
+"""Characters that no name contains: controls, line ends, overrides of the writing direction, surrogates."""
 
 
 def named(text: str) -> str:
-    """The beginning of a name."""
+    """Return a name cut to `LONGEST_NAME` characters."""
     return text[:LONGEST_NAME]
 
 
 def named_if(text: str | None) -> str | None:
-    """The same where there may be none; "" is none."""
+    """Return a name cut to `LONGEST_NAME` characters; None for None or ""."""
     return named(text) if text else None
 
 
@@ -30,9 +31,9 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def well_formed(text: str) -> str:
-    r"""`text` as UTF-8 can hold it.
+    r"""Return the text in a form that UTF-8 can hold.
 
-    Two halves that belong together become their character: servers that cut a stream anywhere send
+    Two surrogates that belong together become their character: servers that cut a stream anywhere send
     `"\ud83d"` and `"\ude00"` in two events. A lone one becomes U+FFFD.
     """
     if not _SURROGATE.search(text):
@@ -44,22 +45,22 @@ _IN_STRINGS_ALONE: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud80
 
 
 def escaped(document: str) -> str:
-    """A JSON text as UTF-8 can hold it and a terminal shows it.
+    """Return a JSON text that is valid UTF-8 and safe to show in a terminal.
 
-    Half a surrogate pair, controls and overrides of the writing direction stand in strings alone and are
-    escaped; JSON escapes the other controls itself.
+    Lone surrogates, controls and overrides of the writing direction occur only within strings and are escaped
+    there; JSON escapes the other controls itself.
     """
     return _IN_STRINGS_ALONE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 _FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")
-"""Where spreadsheets take what follows for a formula: before its first sign, also in its wide form, at the
-beginning of a cell. Where commas stand for decimal points they begin another cell at a semicolon, and then
-at the end of a line within quotes too."""
+"""Places where a spreadsheet would read a formula: before a formula sign at the start of a cell, full-width
+signs included. In locales with a decimal comma, a semicolon starts a new cell too, and so does a line break
+within quotes."""
 
 
 def harmless(text: str) -> str:
-    """The text as a cell: with an apostrophe wherever a spreadsheet would take the rest for a formula."""
+    """Return the text as a cell, with an apostrophe wherever a spreadsheet would read a formula."""
     return _FORMULA.sub("'", text)
 
 
@@ -73,21 +74,21 @@ _CONTROLS: Final = dict.fromkeys(
     "\ufffd",
 )
 _BLANKS: Final = re.compile(r"[^\S\u00a0\u202f]+")
-"""Runs of blanks and line breaks; spaces that do not break belong to figures."""
+"""Runs of blanks and line breaks. Non-breaking spaces are left, because they belong to figures."""
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def visible(text: str) -> str:
-    """The text with characters that show nothing, mislead or steer a terminal made visible."""
+    """Return the text with control characters and overrides of the writing direction replaced."""
     return text if text.isprintable() else well_formed(text).translate(_CONTROLS)
 
 
 def one_line(text: str, longest: int | None = None) -> str:
-    """The text on one line, cut if it is longer than so many characters."""
+    """Return the text on one line, cut if it is longer than `longest` characters."""
     line = visible(_BLANKS.sub(" ", text).strip())
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def markdown(text: str, longest: int | None = None) -> str:
-    """Text on one line that Markdown, and HTML within it, shows as it is."""
+    """Return the text on one line, escaped so that Markdown and HTML within it show it as it is."""
     return _MARKDOWN.sub(r"\\\1", one_line(text, longest))

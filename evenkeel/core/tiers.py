@@ -1,4 +1,4 @@
-"""Tiers: how urgently a provider answers a request, and which provider has which."""
+"""Tiers: how soon a provider answers a request, and which providers have which tier."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from contextvars import ContextVar
 from typing import Final, Literal
 
 Tier = Literal["standard", "flex"]
-"""At once, or when the provider has room, which is cheaper."""
+"""Speed of an answer: immediate, or cheaper and only when the provider has room."""
 
 
 SCORING_WAITS: Final[ContextVar[bool]] = ContextVar("scoring_waits", default=False)
-"""Whether the rating that is asked for now can wait."""
+"""True if the rating being requested can wait."""
 
 
 _WITHOUT_FLEX: Final = (
@@ -22,12 +22,12 @@ _WITHOUT_FLEX: Final = (
     "api.deepseek.com",
     "api.x.ai",
 )
-"""Ends of host names. Of a gateway, whose host says nothing, the settings are believed: an endpoint that
-refuses the tier is asked in the standard one."""
+"""Ends of host names of providers without the flex tier. A gateway's host says nothing, so the settings are
+believed: an endpoint that refuses the tier is asked again in the standard one."""
 
 
 def tier_problem(tier: Tier, host: str) -> str | None:
-    """Why requests to an endpoint cannot be sent in a tier, and what to do; None if they can."""
+    """Return why requests to an endpoint cannot use a tier, and what to do; None if they can."""
     name = host.lower().rstrip(".")
     if tier == "standard" or not any(name == end or name.endswith(f".{end}") for end in _WITHOUT_FLEX):
         return None

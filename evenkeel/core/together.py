@@ -12,11 +12,10 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _NAMED: Final = re.compile(r"([0-9]+_.+?)(?:_([0-9]))?$")
-"""A count and a category; then which of the category's groups it is."""
+"""Count and category; then the number of the group among those of its category."""
 
 
 def _kind(name: str) -> str:
-    """“3 general”; “2 general (part 2)”."""
     found = _NAMED.fullmatch(name)
     if found is None:
         return name.replace("_", " ")
@@ -36,23 +35,23 @@ TOGETHER: Final = Category(
 
 
 _DIGITS: Final = 2
-"""Of a count: a name comes from a log, where anything may stand."""
+"""Largest number of digits in a count. Names come from the log, so they may hold anything."""
 
 
 def together_name(category: str, count: int, part: str = "") -> str:
-    """The name of a group of rewordings.
+    """Return the name of a group of rewordings.
 
     Args:
-        category: That all of them belong to.
-        count: How many they are, two or more.
-        part: Tells groups of one category apart.
+        category: Category of all of them.
+        count: Number of rewordings, two or more.
+        part: Distinguishes groups of one category.
     """
     name = f"{TOGETHER.name}.{count}_{category}"
     return f"{name}_{part}" if part else name
 
 
 def together_count(perturbation: str) -> int:
-    """How many rewordings a perturbation is, 1 unless it is a group."""
+    """Return the number of rewordings in a perturbation; 1 unless it is a group."""
     group, _, kinds = perturbation.partition(".")
     count = kinds.partition("_")[0]
     known = group == TOGETHER.name and count.isdecimal() and len(count) <= _DIGITS
@@ -60,13 +59,13 @@ def together_count(perturbation: str) -> int:
 
 
 def by_themselves(found: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:
-    """What is about rewordings by themselves; what is about groups if nothing else is there.
+    """Return the items about single rewordings; the items about groups if there are no others.
 
-    A group moves with any of its rewordings, so beside them it says nothing more.
+    A group shifts if any of its rewordings does, so it adds nothing to results of single rewordings.
 
     Args:
-        found: What is looked through.
-        perturbation: The perturbation that each is about.
+        found: Items to choose from.
+        perturbation: Returns the perturbation of an item.
     """
     everything = list(found)
     return [one for one in everything if together_count(perturbation(one)) == 1] or everything

@@ -1,4 +1,4 @@
-"""Trouble that a loop outlives: said when it begins, not at every turn."""
+"""Errors that a loop survives: logged when they begin, not on every turn."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class Trouble:
-    """A boundary around one turn of a loop that must go on whatever a store, or an endpoint, does.
+    """Context manager around one turn of a loop that must go on even if a store or an endpoint fails.
 
         trouble = Trouble(log, "counters cannot be published (%s)")
         while not stop.wait(1.0):
             with trouble:
                 counters.publish(source, snapshot())
 
-    An exception ends the block and goes no further; the first of several turns that fail in a row is logged
-    as a warning. Keyboard interrupts, exits and cancellation pass.
+    An exception ends the block and is suppressed. The first of several failed turns in a row is logged as a
+    warning. Keyboard interrupts, exits and cancellation are not suppressed.
     """
 
     def __init__(self, log: logging.Logger, said: str) -> None:
@@ -26,7 +26,7 @@ class Trouble:
         self._log = log
         self._said = said
         self.ongoing = False
-        """Whether the last turn failed."""
+        """True if the last turn failed."""
 
     def __enter__(self) -> None:
         return None

@@ -1,6 +1,6 @@
 """Verdicts: the outcome of one trial, and the only input of estimates, detectors and gauges.
 
-How a rating came about stands among its details, as numbers under the names of `PROVENANCE`.
+The steps that led to a rating are among its details, as numbers under the names of `PROVENANCE`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 Scorer = Literal["judge", "metrics"]
-"""Who decided the similarity rating: an LLM judge, or the heuristics alone."""
+"""Source of the similarity rating: an LLM judge, or the heuristics alone."""
 
 Direction = Literal["better", "worse", "mixed"]
 
 QualityScale = Literal["rating", "ratio", "agreement"]
-"""What the values of a quality score are.
+"""Scale of the values of a quality score.
 
 "rating": 1, 2 or 3, 3 = best, each answer judged alone. "ratio": in [0, 1], 1 = best, each answer
 measured alone. "agreement": in [0, 1], how far the candidate agrees with the reference, whose own value
@@ -32,7 +32,7 @@ is 1 by definition; it says that quality changed but not for whom.
 """
 
 BASELINE = "baseline.identical"
-"""The identical resend: what changes there is noise."""
+"""Name of the identical resend. Changes in its answers are noise."""
 
 SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
@@ -42,12 +42,12 @@ SHIFTED_BELOW: Final = 0.4
 for all recorded changes; this one has power on most of them: `python -m benchmarks.similarity`."""
 
 NO_PARAMETERS: Final = "none"
-"""Parameters of a request that asks for nothing beside its prompt."""
+"""Parameters of a request that has none besides its prompt."""
 
 _DRAWN_BYTES: Final = 6
 
 Obligation = Literal["format", "language"]
-"""What a variant may ask of its answer, and an answer may ignore."""
+"""Requirement that a variant puts on its answer, and that the answer may ignore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class Failure:
     reason: str
     """Short snake_case word, usable as a label: "timeout", "rate_limited", "no_text" …"""
     detail: str = ""
-    """One sentence for people. Holds no credentials."""
+    """Explanation in one sentence for people. Holds no credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class QualityScore:
-    """One quality metric on both answers, high = good."""
+    """Scores of both answers in one quality metric; high = good."""
 
     metric: str
     """e.g. "faithfulness", or "faithfulness_proxy" for the heuristic stand-in."""
@@ -77,12 +77,12 @@ class QualityScore:
 
     @property
     def changed(self) -> bool:
-        """Whether the two answers differ in this metric by more than its tolerance, in either direction."""
+        """Return whether the answers differ in this metric by more than its tolerance."""
         return abs(self.reference - self.candidate) > self.tolerance
 
     @property
     def direction(self) -> Literal["better", "worse"] | None:
-        """Which way it changed; None if it did not, or if its scale can't tell."""
+        """Direction of the change; None if there is none, or if the scale cannot tell."""
         if not self.changed or self.scale == "agreement":
             return None
         return "better" if self.candidate > self.reference else "worse"
@@ -90,7 +90,7 @@ class QualityScore:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the two-stage scoring says of one pair.
+    """Result of two-stage scoring of one pair.
 
     Without a rating and not unsure, `failures` names why the similarity could not be rated. `quality` is
     empty for a rating of 3: the second stage only looks at pairs that may have shifted.
@@ -107,73 +107,73 @@ class Judgement:
     cost_usd: float = 0.0
     tokens: int = 0
     rated_by: str = ""
-    """Under which wording a judge rated, as "similarity@1"; "" if it was not asked."""
+    """Version of the judge's prompt, such as "similarity@1"; "" if no judge was asked."""
     unsure: bool = False
-    """Whether there is no rating because nothing is proven and no judge was asked."""
+    """True if there is no rating because nothing is proven and no judge was asked."""
     similarity: float | None = None
-    """How near the answers are, in [0, 1]; None if that could not be measured."""
+    """Similarity of the answers in [0, 1]; None if it could not be measured."""
     invalid: tuple[Obligation, ...] = ()
-    """What the variant asked of the answer's form and did not get."""
+    """Requirements of the variant that the answer ignores."""
 
     @property
     def shifted(self) -> bool | None:
-        """Whether the content moved; None if that is not known, for the reason in `failures`."""
+        """Return whether the content shifted; None if unknown, for the reason in `failures`."""
         return content_shifted(self.rating, self.similarity, self.invalid)
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
-    """What a person needs to check a verdict. Stored with it, for a limited time."""
+    """Prompts and answers that a person needs to check a verdict. Stored with it for a limited time."""
 
     prompt: str
     variant: str
     reference: Answer
     candidate: Answer | None
     asked: tuple[tuple[int, int], ...] = ()
-    """Where in `prompt` the user's own words stand, in characters: the rest is template, data or an earlier
-    turn. () if that is not known."""
+    """Spans of the user's own words in `prompt`, in characters; the rest is template, data or an earlier
+    turn. () if they are not known."""
 
 
 class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What is known of the original request and its answer, by which verdicts are grouped."""
+    """Properties of the original request and its answer, used to group verdicts."""
 
     task: str | None = None
     prompt_version: str | None = None
-    """As the application said, else the fingerprint of the learned template."""
+    """Version that the application names, else the fingerprint of the learned template."""
     requested_model: str | None = None
     """Model name that the request asked for."""
     system_fingerprint: str | None = None
-    """As the endpoint returned it with the answer."""
+    """Fingerprint that the endpoint returned with the answer."""
     parameters: str = ""
-    """What the request asked of the model beside its prompt, sorted by name: "max_tokens=300 temperature=0.2
-    tools=1a2b3c4d"; `NO_PARAMETERS` if nothing, "" if not known."""
+    """Parameters of the request other than its prompt, sorted by name: "max_tokens=300 temperature=0.2
+    tools=1a2b3c4d"; `NO_PARAMETERS` if there are none, "" if they are not known."""
     prompt_chars: int = 0
-    """Length of the prompt; 0 if it is not known."""
+    """Length of the prompt in characters; 0 if unknown."""
     template_share: float | None = None
     """Share of the prompt that is template, in [0, 1]."""
     prompt_language: str | None = None
-    """Language of what the user put in, as a base tag ("de"); None if it is not certain."""
+    """Language of the user's input, as a base tag ("de"); None if uncertain."""
     answer_chars: int | None = None
-    """Length of the answer."""
+    """Length of the answer in characters."""
     client: str = ""
-    """Names who sent the request, as `Exchange.client`; "" if that is not known."""
+    """Name of the client that sent the request, as in `Exchange.client`; "" if unknown."""
     cluster: str = ""
-    """Names what near-equal prompts and those of one session have in common: their outcomes are not
-    independent. "" = the exchange is like no other."""
+    """Cluster of near-equal prompts and prompts of one session, whose outcomes are not independent. "" = the
+    exchange is like no other."""
 
 
 class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Who rated a trial, and how the rating came about."""
+    """Scorer of a trial, and the steps that led to its rating."""
 
     scorer: Scorer
     rated_by: str = ""
-    """Under which wording the judge rated, as "similarity@1"; "" if it was not asked."""
+    """Version of the judge's prompt, such as "similarity@1"; "" if no judge was asked."""
     judge_model: str = ""
-    """Who rated, if a judge was asked; like `rated_by`."""
+    """Model of the judge; "" if no judge was asked."""
     explanation: str = ""
     details: dict[str, float] = msgspec.field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name, and the numbers of `PROVENANCE`."""
     audit_share: float = 0.0
-    """Probability with which the judge was to be asked though the heuristics had decided; 0 if they had not,
+    """Probability with which the judge was asked even though the heuristics had decided; 0 if they had not,
     or if there is no judge."""
 
 
@@ -183,13 +183,13 @@ class Control(Struct, frozen=True, omit_defaults=True, gc=False):
     rating: int | None = None
     similarity: float | None = None
     worse: bool | None = None
-    """Whether it got worse; None if that is not known."""
+    """True if the quality of the resend got worse; None if unknown."""
     proven: int | None = None
-    """Its `Verdict.proven`."""
+    """Rating of the resend that heuristics decided; see `Verdict.proven`."""
 
     @property
     def shifted(self) -> bool | None:
-        """Whether its content moved; None if that is not known."""
+        """Return whether the content of the resend shifted; None if unknown."""
         return content_shifted(self.rating, self.similarity)
 
 
@@ -201,7 +201,7 @@ class FreeComparison(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Selection(Struct, frozen=True, omit_defaults=True, gc=False):
-    """With which probability the trial came about."""
+    """Probabilities with which the trial was selected."""
 
     exchange_weight: float = 1.0
     """Horvitz–Thompson weight of the exchange, in (0, 1]: lowest chance with which any exchange is tried at
@@ -210,19 +210,19 @@ class Selection(Struct, frozen=True, omit_defaults=True, gc=False):
     """The same within the exchange, in (0, 1]: chance of this trial if the rewordings it belongs to had held
     together, over its chance given that they did or did not."""
     split_of: str = ""
-    """Id of the trial of several rewordings at once whose movement this one looks into; "" if it was drawn
-    whatever came of that."""
+    """Id of the trial of several rewordings whose shift this trial traces to a single one; "" if this trial
+    was drawn independently of any such shift."""
     label_share: float = 0.0
-    """Probability with which chance was to draw the verdict for a person's label; 0 if nobody is asked."""
+    """Probability with which the verdict is drawn for a person's label; 0 if nobody is asked."""
 
 
 class TrialCost(Struct, frozen=True, omit_defaults=True, gc=False):
-    """What the trial took: replay and judge."""
+    """Cost of the trial: replay and judge."""
 
     tokens: int = 0
     usd: float = 0.0
     replay_s: float = 0.0
-    """How long the replay took, in seconds."""
+    """Duration of the replay in seconds."""
 
 
 NO_ORIGIN: Final = Origin()
@@ -235,8 +235,8 @@ NO_COST: Final = TrialCost()
 class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     """The outcome of one trial: one exchange, one perturbation, one replay.
 
-    A trial that gave no rating (replay failed, judge failed) is a verdict with `failure` set, so
-    that it is counted and shown but enters no estimate.
+    A trial without an outcome (replay failed, judge failed) is a verdict with `failure` set. It is
+    counted and shown but enters no estimate.
     """
 
     id: str
@@ -251,18 +251,18 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     """`category.kind`."""
     perturbation_version: int
     severity: float
-    """In [0, 1]; 0 for the baseline."""
+    """Severity in [0, 1]; 0 for the baseline."""
     seed: int
     scoring: Scoring
     rating: int | None
     similarity: float | None = None
-    """How near the answers are, in [0, 1]; None if that could not be measured."""
+    """Similarity of the answers in [0, 1]; None if it could not be measured."""
     unsure: bool = False
-    """Whether there is no rating because nothing is proven and no judge was asked."""
+    """True if there is no rating because nothing is proven and no judge was asked."""
     invalid: tuple[Obligation, ...] = ()
-    """What the variant asked of the answer's form and did not get."""
+    """Requirements of the variant that the answer ignores."""
     failure: Failure | None = None
-    """Why there is no outcome; None exactly if there is a rating, or the trial is `unsure`."""
+    """Reason why there is no outcome; None exactly if there is a rating or the trial is `unsure`."""
     quality: tuple[QualityScore, ...] = ()
     quality_failures: tuple[Failure, ...] = ()
     """Quality metrics that could not be measured on a shifted pair."""
@@ -280,12 +280,12 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def weight(self) -> float:
-        """What the trial counts for in estimates of its cell, in (0, 1]."""
+        """Return the weight of the trial in estimates of its cell, in (0, 1]."""
         return self.selection.exchange_weight * self.selection.path_weight
 
     @property
     def proven(self) -> int | None:
-        """The rating that heuristics decided, also if a judge was asked as well; None if they did not."""
+        """Rating that the heuristics decided, even if a judge was asked too; None if they decided none."""
         audited = self.scoring.details.get(HEURISTIC_RATING)
         if audited is not None:
             return int(audited)
@@ -293,23 +293,24 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def is_control(self) -> bool:
-        """Whether it is about the identical resend, of which every exchange has one."""
+        """Return whether the trial is the identical resend, of which every exchange has one."""
         return self.perturbation == BASELINE
 
     @property
     def as_control(self) -> Control:
-        """The verdict of an identical resend as the other trials of its exchange keep it."""
+        """Outcome of an identical resend, in the form that the other trials of its exchange store."""
         return Control(self.rating, self.similarity, self.worse, self.proven)
 
     @property
     def is_same(self) -> bool:
-        """Whether the answer is the original's, to the letter."""
+        """Return whether the answer was proven equal to the original's."""
         return self.similarity == 1.0 and stage_of(self.scoring.details) == "equality"
 
     def repeated(self, detail: str) -> bool | None:
-        """Whether a further rating of the pair, kept as this detail, is the one it repeats; None without it.
+        """Return whether a further rating, kept as this detail, equals the first; None without the detail.
 
-        A judge asked again, or with the sides swapped, repeats what it said to the pair by itself.
+        A rating by a judge that was asked again, or with the sides swapped, repeats its rating of the pair
+        alone.
         """
         other = self.scoring.details.get(detail)
         if other is None:
@@ -319,12 +320,12 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def drawn(self) -> bool:
-        """Whether chance drew the verdict for a person's label. It follows from the id and the share."""
+        """Return whether the verdict was drawn for labeling; decided by its id and the label share."""
         return drawn_for_label(self.id, self.selection.label_share)
 
     @property
     def shifted(self) -> bool | None:
-        """Whether the content moved; None if that is not known.
+        """Return whether the content shifted; None if unknown.
 
         An invalid answer has moved. A rating decides; where the heuristics are unsure, similarity does.
         """
@@ -332,7 +333,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def grade(self) -> float | None:
-        """How like the original's answer this one is, in [0, 1]: similarity, or its mean with the rating.
+        """Grade of the answer in [0, 1]: its similarity, or the mean of similarity and rating.
 
         0 for an invalid answer; None without a similarity.
         """
@@ -342,7 +343,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def graded_loss(self) -> float | None:
-        """How much less the variant's answer is like the original's than the identical resend's, in [−1, 1].
+        """Return the grade of the identical resend minus that of the variant, in [−1, 1].
 
         The difference of two grades in [0, 1], of which each is the mean of similarity and rating (3 = 1,
         2 = ½, 1 = 0), or similarity alone where either answer has no rating. An invalid answer has grade 0.
@@ -358,14 +359,14 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def free_shifted(self) -> bool | None:
-        """Whether the content moved against the free answer; None if the two were not compared."""
+        """Return whether the content shifted against the free answer; None if the two were not compared."""
         if self.free.similarity is None:
             return None
         return content_shifted(self.free.rating, self.free.similarity, self.invalid)
 
     @property
     def quality_changed(self) -> bool | None:
-        """Whether a shift changed any quality metric.
+        """Return whether a content shift changed any quality metric.
 
         None if the pair is not shifted, or if that is unknown: no metric changed, but one failed. An invalid
         answer is a worse one.
@@ -380,7 +381,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def worse(self) -> bool | None:
-        """Whether quality got worse on the whole; None if that is not known.
+        """Return whether quality got worse overall; None if unknown.
 
         An answer whose content did not move did not get worse; an invalid one did. "mixed" is not worse.
         """
@@ -390,7 +391,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def direction(self) -> Direction | None:
-        """Which way quality changed; None if it did not.
+        """Direction in which quality changed; None if it did not.
 
         "mixed" if some metrics rose and others fell, or if none that changed can tell the direction.
         """
@@ -403,7 +404,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 def drawn_for_label(verdict_id: str, share: float) -> bool:
-    """Whether a verdict is among the share of all that chance draws for a person's label."""
+    """Return whether a verdict is in the random share that is drawn for a person's label."""
     digest = hashlib.sha256(f"label/{verdict_id}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:_DRAWN_BYTES], "big") < share * (1 << 8 * _DRAWN_BYTES)
 
@@ -417,7 +418,7 @@ def _grade(similarity: float, rating: int | None) -> float:
 def content_shifted(
     rating: int | None, similarity: float | None, invalid: Sequence[Obligation] = ()
 ) -> bool | None:
-    """Whether content moved: an invalid answer's has, else a rating decides, else similarity."""
+    """Return whether content shifted: always for an invalid answer, else by rating, else by similarity."""
     if invalid:
         return True
     if rating is not None:
@@ -427,27 +428,28 @@ def content_shifted(
 
 Stage = Literal["equality", "heuristic", "judge", "difference", "unsure"]
 STAGES: Final[tuple[Stage, ...]] = ("equality", "heuristic", "judge", "difference", "unsure")
-"""Who decided a rating: equality was proven, heuristics saw plainly another answer, the judge; or, without a
-judge, a difference was proven, or nothing. A stage's place is its number in the details."""
+"""Stage that decided a rating: equality was proven, heuristics saw a plainly different answer, or the judge
+decided. Without a judge: a difference was proven, or nothing was. A stage's index is its number in the
+details."""
 
 DECIDED_BY: Final = "decided_by"
-"""Detail of every rating: the number of its stage."""
+"""Detail of every rating: the index of its stage."""
 HEURISTIC_RATING: Final = "bands_rating"
-"""Detail of an audited rating: what the heuristics said where the judge was asked all the same."""
+"""Detail of an audited rating: the heuristics' rating where the judge was asked as well."""
 JUDGED_AGAIN: Final = "judged_again"
-"""Detail of a rating that was made again: what the judge said to the same pair."""
+"""Detail of a repeated rating: the judge's second rating of the same pair."""
 JUDGED_SWAPPED: Final = "judged_swapped"
-"""The same for the pair with its sides swapped."""
+"""Detail of a repeated rating: the judge's rating of the pair with its sides swapped."""
 JUDGED_TOGETHER: Final = "judged_together"
-"""Detail of a rating that the judge gave in one call with others: of how many candidates."""
+"""Detail of a rating that the judge gave in one call with others: the number of candidates."""
 JUDGED_ALONE: Final = "judged_alone"
-"""Detail of such a rating that was made again: what the judge said to the pair by itself. What it said again,
-and with the sides swapped, is then to be compared with this."""
+"""Detail of such a rating that was repeated: the judge's rating of the pair alone. The ratings in
+`JUDGED_AGAIN` and `JUDGED_SWAPPED` are then compared with this one."""
 
 PROVENANCE: Final = frozenset(
     (DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_TOGETHER, JUDGED_ALONE)
 )
-"""Details that are no scores."""
+"""Details that are not scores."""
 
 
 def stage_of(details: Mapping[str, float]) -> Stage:

@@ -1,4 +1,4 @@
-"""The version of evenkeel, as the installed distribution says."""
+"""Version of evenkeel, from the installed distribution."""
 
 from importlib.metadata import version
 from typing import Final

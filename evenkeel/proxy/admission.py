@@ -1,4 +1,4 @@
-"""Who may connect: limits on the number of connections, and what happens to one too many."""
+"""Admission of connections: limits on their number, and the refusal of those beyond the limits."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ if TYPE_CHECKING:
 
 _MOST_TOLD = 64
 _TOLD_SHARE = 8
-"""This share more connections may be open for a moment, to receive the refusal."""
+"""Divisor of the connection limit: one eighth more connections may be open briefly, to receive the
+refusal."""
 _HOST_BITS = 64
-"""Of an IPv6 address: who has one usually has all that share the other half."""
+"""Bits of the host part of an IPv6 address. One subscriber usually has the whole network, so they are not
+counted apart."""
 
 
 class Refusal(StrEnum):
-    """Why a connection is refused. The value is the label."""
+    """Reason for refusing a connection. The value is the label."""
 
     FULL = "full"
-    """There are as many connections as there may be."""
+    """The total limit on connections is reached."""
     ADDRESS = "address"
-    """Its address has as many as one address may have."""
+    """The limit on connections from one address is reached."""
 
 
 class Admission:
     """Counts connections, all together and by address, and says which is one too many.
 
-    Addresses are asked for only if one alone may not have as many connections as all together.
+    Addresses are read only if the limit for one address is below the limit for all together.
     """
 
     __slots__ = ("_address_of", "_by_address", "_connected", "_limits", "open")
@@ -42,7 +44,7 @@ class Admission:
         self._address_of: dict[object, str] = {}
         self._connected: dict[str, int] = {}
         self.open = 0
-        """Connections now."""
+        """Number of open connections."""
 
     def enter(self, client: object, transport: asyncio.BaseTransport) -> Refusal | None:
         """Count a new connection; returns why it is one too many, and is then not counted."""
@@ -59,7 +61,7 @@ class Admission:
         return None
 
     def leave(self, client: object) -> None:
-        """A connection that was counted is gone."""
+        """Count a connection as gone."""
         self.open -= 1
         if self._by_address:
             address = self._address_of.pop(client)
@@ -69,9 +71,9 @@ class Admission:
 
 
 def counted_as(peername: object) -> str:
-    """What the connections of a peer are counted by: its IPv4 address, or its network of 64 bits in IPv6.
+    """Return the key under which a peer's connections are counted: its IPv4 address or its IPv6 /64 network.
 
-    Everybody behind one Unix socket, or gone before it could be asked, counts as "".
+    Clients of a Unix socket, and clients gone before their address could be read, are counted under "".
     """
     host = peername[0] if isinstance(peername, tuple) else ""
     if ":" not in host:
@@ -87,15 +89,15 @@ def turn_away(transport: asyncio.Transport, waiting: set[TurnedAway], limits: Li
 
     Args:
         transport: The connection.
-        waiting: Those that still wait for theirs; it joins and leaves them.
-        limits: How many there may be, and for how long.
+        waiting: Refused connections that still wait for their answer; this one joins and leaves them.
+        limits: Limits on their number and on the time they may take.
     """
     told = len(waiting) < min(_MOST_TOLD, max(1, limits.max_connections // _TOLD_SHARE))
     transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if told else 0.0))
 
 
 class TurnedAway(asyncio.Protocol):
-    """A connection that is refused, while it may send the request that is answered so."""
+    """A refused connection, kept open until its request has been answered with the refusal."""
 
     def __init__(self, transport: asyncio.Transport, waiting: set[TurnedAway], patience_s: float) -> None:
         """Args: transport: the connection. waiting: joined and left. patience_s: 0 = close at once."""
@@ -120,7 +122,7 @@ class TurnedAway(asyncio.Protocol):
         self.transport.write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """The connection is gone."""
+        """Stop waiting for a request of the connection."""
         self._waiting.discard(self)
         if self._timer is not None:
             self._timer.cancel()

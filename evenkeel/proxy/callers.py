@@ -1,4 +1,4 @@
-"""Who may use a key of evenkeel's: programs and listed web pages, under a name that is known here.
+"""Permission to use evenkeel's own keys: for programs and listed web pages, under a name evenkeel knows.
 
 A request with the client's own key says by it that it may. Where evenkeel puts a key in, any web page that a
 browser near it shows could send one, or point its own name here and read the answers too. Browsers say in
@@ -24,17 +24,17 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]++)\]|([^\[\]:/@\s]++))(?::[0-9]{0,5})?")
 _PAGE = selector([b"origin", b"sec-fetch-site"])
 _OWN = frozenset({"same-origin", "none"})
-"""What browsers say of requests that no page of another site caused."""
+"""Values of `sec-fetch-site` for requests that no page of another site caused."""
 _MOST_REMEMBERED = 256
 _SHOWN = 100
 
 
 class Refused(NamedTuple):
-    """Why a request may not use the key."""
+    """Reason why a request may not use the key."""
 
     fault: Fault
     detail: str
-    """What it said, as it may be repeated to the client."""
+    """Value the request sent, in a form that may be repeated to the client."""
 
 
 class Callers:
@@ -51,20 +51,20 @@ class Callers:
             listen: The address listened on. On all addresses, every address counts as a name: nobody can
                 point one elsewhere.
             hosts: Further names and addresses, without a port. Ports are never compared.
-            origins: As browsers send them.
+            origins: Origins of the pages that may ask, as browsers send them.
         """
         self._names = _LOOPBACK | {listen.lower()} | {host.lower().strip("[]") for host in hosts}
         self._any_address = listen in EVERYWHERE
         self._origins = frozenset(origin.lower() for origin in origins)
         self._known: set[bytes] = set()
-        """Values of `Host` that were found to be known."""
+        """Values of `Host` that are already known to be accepted."""
 
     def refused(self, head: RequestHead, *, named: bool = False) -> Refused | None:
-        """Why a request may not use a key of evenkeel's; None if it may.
+        """Return why a request may not use evenkeel's key; None if it may.
 
         Args:
             head: The request's.
-            named: Whether its route was found by its host: then that name is known.
+            named: True if its route was found by its host, whose name is then known.
         """
         raw = head.raw
         if not named:
@@ -94,7 +94,7 @@ class Callers:
         return self._any_address or address.is_loopback or str(address) in self._names
 
     def _page(self, fields: bytes) -> Refused | None:
-        """The same for a request that a browser sent; its fields in lower case."""
+        """Return why a browser's request may not use the key; None if it may. Fields are in lower case."""
         said = selected(fields, _PAGE)
         origins = [value for name, value in said if name == "origin"]
         if origins:

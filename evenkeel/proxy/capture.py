@@ -1,4 +1,4 @@
-"""Capture: what is kept of a sampled exchange while it passes, and what becomes of it."""
+"""Capture of a sampled exchange while it passes, and its conversion to an `Exchange`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEPT_HEADERS = selector(
         b"tracestate",
     ]
 )
-"""The only header fields that leave the data plane: none of them carries a credential."""
+"""Header fields that leave the data plane, and no others do: none of them carries a credential."""
 
 CAPTURED_STATUS = 200
 
@@ -40,7 +40,7 @@ _NO_NOTES: dict[bytes, bytes] = {}
 
 
 def capturable(method: bytes, target: bytes) -> bool:
-    """Whether an exchange can be replayed at all, judged by its request line.
+    """Return whether an exchange can be replayed at all, judged by its request line.
 
     The path is judged as the upstream may read it, see `api_path`; what is forwarded stays as it is.
     """
@@ -103,14 +103,14 @@ class Capture:
             route: Name of the route.
             head: The request as received.
             received_at: Unix time in seconds.
-            max_bytes: How large both bodies together may be, their framing included.
-            stop: Where in `head.raw` the part of the body that is there ends; None for no body yet.
-            address: Where the connection comes from; "" if that is not known.
-            known_by_key: As `ClientNames.name`.
+            max_bytes: Limit on the size of both bodies together, including their framing.
+            stop: End in `head.raw` of the part of the body that has arrived; None for no body yet.
+            address: Address that the connection comes from; "" if unknown.
+            known_by_key: See `ClientNames.name`.
         """
         self.route = route
         self.size_bytes = size = head.end if stop is None else stop
-        """What the capture holds in memory, heads included."""
+        """Bytes that the capture holds in memory, heads included."""
         self.duration_s = 0.0
         self._request_id = request_id
         self._head = head
@@ -121,16 +121,16 @@ class Capture:
         self._address = address
         self._known_by_key = known_by_key
         self._request: list[bytes] = []
-        """What came of the body later."""
+        """Pieces of the request body that arrived after the head."""
         self._response: list[bytes] = []
         self._answer = b""
-        """Its head, and what came with it."""
+        """Head of the answer, and the bytes that arrived with it."""
         self._answer_chunked = False
         self._upstream = 0
 
     @property
     def fits(self) -> bool:
-        """Whether the bodies are not too large so far."""
+        """Return whether the bodies are still within the size limit."""
         return self._room >= 0
 
     def add_request(self, payload: bytes) -> bool:
@@ -144,9 +144,9 @@ class Capture:
         """Keep the response head and what came with it. Returns False if the bodies are too large now.
 
         Args:
-            head: As received.
+            head: Head as received.
             payload: A piece of the body, as it is sent; None for all that follows the head in `head.raw`.
-            chunked: Whether the pieces of its body will be.
+            chunked: True if the pieces of its body will be sent in chunks.
             upstream: Which of the route's upstreams answers.
         """
         self._upstream = upstream

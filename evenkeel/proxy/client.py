@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class State(IntEnum):
-    """Where a client's connection is."""
+    """State of a client's connection."""
 
     IDLE = 0
     """Between requests, or in the middle of a head."""
@@ -47,7 +47,7 @@ class State(IntEnum):
     """The request is complete; its answer is not."""
     TUNNEL = 3
     LINGER = 4
-    """All is said; what the client still sends is thrown away until it closes."""
+    """Closing: what the client still sends is thrown away until it closes."""
     CLOSED = 5
 
 
@@ -62,18 +62,18 @@ _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 _CLOSE = Framing.CLOSE
 
-# Why nothing is read from the client at the moment.
+# Reasons why reading from the client is paused.
 _UPSTREAM_SLOW = 1
 _PIPELINE_FULL = 2
 
 _CARRIAGE_RETURN = 13
 _FIRST_SERVER_ERROR = 500
 _LARGE_BYTES = 16 << 10
-"""From this size on a body is not kept in memory longer than it takes to send it."""
+"""Size in bytes above which the request head keeps no copy of the body."""
 
 
 class Plane(Protocol):
-    """What a client's connection needs of the data plane."""
+    """Parts of the data plane that a client's connection uses."""
 
     callers: Callers
     """Decides who may use the keys of routes that have one."""
@@ -82,7 +82,7 @@ class Plane(Protocol):
     timer: Callable[[], float]
     """Monotonic time in seconds."""
     draining: bool
-    """Whether no further requests are taken."""
+    """True if no further requests are taken."""
     handoff: HandOff
     """Takes captured exchanges."""
     lanes: Mapping[str, Lane]
@@ -94,16 +94,16 @@ class Plane(Protocol):
     """Counts requests that belong to no route."""
 
     def joined(self, client: ClientConnection) -> None:
-        """A client connected."""
+        """Count a client that connected, or turn it away."""
 
     def left(self, client: ClientConnection) -> None:
-        """A client's connection is gone."""
+        """Forget a client whose connection is gone."""
 
     def draw(self) -> int:
-        """64 random bits, which decide whether a request is sampled."""
+        """Return 64 random bits, which decide whether a request is sampled."""
 
     def rest(self, pool: Pool) -> None:
-        """An upstream could not be reached."""
+        """Pass an upstream over for a while, because it could not be reached."""
 
 
 class ClientConnection(asyncio.Protocol):
@@ -146,13 +146,13 @@ class ClientConnection(asyncio.Protocol):
     _head: RequestHead
     _lane: Lane
     _pool: Pool
-    """Of the upstream that the request goes to."""
+    """Pool of the upstream that the request goes to."""
 
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         self._state = State.IDLE
         self._last: RequestHead | None = None
-        """The head before, for reading the next one."""
+        """Previous head of this connection, used to read the next one faster."""
         self._pending = b""
         """Bytes not yet understood: part of a head, or requests that came early."""
         self._held = 0
@@ -162,9 +162,10 @@ class ClientConnection(asyncio.Protocol):
         self._upstream: UpstreamConnection | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._unsent: list[bytes] = []
-        """What waits for the upstream to be connected."""
+        """Bytes that wait until the upstream is connected."""
         self._sent: list[bytes] | None = None
-        """What was sent on a used connection, for sending it again; None if that is not possible."""
+        """Bytes sent on a reused connection or on a route with fallbacks, kept for sending them again; None
+        if that is not possible."""
         self._sent_bytes = 0
         self._tried: tuple[Pool, ...] = ()
         """Upstreams that the request could not be sent to."""
@@ -298,7 +299,7 @@ class ClientConnection(asyncio.Protocol):
     def _begin_upload(self, head: RequestHead, data: bytes) -> int:
         """Find where in `data` the body ends, if that is not just at its end.
 
-        Of a body in chunks nothing is taken: it is read like what comes later.
+        Takes nothing of a chunked body, which is read like the pieces that come later.
         """
         if head.framing is _CHUNKED:
             self._state = _UPLOAD
@@ -386,9 +387,10 @@ class ClientConnection(asyncio.Protocol):
         self._close(linger=True)
 
     def eof_received(self) -> bool | None:
-        """The client has closed, or at least its sending half: both count as leaving.
+        """Treat the end of the client's data as leaving, except in a tunnel.
 
-        Only writing distinguishes the two, and an answer nobody reads still has to be paid.
+        A client may have closed its sending half only. Writing alone would show that, and an answer nobody
+        reads still has to be paid for.
         """
         if self._state is _TUNNEL and self._upstream is not None:
             transport = self._upstream.transport
@@ -400,18 +402,18 @@ class ClientConnection(asyncio.Protocol):
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """The connection is gone."""
+        """Leave the data plane, and give up the current request."""
         self._plane.left(self)
         self._client_left()
 
     def pause_writing(self) -> None:
-        """The client reads slower than the upstream answers."""
+        """Read slower from the upstream: the client does not keep up."""
         self._writable = False
         if self._upstream is not None and not self._upstream.transport.is_closing():
             self._upstream.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The client has caught up."""
+        """Read from the upstream again: the client has caught up."""
         self._writable = True
         if self._upstream is not None and not self._upstream.transport.is_closing():
             self._upstream.transport.resume_reading()
@@ -419,14 +421,14 @@ class ClientConnection(asyncio.Protocol):
     # From the upstream
 
     def connected(self, upstream: UpstreamConnection) -> None:
-        """The connection asked for is there."""
+        """Send the request on a connection that has been made."""
         self._connecting = None
         self._upstream = upstream
         self._pool.resting_until = 0.0
         upstream.begin(self, self._head)
         for out in self._unsent:
             upstream.transport.write(out)
-        # Where there is somewhere else to go, a request is kept until it has certainly been read.
+        # On a route with fallbacks, a request is kept until the upstream has certainly read it.
         if (upstream.used or len(self._lane.pools) > 1) and (
             self._sent_bytes <= self._plane.limits.max_replay_bytes
         ):
@@ -438,29 +440,29 @@ class ClientConnection(asyncio.Protocol):
             self._release(_UPSTREAM_SLOW)
 
     def not_connected(self, fault: Fault, detail: str) -> None:
-        """The connection asked for could not be made."""
+        """Send the request elsewhere, or fail it: no connection could be made."""
         self._connecting = None
         if not self._sent_elsewhere(self._unsent, fault):
             self._fail(fault, detail)
 
     @property
     def upgrade_offered(self) -> bool:
-        """Whether the current request may be answered with 101."""
+        """Return whether the current request may be answered with 101."""
         return self._head.upgrade
 
     def interim(self, head: ResponseHead) -> None:
-        """An answer that is not the final one, such as 100 Continue. HTTP/1.0 has none."""
+        """Pass on an answer that is not the final one, such as 100 Continue. HTTP/1.0 has none."""
         if self._head.minor:
             self._sent = None
             self.transport.write(render_response(head, minor=1, keep_alive=True) or head.raw[: head.end])
 
     def answer_head(self, head: ResponseHead, payload: bytes | None, *, done: bool) -> None:
-        """The answer begins.
+        """Begin the answer to the client.
 
         Args:
             head: Its head.
-            payload: What came of its body; None for all that follows the head in `head.raw`.
-            done: Whether that is all of it.
+            payload: Part of its body that has arrived; None for all that follows the head in `head.raw`.
+            done: True if that is the whole body.
         """
         request = self._head
         minor = request.minor
@@ -524,7 +526,7 @@ class ClientConnection(asyncio.Protocol):
             head.known = None
 
     def answer(self, payload: bytes, *, done: bool) -> None:
-        """The answer goes on, or with `done` ends."""
+        """Send more of the answer to the client, and end it if `done`."""
         if self._capture is not None:
             self._captured(self._capture.add_response(payload))
         if self._chunk_out:
@@ -535,12 +537,12 @@ class ClientConnection(asyncio.Protocol):
             self._finish()
 
     def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
-        """The answer will not come, or not to its end.
+        """Repeat the request, or fail it: the answer will not come, or not to its end.
 
         Args:
             fault: Why.
-            detail: What was found.
-            info: What the kernel knew of the connection when it was found closed.
+            detail: Finding that explains the fault.
+            info: Kernel's state of the connection when it was found closed.
         """
         upstream = self._upstream
         assert upstream is not None
@@ -567,7 +569,7 @@ class ClientConnection(asyncio.Protocol):
 
         Args:
             sent: The request as far as it has arrived, its head at the start of the first piece.
-            fault: What its upstream did.
+            fault: Fault of its upstream.
         """
         lane = self._lane
         if len(lane.pools) == 1:
@@ -597,7 +599,7 @@ class ClientConnection(asyncio.Protocol):
         return render_request(head, lane.target(head.target, pool), pool.authority, lane.injections[pool])
 
     def switch(self, head: ResponseHead, payload: bytes) -> None:
-        """The upstream leaves HTTP as the client asked: from here on bytes pass both ways."""
+        """Turn the connection into a tunnel, as the client asked: from here on bytes pass both ways."""
         upstream = self._upstream
         assert upstream is not None
         self._state = State.TUNNEL
@@ -613,7 +615,7 @@ class ClientConnection(asyncio.Protocol):
         self._release(_PIPELINE_FULL)
 
     def upstream_half_closed(self) -> bool | None:
-        """The upstream's half of a tunnel ended. Returns True if the other half goes on."""
+        """End the client's half of a tunnel as the upstream did. Returns True if the other half goes on."""
         if self._half_closed or not self.transport.can_write_eof():
             return None
         self._half_closed = True
@@ -621,24 +623,24 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def upstream_hung_up(self) -> None:
-        """The tunnel ended."""
+        """Close the connection: the tunnel ended."""
         self._upstream = None
         self._settle(self._status // 100)
         self._state = State.CLOSED
         self.transport.close()
 
     def hold_upload(self) -> None:
-        """The upstream reads slower than the client uploads."""
+        """Stop reading the upload: the upstream reads slower than the client sends."""
         self._hold(_UPSTREAM_SLOW)
 
     def resume_upload(self) -> None:
-        """The upstream has caught up."""
+        """Read the upload again: the upstream has caught up."""
         self._release(_UPSTREAM_SLOW)
 
     # The end of a request, and of the connection
 
     def _finish(self) -> None:
-        """The answer is complete and written."""
+        """End a request whose answer is completely written."""
         upstream = self._upstream
         assert upstream is not None
         self._upstream = None
@@ -667,7 +669,7 @@ class ClientConnection(asyncio.Protocol):
             self._read_request(self._pending)
 
     def _fail(self, fault: Fault, detail: str) -> None:
-        """No answer, or no more of it, will come: say so if the client can still read it."""
+        """Give the request up, and report the fault if the client can still read an answer."""
         lane = self._lane
         status = status_of(fault)
         if status >= _FIRST_SERVER_ERROR:
@@ -732,7 +734,7 @@ class ClientConnection(asyncio.Protocol):
             self.transport.close()
 
     def _client_left(self) -> None:
-        """The client is gone: so is the reason for its upstream call."""
+        """Give up the request of a client that is gone."""
         state = self._state
         self._state = State.CLOSED
         self._pending = b""
@@ -822,7 +824,7 @@ class ClientConnection(asyncio.Protocol):
             self._tick_request(elapsed_s)
 
     def _left_unnoticed(self) -> bool:
-        """Whether the client left while nothing is read from it, which would tell."""
+        """Return whether the client left while reading from it is paused, so that no event would tell."""
         info = tcp_info(self.transport) if self._held else None
         return info is not None and not info.established
 
@@ -856,7 +858,7 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def _stalled(self) -> None:
-        """An answer stopped: the upstream does not write, or the client does not read."""
+        """End a request whose answer stopped: upstream or client does not keep up."""
         if self._writable:
             self._fail(Fault.IDLE_TIMEOUT, "")
         else:

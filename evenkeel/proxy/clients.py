@@ -42,13 +42,13 @@ class ClientNames:
         self._proxies = tuple(ip_network(one) for one in proxies)
 
     def name(self, head: bytes, address: str, *, known_by_key: bool) -> str:
-        """The name of a request's client, 12 hex digits; "" if there is nothing to tell it by.
+        """Return the name of a request's client, 12 hex digits; "" if nothing identifies it.
 
         Args:
-            head: The request's.
-            address: Where its connection comes from.
-            known_by_key: Whether somebody has looked at the key: the upstream, or a rule of the route. A key
-                that is replaced on the way could be any text.
+            head: Head of the request.
+            address: Address that its connection comes from.
+            known_by_key: True if the upstream or a rule of the route has checked the key. A key that is
+                replaced on the way could be any text.
         """
         found = _KEY.search(head) if known_by_key else None
         if found is None and not address:
@@ -66,7 +66,7 @@ class ClientNames:
         return self._salt
 
     def _address(self, head: bytes, address: str) -> str:
-        """The nearest address that is no proxy's."""
+        """Return the nearest address that does not belong to a known proxy."""
         hops = [
             one.decode("latin-1").strip() for line in _FORWARDED.findall(head) for one in line.split(b",")
         ]

@@ -29,7 +29,7 @@ class Histogram:
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        """One for each bound, upper bounds included, and one for what lies above them all."""
+        """Count for each bound, upper bounds included, and a last one for values above all bounds."""
         self.total_s = 0.0
 
     def observe(self, value_s: float) -> None:
@@ -38,12 +38,12 @@ class Histogram:
         self.total_s += value_s
 
     def snapshot(self) -> tuple[list[float], list[int], float]:
-        """Upper bounds, counts by bucket, sum in seconds."""
+        """Return upper bounds, counts by bucket, and the sum in seconds."""
         return list(self.bounds), list(self.counts), self.total_s
 
 
 class RouteCounters:
-    """What happened on one route since the start."""
+    """Counters of one route since the start of the process."""
 
     __slots__ = (
         "disconnects",
@@ -62,7 +62,7 @@ class RouteCounters:
 
     def __init__(self) -> None:
         self.requests = [0] * len(_STATUS_CLASSES)
-        """By status // 100; see `ABORTED`."""
+        """Counts by status // 100; see `ABORTED`."""
         self.in_flight = 0
         self.disconnects = 0
         self.retries = 0
@@ -73,7 +73,7 @@ class RouteCounters:
         self.queued = 0
         self.skipped: dict[str, int] = {}
         self.first_byte = [Histogram(FIRST_BYTE_BOUNDS_S) for _ in _STATUS_CLASSES]
-        """By status // 100 of the answer."""
+        """Histograms by status // 100 of the answer."""
         self.overhead = Histogram(OVERHEAD_BOUNDS_S)
 
     def skip(self, reason: str) -> None:
@@ -95,17 +95,17 @@ class Counters:
         self.connections = 0
         """Client connections accepted."""
         self.refused = dict.fromkeys((reason.value for reason in Refusal), 0)
-        """Client connections that were one too many, by reason."""
+        """Number of refused client connections, by reason."""
 
     def of(self, route: str) -> RouteCounters:
-        """The counters of a route, made at the first call."""
+        """Return the counters of a route, created on the first call."""
         found = self._routes.get(route)
         if found is None:
             found = self._routes[route] = RouteCounters()
         return found
 
     def snapshot(self, handoff_bytes: int) -> dict[str, list[list[Any]]]:
-        """All numbers as JSON-able data.
+        """Return all numbers as JSON-able data.
 
         Returns `counters` and `gauges` as [name, labels, number], `histograms` as [name, labels,
         upper bounds, counts by bucket with the one above all bounds last (not cumulative), sum].

@@ -1,4 +1,4 @@
-"""Credentials on their way: recognised by a fingerprint, replaced, kept to their origin, never shown."""
+"""Credentials in requests: recognized by a fingerprint, replaced, kept to their origin, never shown."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ CREDENTIAL_PARAMETER = re.compile(
 "x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
 _PARAMETER = re.compile(rb"(^|[&;])([^&;]*)")
 _FURTHER = re.compile(rb"(?:.*[^a-z])?(?:cookie2?|authentication|dpop)(?:[^a-z].*)?")
-"""Names, in lower case, of fields with a credential that no query parameter is named like."""
+"""Names, in lower case, of further fields that carry a credential."""
 _NO_CREDENTIALS = frozenset({b"idempotency-key", b"sec-websocket-key"})
 _SUBPROTOCOLS = b"sec-websocket-protocol"
 _KEY_AS_SUBPROTOCOL = re.compile(rb"key|token|bearer|auth", re.IGNORECASE)
-"""Browsers can set no field on a WebSocket, so their keys travel as the name of a subprotocol."""
+"""Subprotocol that carries a key. Browsers can set no field on a WebSocket, so keys travel this way."""
 _VALUE = re.compile(rb"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 
 
 def fingerprint(key: bytes) -> str:
-    """The first 16 hex digits of an API key's SHA-256: names a key without giving it away.
+    """Return the first 16 hex digits of an API key's SHA-256, which name the key without revealing it.
 
     The same on a shell: `printf %s "$KEY" | sha256sum | cut -c1-16`.
     """
@@ -45,7 +45,7 @@ def fingerprint(key: bytes) -> str:
 
 
 def key_fingerprints(raw: bytes, end: int) -> frozenset[str]:
-    """Fingerprints of the API keys in the head `raw[:end]`.
+    """Return the fingerprints of the API keys in the head `raw[:end]`.
 
     Keys are the bearer tokens and the values of `api-key` and `x-api-key`; a request has one at most
     as a rule.
@@ -54,7 +54,7 @@ def key_fingerprints(raw: bytes, end: int) -> frozenset[str]:
 
 
 def is_credential(name: bytes, value: bytes) -> bool:
-    """Whether a header field, its name in lower case, carries a credential of the client."""
+    """Return whether a header field, its name in lower case, carries a credential of the client."""
     if name == _SUBPROTOCOLS:
         return _KEY_AS_SUBPROTOCOL.search(value) is not None
     if name in _NO_CREDENTIALS:
@@ -63,7 +63,7 @@ def is_credential(name: bytes, value: bytes) -> bool:
 
 
 def redacted(target: bytes) -> str:
-    """A request target without query parameters that look like credentials; the rest as it was."""
+    """Return a request target without query parameters that look like credentials."""
     path, mark, query = target.partition(b"?")
     if mark:
         # Some servers part parameters by semicolons as well: each one goes with the mark before it.
@@ -95,10 +95,10 @@ class Injection:
         """Check the fields.
 
         Args:
-            fields: What the upstream is sent.
+            fields: Fields that the upstream is sent.
             replaced: Further names whose fields of the client are removed.
-            exclusive: Whether no credential of the client reaches the upstream: it is of another origin than
-                the one that the client's are for.
+            exclusive: True if no credential of the client may reach the upstream: its origin is not
+                the one that they are for.
 
         Raises: ValueError if a name or value can't stand in a head, or the name decides framing,
         routing or loops. The message holds no value.
@@ -119,12 +119,12 @@ class Injection:
         self._names = names
         self._pattern = selector(sorted(names))
         self.exclusive = exclusive
-        """Whether credentials of the client are removed, whatever their name."""
+        """True if all credentials of the client are removed, whatever their names."""
         self.lines = b"".join(b"\r\n%b: %b" % field for field in fields)
-        """The fields, each with the line break before it."""
+        """Lines of the fields, each with the line break before it."""
 
     def cuts(self, raw: bytes, start: int, end: int) -> list[Edit]:
-        """Edits that remove what the client sent in place of the fields from `raw[start:end]`."""
+        """Return edits that remove the client's versions of the fields from `raw[start:end]`."""
         if self.exclusive:
             return [
                 (found.start(), found.end(), b"")

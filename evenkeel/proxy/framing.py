@@ -1,4 +1,4 @@
-"""Where a body ends: the rules of RFC 9112, section 6, without their leniencies.
+"""Framing of bodies: the rules of RFC 9112, section 6, without their leniencies.
 
 A message that two readers could end at different bytes is refused, because a proxy and an upstream
 that disagree can be made to take one user's bytes for another's request.
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class Framing(IntEnum):
-    """How the end of a body is found."""
+    """Rule that finds the end of a body."""
 
     NONE = 0
-    """There is no body."""
+    """Message without a body."""
     LENGTH = 1
     CHUNKED = 2
     CLOSE = 3
-    """By the end of the connection; responses only."""
+    """Body that ends with the connection; responses only."""
 
 
 class MessageError(Exception):
-    """A message that is not forwarded: how it is answered, and what was found."""
+    """A message that is not forwarded: the fault to answer with, and the detail."""
 
     def __init__(self, fault: Fault, detail: str) -> None:
         super().__init__(f"{fault}: {detail}")
@@ -52,13 +52,13 @@ _LENGTH = re.compile(rb"([0-9]{1,%d})[ \t]*" % MAX_LENGTH_DIGITS)
 
 
 def parse_length(value: bytes) -> int | None:
-    """A `Content-Length` value as a number; None if it is anything but digits."""
+    """Return a `Content-Length` value as a number; None if it is anything but digits."""
     match = _LENGTH.fullmatch(value)
     return None if match is None else int(match[1])
 
 
 def chunk(payload: bytes) -> bytes:
-    """One chunk; nothing for an empty payload, which would end the body."""
+    """Return a payload as one chunk; nothing for an empty payload, which would end the body."""
     return b"%x\r\n%b\r\n" % (len(payload), payload) if payload else b""
 
 
@@ -75,12 +75,12 @@ class ChunkReader:
         self._left = 0
         """Bytes missing from the current chunk, the line break after it included."""
         self._line = b""
-        """A size or trailer line that has not arrived completely."""
+        """Part of a size or trailer line that has not arrived completely."""
         self._in_trailer = False
         self._trailer_bytes = 0
         self.done = False
         self.rest = b""
-        """What followed the end of the body, once `done`."""
+        """Bytes that followed the end of the body, once `done`."""
 
     def feed(self, data: bytes, position: int = 0) -> bytes:
         """Take `data[position:]` and return the payload in it.
@@ -136,7 +136,7 @@ class ChunkReader:
         return data[position:whole] + payload
 
     def _through_chunk(self, data: bytes, position: int) -> int:
-        """Go to the end of the current chunk, as far as it has arrived; returns the position there."""
+        """Go to the end of the current chunk, as far as it has arrived, and return the position there."""
         left = self._left
         end = position + left
         size = len(data)

@@ -1,4 +1,4 @@
-"""The hand-off: sampled exchanges leave the event loop here and go to the queue in batches.
+"""Hand-off of sampled exchanges from the event loop to the queue, in batches.
 
 This is where the data plane ends. No fault behind it reaches a user: a slow or blocked queue
 fills the buffer, a full buffer drops and counts, an exception drops its batch and counts.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.counters import Counters
 
 _BATCH_BYTES = 4 << 20
-"""A batch is copied while it is packed and stored: large bodies go a few at a time."""
+"""Bytes in a batch. A batch is copied while it is packed and stored, so large bodies go a few at a time."""
 _SECONDS_PER_HOUR = 3600.0
 _GATHER_S = 0.25
 """Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
@@ -46,9 +46,9 @@ class HandOff:
         """Prepare; `start` begins.
 
         Args:
-            queue: Where exchanges go. Its `put` may block, fail or be slow.
-            counters: Where queued and skipped exchanges are counted.
-            max_bytes: How much may wait in memory, bodies and heads together.
+            queue: Queue for the exchanges. Its `put` may block, fail or be slow.
+            counters: Counters of queued and skipped exchanges.
+            max_bytes: Bytes that may wait in memory, bodies and heads together.
             max_batch: Exchanges in one `put` at most.
             names: Name the clients; None = they have no names.
         """
@@ -58,15 +58,15 @@ class HandOff:
         self._max_batch = max_batch
         self._names = names
         self.client_quota: int | None = None
-        """Exchanges of one client that are queued in an hour by the clock; None = any number."""
+        """Maximum number of exchanges of one client that are queued in a clock hour; None = no limit."""
         self._hour = -1.0
         self._taken: dict[str, int] = {}
-        """By client, of the hour."""
+        """Exchanges queued in the current hour, by client."""
         self._waiting: deque[Capture | Exchange] = deque()
         self._offered_bytes = 0
         self._drained_bytes = 0
         self._gathered_bytes = min(_BATCH_BYTES, max_bytes // 2)
-        """With so much in memory nothing more is waited for."""
+        """Bytes in memory at which the thread stops gathering and stores the batch."""
         self._wake = threading.Event()
         self._enough = threading.Event()
         self._stop = threading.Event()
@@ -74,7 +74,7 @@ class HandOff:
 
     @property
     def size_bytes(self) -> int:
-        """What waits in memory, the batch that is being put included."""
+        """Bytes that wait in memory, including the batch that is being stored."""
         return self._offered_bytes - self._drained_bytes
 
     def start(self) -> None:
@@ -96,7 +96,7 @@ class HandOff:
         return True
 
     def _within_quota(self, exchanges: list[Exchange]) -> list[Exchange]:
-        """Those whose clients have not had as many in this hour as they may have; the others are counted."""
+        """Return the exchanges of clients within their hourly quota; count the others as skipped."""
         most = self.client_quota
         if most is None:
             return exchanges
@@ -147,7 +147,7 @@ class HandOff:
                 for item in left:
                     self.counters.of(item.route).skip("store_error")
             else:
-                # Which ones a full queue did not take it does not say; it takes the first it is given.
+                # A full queue does not say which exchanges it refused; it takes the first ones.
                 for item in left[:taken]:
                     self.counters.of(item.route).queued += 1
                 for item in left[taken:]:

@@ -20,14 +20,14 @@ Edit = tuple[int, int, bytes]
 1 % of a request."""
 
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
-"""One character of a method or field name (RFC 9110, 5.6.2)."""
+"""Character of a method or field name (RFC 9110, 5.6.2)."""
 
 FIELD_LINES = rb"(?:\r\n" + TOKEN + rb"++:[\t\x20-\x7e\x80-\xff]*+)*+"
-"""Any number of fields, each with the line break before it. No folding, no bare line feed, no
-space before the colon: what two readers could take differently does not match."""
+"""Pattern of any number of fields, each with the line break before it. No folding, no bare line feed, no
+space before the colon: anything that two readers could take differently does not match."""
 
 PRIVATE_PREFIX = b"x-evenkeel-"
-"""Request fields meant for evenkeel. Removed, but for the loop guard."""
+"""Prefix of request fields meant for evenkeel. They are removed, except for the loop guard."""
 
 _NAMES = (
     rb"connection|content-length|keep-alive|proxy-(?:authenticate|authorization|connection)"
@@ -37,7 +37,7 @@ _REST = TOKEN + rb"*+:[\t\x20-\x7e\x80-\xff]*+"
 
 
 def _other(letters: bytes, specials: bytes) -> bytes:
-    """A field that starts with one of the letters and is none of those, given without the letter."""
+    """Return a pattern of fields that begin with one of the letters but are no special field."""
     return rb"[" + letters + rb"](?!(?i:" + specials + rb"))" + _REST
 
 
@@ -53,12 +53,12 @@ ORDINARY = rb"|".join(
         _other(rb"Kk", rb"eep-alive:"),
     )
 )
-"""A field that the relay need not look at: none of the specials below. Sorted by first letters
-because alternatives that can't begin with the next byte cost nearly nothing."""
+"""Pattern of a field that the relay need not look at: none of the specials below. Sorted by first letters
+because alternatives that cannot begin with the next byte cost nearly nothing."""
 
 
 def once(group: int, field: bytes) -> bytes:
-    """A field with a capturing group of that number, which does not match a second time."""
+    """Return a pattern of a field with a capturing group of that number, which matches only once."""
     return rb"(?(%d)(?!))" % group + field
 
 
@@ -73,14 +73,14 @@ REQUEST_SPECIALS = re.compile(
 """The request fields the relay must look at, each with its line break. Groups: name, value."""
 
 RESPONSE_SPECIALS = re.compile(rb"\r\n(" + _NAMES + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
-"""The same for responses."""
+"""Response fields that the relay must look at, each with its line break. Groups: name, value."""
 
 Known = tuple[bytes, int, bytes]
-"""A head but for the digits of its length: what is before them, where they end, and what is behind. A bare
-tuple, see `Edit`."""
+"""A head without the digits of its length: the part before them, the index of their end, and the part after
+them. A bare tuple, see `Edit`."""
 
 KNOWN_BYTES = 4 << 10
-"""Larger heads are not kept: what is read again would take its memory for as long as its connection lives."""
+"""Size of the largest head that is kept. A kept head takes its memory for as long as its connection lives."""
 
 
 Fields = tuple[tuple[str, str], ...]
@@ -88,21 +88,21 @@ Fields = tuple[tuple[str, str], ...]
 
 
 def known(raw: bytes, digits: tuple[int, int], end: int) -> Known | None:
-    """What `length_if_known` compares heads with; None for a head that is too large.
+    """Return the key that `length_if_known` compares heads with; None for a head that is too large.
 
     Args:
         raw: Received bytes that start with a head.
-        digits: Place of the digits of its length.
-        end: Where it ends.
+        digits: Start and end of the digits of its length.
+        end: Index at which the head ends.
     """
     start, stop = digits
     return (raw[:start], stop, raw[stop:end]) if end <= KNOWN_BYTES else None
 
 
 def length_if_known(data: bytes, head: Known) -> int:
-    """The length in the head that `data` starts with, if no other byte differs from a known one; else 0.
+    """Return the length in the head that starts `data` if the rest equals a known head; else 0.
 
-    Whoever sends several messages on a connection mostly sends the same head, so it need not be read again.
+    Most senders repeat the same head on a connection, so it need not be parsed again.
     """
     before, stop, behind = head
     if data.startswith(before) and data.startswith(behind, stop):
@@ -130,17 +130,17 @@ _NEVER_NAMED = frozenset({b"connection", b"content-length", b"host", b"transfer-
 
 
 def connection_options(value: bytes) -> set[bytes]:
-    """The lower-case options of a `Connection` value."""
+    """Return the lower-case options of a `Connection` value."""
     return {option.strip(b" \t") for option in value.lower().split(b",")}
 
 
 def named_fields(found: Iterable[bytes]) -> set[bytes]:
-    """Names of the fields that connection options declare to be for this connection alone."""
+    """Return the fields that connection options declare to be for this connection alone."""
     return {option for option in found if option not in _ORDINARY_OPTIONS and option not in _NEVER_NAMED}
 
 
 def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[Edit]:
-    """Edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
+    """Return edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
     return [
         (match.start(), match.end(), b"")
         for match in _FIELD.finditer(raw, start, end)
@@ -149,19 +149,19 @@ def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[
 
 
 def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
-    """Edits in order of place; of two at the same place the first one's stands."""
+    """Return edits ordered by position; where two share a position, the first one's stands."""
     by_place = {edit[0]: edit for edit in second}
     by_place.update((edit[0], edit) for edit in first)
     return [by_place[place] for place in sorted(by_place)]
 
 
 def selector(names: Iterable[bytes]) -> re.Pattern[bytes]:
-    """A pattern that finds the fields with one of the names, for `selected`."""
+    """Return a pattern for `selected` that finds the fields with one of the names."""
     return re.compile(rb"\r\n(" + b"|".join(map(re.escape, names)) + rb"):[ \t]*+([^\r]*+)", re.IGNORECASE)
 
 
 def selected(head: bytes, pattern: re.Pattern[bytes]) -> Fields:
-    """The fields of a head that a selector finds, in order, names in lower case."""
+    """Return the fields of a head that a selector finds, in order, names in lower case."""
     return tuple(
         (match[1].decode("latin-1").lower(), match[2].decode("latin-1").rstrip(" \t"))
         for match in pattern.finditer(head)
@@ -169,5 +169,5 @@ def selected(head: bytes, pattern: re.Pattern[bytes]) -> Fields:
 
 
 def has_idempotency_key(raw: bytes, end: int) -> bool:
-    """Whether the client says in the head `raw[:end]` that its request may be repeated."""
+    """Return whether the head `raw[:end]` has an idempotency key, so that its request may be repeated."""
     return _IDEMPOTENCY_KEY.search(raw, 0, end) is not None

@@ -23,10 +23,11 @@ _MASK = (1 << 64) - 1
 def request_id(drawn: int) -> int:
     """Scatter 64 random bits evenly over 64 bits; a bijection.
 
-    A request is sampled if what was drawn for it is below its lane's bound. So the id says whether it is, and
-    the sample of a lower rate is a subset of that of a higher one; but ids of a sample are like any others.
+    A request is sampled if its random bits are below its lane's bound. The id therefore determines whether it
+    is sampled, and the sample at a lower rate is a subset of the sample at a higher one. Ids of sampled
+    requests are still spread evenly.
 
-    Source: the finaliser of SplitMix64 (Steele, Lea, Flood 2014), Stafford's variant 13.
+    Source: the finalizer of SplitMix64 (Steele, Lea, Flood 2014), Stafford's variant 13.
     """
     value = (drawn ^ (drawn >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _MASK
@@ -39,7 +40,7 @@ def threshold(rate: float) -> int:
 
 
 class Lane:
-    """One route at run time."""
+    """A route at run time."""
 
     __slots__ = (
         "bound",
@@ -57,20 +58,20 @@ class Lane:
     def __init__(self, route: Route, pools: Sequence[Pool], counters: RouteCounters) -> None:
         self.route = route
         self.pools = tuple(pools)
-        """In the order of the route's upstreams."""
+        """Pools in the order of the route's upstreams."""
         self.first = self.pools[0]
         self.pool = self.first
-        """Where new requests go at the moment."""
+        """Pool that new requests use at the moment."""
         self.counters = counters
         self.capture = route.capture
         self.bound = threshold(route.sampling_rate)
-        """Requests for which less is drawn are sampled."""
+        """Bound for the random bits of a request: below it, the request is sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))
-        """What replaces the client's credentials, by where a request goes."""
+        """Injection for each pool: the fields that replace the client's credentials."""
         self.injection = self.injections[self.pool]
-        """That of `pool`."""
+        """Injection for `pool`."""
         self.has_key = any(one is not None and one.lines for one in self.injections.values())
-        """Whether any of the upstreams is sent a key that the client need not have."""
+        """True if any upstream is sent a key that the client need not have."""
 
     def choose(self, now: float) -> None:
         """Send new requests to the first upstream that does not rest, or if all do to the first."""
@@ -78,17 +79,17 @@ class Lane:
         self.injection = self.injections[self.pool]
 
     def another(self, tried: Collection[Pool], now: float) -> Pool | None:
-        """The next upstream for a request that could not be sent; one that rests only if it must."""
+        """Return the next upstream for a request that could not be sent, preferably one not resting."""
         left = [pool for pool in self.pools if pool not in tried]
         return next((pool for pool in left if pool.resting_until <= now), left[0] if left else None)
 
     def foreign(self, pool: Pool) -> bool:
-        """Whether an upstream is of another origin than the one that clients have their credentials for."""
+        """Return whether an upstream belongs to another origin than the client's credentials."""
         injection = self.injections[pool]
         return injection is not None and injection.exclusive
 
     def target(self, received: bytes, pool: Pool) -> bytes:
-        """The request target that an upstream is sent: one of another origin without keys in the query."""
+        """Return the request target for an upstream; for another origin, without keys in the query."""
         if self.foreign(pool):
             received = redacted(received).encode("latin-1")
         return self.route.target(received, pool.upstream)

@@ -1,4 +1,4 @@
-"""Memory of bodies: kept for the next one instead of being given back to the kernel each time.
+"""Memory of bodies: kept for reuse instead of being returned to the kernel each time.
 
 A relay allocates and frees pieces of up to 256 KB all the time. Where glibc returns the top of its
 heap to the kernel after each, every piece costs a page fault for each of its 4 KB: about a tenth of

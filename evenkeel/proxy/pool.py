@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 _LEARNED_FROM_S = 1.0
-"""A connection closed sooner than this was not closed for being idle: the upstream went away."""
+"""Idle seconds below which a closed connection teaches nothing: the upstream went away."""
 _LEARNED_SHARE = 0.75
-"""Of the time that the upstream waited; the sweep knows idle times to a second only."""
+"""Share of the observed idle time after which connections are closed. The sweep knows idle times to a second
+only."""
 _LEARNED_FOR_S = 600.0
-"""After this the upstream may show anew how long it waits."""
+"""Seconds for which a learned idle time holds. Afterwards it may be learned anew."""
 
 
 class Pool:
@@ -51,33 +52,33 @@ class Pool:
         """Prepare; connections are made when needed.
 
         Args:
-            upstream: Where to connect.
-            limits: How many idle connections are kept, and how long.
+            upstream: Endpoint to connect to.
+            limits: Limits on the number of idle connections and on how long they are kept.
             tls: For upstreams with TLS; None to verify certificates against the system's store.
         """
         self.upstream = upstream
         self.authority = upstream.authority
         self.resting_until = 0.0
-        """Until when the upstream is passed over if there is another; by the data plane's timer."""
+        """Time, by the data plane's timer, until which the upstream is passed over if there is another."""
         self._limits = limits
         self._patience_s = limits.upstream_idle_s
-        """How long an idle connection is kept."""
+        """Seconds for which an idle connection is kept."""
         self._learned_for_s = 0.0
-        """How much longer that holds if it was learned."""
+        """Seconds for which a learned `_patience_s` still holds."""
         self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
         self.idle: list[UpstreamConnection] = []
-        """The one used last is at the end."""
+        """Idle connections, the most recently used last."""
         self._open: set[UpstreamConnection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
         self.closing = False
 
     @property
     def busy(self) -> bool:
-        """Whether any connection is open or being made."""
+        """Return whether any connection is open or being made."""
         return bool(self._open or self._connecting)
 
     def take(self) -> UpstreamConnection | None:
-        """An idle connection, or None if there is none that is alive."""
+        """Return an idle connection, or None if there is none that is alive."""
         idle = self.idle
         while idle:
             connection = idle.pop()
@@ -160,23 +161,23 @@ class Pool:
             )
 
     def opened(self, connection: UpstreamConnection) -> None:
-        """A connection was made."""
+        """Count a connection as open."""
         self._open.add(connection)
 
     def forget(self, connection: UpstreamConnection) -> None:
-        """A connection is closing: it may be idle, but must not be taken any more."""
+        """Drop a closing connection from the idle ones, so that it is not taken any more."""
         if connection in self.idle:
             self.idle.remove(connection)
 
     def expired(self, connection: UpstreamConnection) -> None:
-        """The upstream closes an idle connection: keep others less long than it did."""
+        """Learn from an idle connection that the upstream closes, and keep others for a shorter time."""
         if connection.quiet_s >= _LEARNED_FROM_S and connection in self.idle:
             self._patience_s = min(self._patience_s, connection.quiet_s * _LEARNED_SHARE)
             self._learned_for_s = _LEARNED_FOR_S
         self.forget(connection)
 
     def closed(self, connection: UpstreamConnection) -> None:
-        """A connection is gone."""
+        """Drop a connection that is gone."""
         self._open.discard(connection)
         self.forget(connection)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.credentials import Injection
 
 _SMALL_BYTES = 8 << 10
-"""Up to this size copying twice is faster than making a view to copy once."""
+"""Size in bytes up to which copying twice is faster than making a view to copy once."""
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_FIELDS = 256
@@ -42,7 +42,7 @@ _LENGTH = Framing.LENGTH
 
 _VERSION_BYTES = len(b" HTTP/1.1")
 _COUNT_FIELDS_ABOVE_BYTES = 4 << 10
-"""Smaller heads are not counted: so many fields of a few bytes each do no harm."""
+"""Size in bytes from which fields are counted. Smaller heads cannot hold enough fields to do harm."""
 
 _ORDINARY_HEAD = re.compile(
     rb"("
@@ -76,7 +76,7 @@ _START = re.compile(TOKEN + rb"*+(?: |$)")
 
 
 class RequestHead:
-    """A request head and what the relay must know of it."""
+    """A request head with the properties that the relay needs."""
 
     __slots__ = (
         "edits",
@@ -100,9 +100,9 @@ class RequestHead:
     raw: bytes
     """Received bytes that start with the head, its target in origin form; more may follow it."""
     end: int
-    """Where the body starts in `raw`."""
+    """Index in `raw` at which the body starts."""
     line_end: int
-    """Where the request line ends in `raw`, before its line break."""
+    """Index in `raw` at which the request line ends, before its line break."""
     method: bytes
     target: bytes
     minor: int
@@ -111,11 +111,11 @@ class RequestHead:
     length: int
     """Body bytes if the framing is by length, else 0."""
     keep_alive: bool
-    """Whether the client wants to send more requests on its connection."""
+    """True if the client wants to send more requests on its connection."""
     upgrade: bool
-    """Whether it asks to leave HTTP, e.g. for a WebSocket, and may."""
+    """True if the request asks to leave HTTP, e.g. for a WebSocket, and may."""
     replay: bool
-    """Whether it carries the loop guard."""
+    """True if the request carries the loop guard."""
     host: tuple[int, int] | None
     """Place of the `Host` value in `raw`; None for an HTTP/1.0 request without it."""
     edits: list[Edit]
@@ -123,9 +123,9 @@ class RequestHead:
     notes: dict[bytes, bytes] | None
     """`x-evenkeel-*` values by the rest of their lower-case name."""
     known: Known | None
-    """For recognising the next head of the connection; None if that is not worth it."""
+    """Key for recognizing the next head of the connection; None if that is not worth it."""
     kept: Fields | None
-    """What a capture keeps of its fields; None until one does."""
+    """Fields that a capture keeps; None until a capture needs them."""
 
 
 def parse_request(data: bytes, last: RequestHead | None = None) -> RequestHead | None:
@@ -181,7 +181,7 @@ def parse_request(data: bytes, last: RequestHead | None = None) -> RequestHead |
 def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
     data: bytes,
 ) -> RequestHead | None:
-    """As `parse_request`, for heads that need more attention; the same for all others, but slower."""
+    """Parse any request head, including unusual ones; returns what `parse_request` does, but is slower."""
     match = _HEAD.match(data)
     if match is None:
         _refuse_unless_partial(data)
@@ -253,7 +253,7 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
 
 
 def _origin_form(head: RequestHead) -> bytes:
-    """The request in `head.raw` with its absolute-form target turned into a path.
+    """Return the request in `head.raw` with its absolute-form target turned into a path.
 
     The target's authority takes the place of `Host`, which does not count beside it (RFC 9112, 3.2.2).
 
@@ -358,14 +358,14 @@ def render_request(
     injection: Injection | None = None,
     stop: int | None = None,
 ) -> bytes:
-    """The head as the upstream is sent it, and what follows it in `head.raw` up to `stop`.
+    """Return the head for the upstream, and what follows it in `head.raw` up to `stop`.
 
     Args:
-        head: What the client sent.
+        head: Head that the client sent.
         target: Request target for the upstream.
         authority: The upstream's host and port, for `Host`.
         injection: Fields that replace the client's.
-        stop: Where in `head.raw` the bytes to be sent end; None for the end of the head.
+        stop: End in `head.raw` of the bytes to send; None for the end of the head.
     """
     raw = head.raw
     edits = head.edits

@@ -40,7 +40,8 @@ _ORDINARY_HEAD = re.compile(
     + once(3, KEEP_ALIVE_FIELD)
     + rb"))*+\r\n\r\n"
 )
-"""As in `request_head`: a final answer with a length. Groups: status, length, keep-alive line."""
+"""Pattern of a final answer with a length, like the one in `request_head`. Groups: status, length, keep-alive
+line."""
 
 _HEAD = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?" + FIELD_LINES + rb"\r\n\r\n"
@@ -51,18 +52,18 @@ _CLOSE = Framing.CLOSE
 
 _START = b"HTTP/1."
 STATUS_END = len(b"HTTP/1.1 200")
-"""Where a status line's code ends."""
+"""Index at which the status code ends."""
 
 
 class ResponseHead:
-    """A response head and what the relay must know of it."""
+    """A response head with the properties that the relay needs."""
 
     __slots__ = ("edits", "end", "framing", "keep_alive", "kept", "known", "length", "minor", "raw", "status")
 
     raw: bytes
     """Received bytes that start with the head; more may follow it."""
     end: int
-    """Where the body starts in `raw`."""
+    """Index in `raw` at which the body starts."""
     status: int
     minor: int
     """0 for HTTP/1.0, 1 for HTTP/1.1."""
@@ -70,13 +71,13 @@ class ResponseHead:
     length: int
     """Body bytes if the framing is by length, else 0."""
     keep_alive: bool
-    """Whether the upstream takes another request on this connection."""
+    """True if the upstream takes another request on this connection."""
     edits: list[Edit]
     """Lines to cut, in order of place."""
     known: Known | None
-    """For recognising the next head of the connection; None if that is not worth it."""
+    """Key for recognizing the next head of the connection; None if that is not worth it."""
     kept: Fields | None
-    """What a capture keeps of its fields; None until one does."""
+    """Fields that a capture keeps; None until a capture needs them."""
 
 
 def parse_response(data: bytes, method: bytes, last: ResponseHead | None = None) -> ResponseHead | None:
@@ -127,7 +128,7 @@ def parse_response(data: bytes, method: bytes, last: ResponseHead | None = None)
 def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
     data: bytes, method: bytes
 ) -> ResponseHead | None:
-    """As `parse_response`, for heads that need more attention; the same for all others, but slower."""
+    """Parse any response head, including unusual ones; returns what `parse_response` does, but is slower."""
     match = _HEAD.match(data)
     if match is None:
         _refuse_unless_partial(data)
@@ -209,15 +210,15 @@ def _refuse_unless_partial(data: bytes) -> None:
 
 
 def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> bytes | None:
-    """The head as the client is sent it; None if that is what the upstream sent.
+    """Return the head for the client; None if it can be sent as the upstream sent it.
 
     A body that ends with the upstream's connection is sent chunked to a client that can read it,
     so that a clean end differs from a lost one.
 
     Args:
-        head: What the upstream sent.
+        head: Head that the upstream sent.
         minor: The client's HTTP/1 minor version.
-        keep_alive: Whether the client's connection stays open afterwards.
+        keep_alive: True if the client's connection stays open afterwards.
     """
     edits = head.edits
     if minor and head.minor and keep_alive and not edits and head.framing is not _CLOSE:

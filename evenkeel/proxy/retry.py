@@ -1,8 +1,9 @@
-"""When a request is sent a second time, and what the kernel knows of a connection.
+"""Rules for sending a request a second time, and the kernel's view of a connection.
 
-A request is repeated on one occasion only: a kept-alive connection turned out dead before a byte of the
-answer came, and the request is still at hand. Then it is sent once more, on a fresh connection. The kernel is
-asked only when it matters, never on the usual path; on a system without `TCP_INFO` nothing is known, and the
+A request is repeated only if its connection ended before a byte of the answer came, the request is still in
+memory, and the policy allows it. If the connection was a kept-alive one, the request goes to the same
+upstream on a fresh connection; otherwise to the route's next upstream, if there is one. The kernel is asked
+only when it matters, never on the usual path. On a system without `TCP_INFO` nothing is known, and the
 answers are the careful ones.
 """
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 
 RetryPolicy = Literal["never", "unread", "always"]
-"""What to do with requests that may have an effect, which in an LLM API is nearly all of them:
-never repeat; repeat if it is proven that the upstream has not read them; or always repeat, which
-may run (and bill) a completion twice."""
+"""Policy for repeating requests that may have an effect, which in an LLM API is nearly all of them: never
+repeat; repeat if it is proven that the upstream has not read them; or always repeat, which may run (and bill)
+a completion twice."""
 
 _IDEMPOTENT = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"})
 
@@ -37,14 +38,14 @@ _SIZE = 152
 
 
 def may_repeat(head: RequestHead, policy: RetryPolicy, *, unread: bool) -> bool:
-    """Whether an unanswered request may be sent again.
+    """Return whether an unanswered request may be sent again.
 
-    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` always may.
+    Idempotent methods (RFC 9110, 9.2.2) and requests with an `Idempotency-Key` may always be sent again.
 
     Args:
         head: The request.
-        policy: For all others.
-        unread: Whether the upstream provably has not read the whole request, see `liveness`.
+        policy: Rule for all other requests.
+        unread: True if the upstream provably has not read the whole request, see `request_unread`.
     """
     if head.method in _IDEMPOTENT or has_idempotency_key(head.raw, head.end):
         return True
@@ -56,13 +57,13 @@ class TcpInfo(NamedTuple):
 
     state: int
     unacked: int
-    """Segments sent that the peer's kernel has not confirmed."""
+    """Number of sent segments that the peer's kernel has not confirmed."""
     min_rtt_s: float
     """Shortest round trip seen on this connection."""
 
     @property
     def established(self) -> bool:
-        """Whether neither side has closed."""
+        """Return whether neither side has closed."""
         return self.state == _ESTABLISHED
 
 
@@ -84,7 +85,7 @@ def tcp_info(transport: asyncio.BaseTransport) -> TcpInfo | None:
 
 
 def request_unread(info: TcpInfo | None, *, tls: bool, elapsed_s: float) -> bool:
-    """Whether an upstream that closed cannot have read the whole request.
+    """Return whether an upstream that closed provably has not read the whole request.
 
     Two proofs are accepted. A close that is seen sooner after the request than the shortest round
     trip was sent before the request arrived. And a close confirms, as every segment does, all
@@ -93,8 +94,8 @@ def request_unread(info: TcpInfo | None, *, tls: bool, elapsed_s: float) -> bool
     count, because our own closing alert may be the unconfirmed bytes.
 
     Args:
-        info: What the kernel said when the close was seen; None proves nothing.
-        tls: Whether the connection carries TLS.
+        info: Kernel's state of the connection when the close was seen; None proves nothing.
+        tls: True if the connection carries TLS.
         elapsed_s: Time since the request was written.
     """
     if info is None:

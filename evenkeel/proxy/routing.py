@@ -28,17 +28,17 @@ _PORT = re.compile(r":[0-9]*$")
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a route waits, in seconds. They are checked by a coarse sweep: see `DataPlane`."""
+    """Timeouts of a route, in seconds. They are checked by a coarse sweep: see `DataPlane`."""
 
     connect_s: float = 5.0
-    """For name resolution, TCP and TLS together; for each upstream that is tried."""
+    """Limit on name resolution, TCP and TLS together, for each upstream that is tried."""
     first_byte_s: float = 600.0
-    """From the last byte sent upstream to the first byte of the answer."""
+    """Limit from the last byte sent upstream to the first byte of the answer."""
     idle_s: float = 600.0
-    """Between two bytes of an answer, of an upload, or in a tunnel."""
+    """Limit between two bytes of an answer, of an upload, or in a tunnel."""
     total_s: float | None = None
-    """From the request's first byte to the answer's last, whatever happens between; None for no
-    such limit. Tunnels (WebSockets) have none."""
+    """Limit from the request's first byte to the answer's last, whatever happens between; None for no limit.
+    Tunnels (WebSockets) have none."""
 
     def __post_init__(self) -> None:
         for name in ("connect_s", "first_byte_s", "idle_s", "total_s"):
@@ -49,7 +49,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A name for traffic of one kind: how it is recognised, where it goes, how much is sampled.
+    """A name for traffic of one kind: how it is recognized, where it goes, how much is sampled.
 
     A request is on the route if it meets every rule that is set: the path prefix, one of the hosts,
     all of the headers, one of the key fingerprints.
@@ -57,29 +57,29 @@ class Route:
 
     name: str
     upstream: Upstream
-    """Where requests go as long as it can be reached."""
+    """Upstream that gets the requests as long as it can be reached."""
     prefix: str = ""
     """Start of the client's path, e.g. "/triage"; removed before forwarding. "" matches all."""
     sampling_rate: float = 0.1
     """Share of eligible exchanges that are captured, in [0, 1]."""
     capture: bool = True
-    """False forwards without ever sampling."""
+    """False to forward without ever sampling."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     fallbacks: tuple[Upstream, ...] = ()
-    """Where requests go, in this order, while those before it can't be reached."""
+    """Upstreams to try, in this order, while those before them cannot be reached."""
     hosts: tuple[str, ...] = ()
     """Values of `Host`, in any case; one without a port matches every port."""
     headers: tuple[tuple[str, str], ...] = ()
     """Names, in any case, and exact values. `x-evenkeel-*` can be used: it is not forwarded."""
     key_fingerprints: tuple[str, ...] = ()
-    """See `credentials.fingerprint`."""
+    """Fingerprints of API keys; see `credentials.fingerprint`."""
     inject: tuple[tuple[bytes, bytes], ...] = field(default=(), repr=False)
     """Header fields sent to the first upstream, and to those that share its credentials, in place of the
     client's of the same name, such as a key."""
     fallback_inject: tuple[tuple[tuple[bytes, bytes], ...], ...] = field(default=(), repr=False)
-    """For each fallback, in order, the same fields with its own key; empty for one without."""
+    """Fields of each fallback, in order, with its own key; empty for a fallback without."""
     share_credentials: bool = False
-    """Whether fallbacks of another origin get the client's credentials, and the first upstream's key."""
+    """True if fallbacks of another origin get the client's credentials, and the first upstream's key."""
 
     def __post_init__(self) -> None:
         where = f"route {self.name!r}:"
@@ -122,11 +122,11 @@ class Route:
         return (self.upstream, *self.fallbacks)
 
     def shares_with(self, upstream: Upstream) -> bool:
-        """Whether credentials that are for the first upstream may go to this one, too."""
+        """Return whether credentials for the first upstream may be sent to this one too."""
         return self.share_credentials or upstream.same_origin(self.upstream)
 
     def injections(self) -> tuple[Injection | None, ...]:
-        """What replaces the client's credentials on the way to each upstream; None for nothing.
+        """Return what replaces the client's credentials on the way to each upstream; None for nothing.
 
         A credential belongs to an origin: one that is for the first upstream does not reach a fallback of
         another, unless the route shares them.
@@ -146,7 +146,7 @@ class Route:
         return tuple(found)
 
     def target(self, received: bytes, upstream: Upstream | None = None) -> bytes:
-        """The request target an upstream is sent for one that the client sent.
+        """Return the request target for an upstream, given the one that the client sent.
 
         The prefix goes, if the target starts with it. A path under `/v1` moves to the upstream's
         base path; every other path, and every path if the upstream has none, stays as it is.
@@ -165,7 +165,7 @@ class Route:
 
 
 class RouteTable:
-    """All routes; of those that match, the most specific wins.
+    """All routes; of those that match a request, the most specific wins.
 
     More specific is, in this order: the longer path prefix; a rule about the API key; more header
     rules; a rule about the host; and if all are alike, the route that stands first. The path comes
@@ -200,10 +200,10 @@ class RouteTable:
         self._direct = (
             first.route if first and not first.conditional and not first.prefix and first.verbatim else None
         )
-        """The route of every request, if there is but one and it changes no target."""
+        """Route of every request, if a single route takes all of them and changes no target."""
 
     def named(self, name: str) -> Route | None:
-        """The route of that name."""
+        """Return the route of that name; None if there is none."""
         return self._by_name.get(name)
 
     def match(self, target: bytes) -> tuple[Route, bytes] | None:
@@ -225,7 +225,7 @@ class RouteTable:
         Args:
             target: The request target.
             raw: Received bytes that start with the request's head.
-            end: Where the head ends in them.
+            end: Index in them at which the head ends.
 
         Returns None if no route matches.
         """
@@ -245,7 +245,7 @@ class RouteTable:
 
 
 class _Entry:
-    """A route with its rules made ready for comparing."""
+    """A route with its rules prepared for matching."""
 
     __slots__ = ("conditional", "headers", "hosts", "keys", "prefix", "route", "rules", "verbatim")
 
@@ -259,16 +259,16 @@ class _Entry:
         self.keys = frozenset(route.key_fingerprints)
         self.conditional = bool(self.hosts or self.headers or self.keys)
         self.verbatim = not self.prefix and route.upstream.base_path in {b"", API_ROOT}
-        """Whether the target passes as it is."""
+        """True if targets are forwarded unchanged."""
         headers = frozenset((name.lower(), value) for name, value in route.headers)
         self.rules = (self.prefix, self.hosts, headers, self.keys)
 
     def generality(self) -> tuple[int, bool, int, bool]:
-        """Sorts the most specific route first."""
+        """Return a sort key that puts the most specific route first."""
         return -len(self.prefix), not self.keys, -len(self.headers), not self.hosts
 
     def meets(self, head: bytes, keys: frozenset[str] | None) -> bool:
-        """Whether a request meets the rules about key, headers and host."""
+        """Return whether a request meets the rules on key, headers and host."""
         if self.keys and not (keys and self.keys & keys):
             return False
         for pattern, wanted in self.headers:

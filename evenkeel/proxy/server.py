@@ -58,13 +58,13 @@ class DataPlane:
         """Prepare; `serve` begins.
 
         Args:
-            routes: Where requests go.
-            handoff: Where sampled exchanges go; its counters are this data plane's.
+            routes: Routes to forward requests on.
+            handoff: Hand-off for sampled exchanges; its counters are this data plane's.
             max_exchange_bytes: Both bodies of a captured exchange together; used without `limits`.
             limits: Bounds on connections, memory and patience.
-            retry: What to do with unanswered requests that may have an effect.
+            retry: Policy for unanswered requests that may have an effect.
             tls: For TLS upstreams; None verifies against the system's certificates.
-            callers: Who may use the keys of routes that have one; None = programs on this machine.
+            callers: Callers that may use the keys of routes that have one; None = programs on this machine.
             clock: Unix time in seconds.
             timer: Monotonic time in seconds, for durations.
             rng: Source of request ids; None seeds one from the system, so that processes differ.
@@ -83,9 +83,9 @@ class DataPlane:
         self._tls = tls
         self._pools: dict[Upstream, Pool] = {}
         self._left: list[Pool] = []
-        """Of upstreams that no route has any more, while requests still use them."""
+        """Pools of upstreams that no route has any more, while requests still use them."""
         self.lanes: Mapping[str, Lane] = {}
-        """By the route's name. Another mapping after `reroute`: keep no reference to it."""
+        """Lanes by route name. `reroute` replaces the mapping, so keep no reference to it."""
         self._clients: set[ClientConnection] = set()
         self._admission = Admission(self.limits)
         self._turned_away: set[TurnedAway] = set()
@@ -185,7 +185,7 @@ class DataPlane:
         await asyncio.sleep(0)
 
     def snapshot(self) -> dict[str, list[list[Any]]]:
-        """All numbers as JSON-able data, see `Counters.snapshot`."""
+        """Return all numbers as JSON-able data, see `Counters.snapshot`."""
         found = self.counters.snapshot(self.handoff.size_bytes)
         found["gauges"] += [
             ["proxy_connections_open", {}, self._admission.open],
@@ -196,7 +196,7 @@ class DataPlane:
     # For the connections
 
     def joined(self, client: ClientConnection) -> None:
-        """A client connected: serve it, or turn it away if it is one too many."""
+        """Serve a client that connected, or turn it away if it is beyond the limits."""
         refusal = self._admission.enter(client, client.transport)
         if refusal is None:
             self.counters.connections += 1
@@ -206,19 +206,19 @@ class DataPlane:
             turn_away(client.transport, self._turned_away, self.limits)
 
     def left(self, client: ClientConnection) -> None:
-        """A client's connection is gone."""
+        """Forget a client whose connection is gone."""
         self._clients.remove(client)
         self._admission.leave(client)
         if not self._clients:
             self._gone.set()
 
     def rest(self, pool: Pool) -> None:
-        """An upstream could not be reached: pass it over for a while where there is another."""
+        """Pass an upstream that could not be reached over for a while, on routes with another one."""
         now = self.timer()
         pool.resting_until = now + self.limits.upstream_rest_s
         for lane in self.lanes.values():
             lane.choose(now)
 
     def draw(self) -> int:
-        """64 random bits, which decide whether a request is sampled."""
+        """Return 64 random bits, which decide whether a request is sampled."""
         return self._random.getrandbits(64)

@@ -1,4 +1,4 @@
-"""The upstream side: reads answers and tells the client side of them."""
+"""Upstream side: reads answers and passes them to the client side."""
 
 from __future__ import annotations
 
@@ -21,66 +21,66 @@ _FIRST_FINAL = 200
 
 
 class Downstream(Protocol):
-    """The client's side of a request: it asked for a connection, and takes the answer."""
+    """Client's side of a request: it asked for a connection, and takes the answer."""
 
     transport: asyncio.Transport
 
     @property
     def upgrade_offered(self) -> bool:
-        """Whether the current request may be answered with 101."""
+        """Return whether the current request may be answered with 101."""
         ...
 
     def connected(self, upstream: UpstreamConnection) -> None:
-        """The connection asked for is there."""
+        """Take the connection that was asked for."""
 
     def not_connected(self, fault: Fault, detail: str) -> None:
-        """The connection asked for could not be made."""
+        """Handle that no connection could be made."""
 
     def interim(self, head: ResponseHead) -> None:
-        """An answer that is not the final one."""
+        """Pass on an answer that is not the final one."""
 
     def answer_head(self, head: ResponseHead, payload: bytes | None, *, done: bool) -> None:
-        """The answer begins; without a payload all that follows the head in `head.raw` is one."""
+        """Begin the answer. A payload of None means all that follows the head in `head.raw`."""
 
     def answer(self, payload: bytes, *, done: bool) -> None:
-        """The answer goes on, or with `done` ends."""
+        """Take more of the answer, which ends with `done`."""
 
     def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
-        """The answer will not come, or not to its end."""
+        """Handle that the answer will not come, or not to its end."""
 
     def switch(self, head: ResponseHead, payload: bytes) -> None:
-        """The upstream leaves HTTP as the client asked."""
+        """Turn the connection into a tunnel, as the client asked."""
 
     def upstream_half_closed(self) -> bool | None:
-        """The upstream's half of a tunnel ended. Returns True if the other half goes on."""
+        """End one half of a tunnel as the upstream did. Returns True if the other half goes on."""
 
     def upstream_hung_up(self) -> None:
-        """The tunnel ended."""
+        """Close the connection: the tunnel ended."""
 
     def hold_upload(self) -> None:
-        """The upstream reads slower than the client uploads."""
+        """Stop reading the upload: the upstream does not keep up."""
 
     def resume_upload(self) -> None:
-        """The upstream has caught up."""
+        """Read the upload again: the upstream has caught up."""
 
 
 class Home(Protocol):
-    """Where connections to one upstream are kept while they are idle."""
+    """Pool that keeps connections to one upstream while they are idle."""
 
     def opened(self, connection: UpstreamConnection) -> None:
-        """A connection was made."""
+        """Count a connection as open."""
 
     def put(self, connection: UpstreamConnection) -> None:
         """Keep a connection whose answer is complete."""
 
     def forget(self, connection: UpstreamConnection) -> None:
-        """A connection is closing."""
+        """Drop a closing connection, so that it is not taken any more."""
 
     def expired(self, connection: UpstreamConnection) -> None:
-        """The upstream closes an idle connection."""
+        """Learn from an idle connection that the upstream closes."""
 
     def closed(self, connection: UpstreamConnection) -> None:
-        """A connection is gone."""
+        """Drop a connection that is gone."""
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -115,23 +115,23 @@ class UpstreamConnection(asyncio.Protocol):
         self.pool = pool
         self.tls = tls
         self.client: Downstream | None = None
-        """Whose request is being answered; None while idle."""
+        """Connection of the client whose request is being answered; None while idle."""
         self.quiet_s = 0.0
-        """Time since something last happened, as far as the sweep has noticed."""
+        """Seconds since the last event on the connection, as far as the sweep has noticed."""
         self.used = False
-        """Whether it answered a request before the current one."""
+        """True if the connection answered a request before the current one."""
         self.answered = False
-        """Whether a byte of the current answer came."""
+        """True if a byte of the current answer has arrived."""
         self.keep_alive = True
-        """Whether it can be used again after the current answer."""
+        """True if the connection can be used again after the current answer."""
         self.writable = True
         self._method = b""
         self._strip = False
-        """Whether the client can't read chunks."""
+        """True if the client cannot read chunks."""
         self._buffer = b""
         self._framing: Framing | None = None
         self._last: ResponseHead | None = None
-        """The head before, for reading the next one."""
+        """Previous head of this connection, used to read the next one faster."""
         self._left = 0
         self._chunks = ChunkReader()
         self._tunnel = False
@@ -146,12 +146,12 @@ class UpstreamConnection(asyncio.Protocol):
         self.quiet_s = 0.0
 
     def hang_up(self) -> None:
-        """The client has ended a tunnel; what it sent before is still delivered."""
+        """Close a tunnel that the client has ended. What the client sent before is still delivered."""
         self.client = None
         self.transport.close()
 
     def abandon(self) -> None:
-        """The request is given up: the upstream sees a lost connection at once."""
+        """Give the request up: the upstream sees a lost connection at once."""
         self.client = None
         self.transport.abort()
 
@@ -237,7 +237,7 @@ class UpstreamConnection(asyncio.Protocol):
         client.answer_head(head, data[head.end : excess] if excess else None, done=left <= 0)
 
     def _passed(self, client: Downstream, data: bytes, position: int) -> bytes | None:
-        """What the client is sent of `data[position:]`; None if malformed, after an error answer."""
+        """Return what the client is sent of `data[position:]`; None, after an error answer, if malformed."""
         chunks = self._chunks
         try:
             payload = chunks.feed(data, position) if self._strip else chunks.forward(data, position)
@@ -257,7 +257,7 @@ class UpstreamConnection(asyncio.Protocol):
         client.switch(head, data[head.end :])
 
     def eof_received(self) -> bool | None:
-        """The upstream has sent all it will: an end, or a loss."""
+        """Handle the end of the upstream's data: the end of an answer, or its loss."""
         client = self.client
         if client is None:
             self.pool.expired(self)
@@ -268,7 +268,7 @@ class UpstreamConnection(asyncio.Protocol):
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
+        """Leave the pool, and tell the client if it still waits."""
         self.pool.closed(self)
         client = self.client
         if client is None:
@@ -290,13 +290,13 @@ class UpstreamConnection(asyncio.Protocol):
             client.upstream_failed(Fault.CLOSED, "", info)
 
     def pause_writing(self) -> None:
-        """The upstream reads slower than the client uploads."""
+        """Stop the client's upload: the upstream reads slower."""
         self.writable = False
         if self.client is not None:
             self.client.hold_upload()
 
     def resume_writing(self) -> None:
-        """The upstream has caught up."""
+        """Resume the client's upload: the upstream has caught up."""
         self.writable = True
         if self.client is not None:
             self.client.resume_upload()

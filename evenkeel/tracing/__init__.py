@@ -1,4 +1,4 @@
-"""Traces of what evenkeel does: the forwarded exchange, and what is made of it afterwards.
+"""Traces of evenkeel's work: the forwarded exchange, and the replays and ratings made of it afterwards.
 
 One SERVER span for each sampled exchange continues the application's trace (`forwarded`, which also makes the
 ids that two processes agree on). Trials, replays, calls to judge and rewriter are a trace of their own

@@ -1,4 +1,4 @@
-"""Traces, and evaluations as events of the log, by OTLP over HTTP, as the standard `OTEL_…` variables say.
+"""Export of traces, and of evaluations as log events, by OTLP over HTTP. Set up by the `OTEL_…` variables.
 
 The SDK's own queue drops silently and its shutdown waits for a collector that is gone
 (https://github.com/open-telemetry/opentelemetry-python/issues/2024). Here a bounded queue counts what it
@@ -46,24 +46,26 @@ if TYPE_CHECKING:
 
 
 Fate = Literal["exported", "queue_full", "export_failed", "shutdown", "error"]
-"""What becomes of a span; all but the first are losses."""
+"""Outcome for a span; all but the first are losses."""
 
 log = logging.getLogger("evenkeel.traces")
 
 _LARGEST_BATCH: Final = 512
 _LAST_CHANCE_S: Final = 0.3
-"""For a collector that has just failed: one that restarted in the meantime takes no longer."""
+"""Seconds to wait at the end for a collector that has just failed. One that restarted meanwhile needs no
+longer."""
 
 
 _TIMEOUT_S: Final = 5.0
-"""Of one export, where no variable says otherwise: the standard's ten would outlast a shutdown."""
+"""Timeout of one export in seconds, unless a variable sets it. The standard's ten seconds would outlast a
+shutdown."""
 _ROOM: Final = 2048
 _EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exporter"
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
 class _Room:
-    """Counts what waits for a collector: what finds no room is dropped, so memory stays bounded."""
+    """Bounded count of items that wait for a collector. Further items are dropped to bound memory."""
 
     def __init__(self, count: Callable[[Fate, int], None], room: int) -> None:
         self._count = count
@@ -73,7 +75,7 @@ class _Room:
         self._closed = False
 
     def taken(self) -> bool:
-        """Whether there is room for one more; else it is counted as lost."""
+        """Take a place and return True; count the item as lost and return False if there is none."""
         with self._lock:
             lost: Fate | None = (
                 "shutdown" if self._closed else "queue_full" if self._waiting >= self._room else None
@@ -85,7 +87,7 @@ class _Room:
         return lost is None
 
     def done(self, number: int, fate: Fate) -> None:
-        """Say what became of some that waited."""
+        """Count the outcome of items that waited, and free their places."""
         with self._lock:
             if self._closed:
                 return  # counted already
@@ -93,7 +95,7 @@ class _Room:
         self._count(fate, number)
 
     def close(self, shutdown: Callable[[], object], timeout_s: float) -> None:
-        """Let `shutdown` export what waits for at most so long; count the rest as lost."""
+        """Let `shutdown` export the waiting items for at most `timeout_s`; count the rest as lost."""
         # A daemon: one that waits for a dead collector must not hold up the end of the process.
         ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
         ending.start()
@@ -111,10 +113,10 @@ class _Watch:
         self._what = what
         self._done = done
         self.failing = False
-        """Whether the last batch was lost."""
+        """True if the last batch was lost."""
 
     def exported(self, export: Callable[[], object], number: int) -> bool:
-        """Whether a batch was taken."""
+        """Export a batch and return whether the exporter accepted it."""
         try:
             result = export()
         except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
@@ -152,10 +154,10 @@ class SpanQueue(SpanProcessor):
         """Start the thread.
 
         Args:
-            exporter: Where spans go. May be slow, fail, or never come back.
+            exporter: Exporter of spans. May be slow, fail, or never come back.
             count: Called with an outcome and a number of spans; every span that ends is counted once.
             room: Spans that may wait, those being exported included.
-            delay_s: How long a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
+            delay_s: Seconds in which a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
         """
         self._room = _Room(count, room)
         self._watch = _Watch("traces", self._room.done)
@@ -167,7 +169,7 @@ class SpanQueue(SpanProcessor):
         )
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing: a span counts from its end."""
+        """Do nothing: a span counts from its end."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span, or count it as lost."""
@@ -178,18 +180,18 @@ class SpanQueue(SpanProcessor):
     def close(self, timeout_s: float) -> None:
         """Export what waits for at most so long; count the rest as lost. Returns in time in any case.
 
-        A collector that has just failed is not waited for that long.
+        The wait is shorter for a collector that has just failed.
         """
         self._room.close(
             self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
         )
 
     def shutdown(self) -> None:
-        """As `SpanProcessor.shutdown`, without waiting."""
+        """Shut down without waiting."""
         self.close(0.0)
 
     def force_flush(self, timeout_millis: int | None = None) -> bool:
-        """As `SpanProcessor.force_flush`."""
+        """Export the waiting spans now; see `SpanProcessor.force_flush`."""
         return self._batches.force_flush(timeout_millis)
 
 
@@ -207,7 +209,7 @@ class _WatchedSpans(SpanExporter):
 
 
 class EventQueue(LogRecordProcessor):
-    """The same for events of the log. Arguments as `SpanQueue`."""
+    """Queue of log events; like `SpanQueue`, with the same arguments."""
 
     def __init__(
         self,
@@ -233,17 +235,17 @@ class EventQueue(LogRecordProcessor):
             self._batches.on_emit(log_record)
 
     def close(self, timeout_s: float) -> None:
-        """As `SpanQueue.close`."""
+        """Export the waiting events; see `SpanQueue.close`."""
         self._room.close(
             self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
         )
 
     def shutdown(self) -> None:
-        """As `LogRecordProcessor.shutdown`, without waiting."""
+        """Shut down without waiting."""
         self.close(0.0)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """As `LogRecordProcessor.force_flush`."""
+        """Export the waiting events now; see `LogRecordProcessor.force_flush`."""
         return self._batches.force_flush(timeout_millis)
 
 
@@ -277,9 +279,9 @@ class ExportedSpans:
         """Start the threads that export.
 
         Args:
-            exporter: Where spans go.
-            events: Where evaluations go as events of the log; None = nowhere.
-            content: Whether spans carry prompts and answers.
+            exporter: Exporter of spans.
+            events: Exporter of evaluations as log events; None = they are not exported.
+            content: True if spans carry prompts and answers.
             delay_s: See `SpanQueue`.
         """
         self._tally = Tally()
@@ -300,15 +302,15 @@ class ExportedSpans:
 
     @property
     def observer(self) -> ShadowObserver:
-        """For the replay plane."""
+        """Return the observer for the replay plane."""
         return self._observer
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
-        """For the data plane: passes exchanges on to a sink and reports each."""
+        """Return a sink for the data plane that passes exchanges on and reports each as a span."""
         return TracedSink(sink, self._tracer, self._ids, lambda: self._counted("spans", "error", 1))
 
     def snapshot(self) -> Snapshot:
-        """Counters of what became of spans."""
+        """Return counters of exported and lost spans and evaluations."""
         return self._tally.snapshot()
 
     def finish(self, timeout_s: float) -> None:
@@ -325,7 +327,7 @@ class ExportedSpans:
 
 
 def otlp_exporter() -> OTLPSpanExporter:
-    """Exports by OTLP over HTTP, protobuf.
+    """Return an exporter of spans by OTLP over HTTP, protobuf.
 
     Raises: ValueError or the like for a variable that makes no sense.
     """
@@ -336,14 +338,14 @@ def otlp_exporter() -> OTLPSpanExporter:
 
 
 def otlp_events() -> OTLPLogExporter:
-    """Exports events of the log as `otlp_exporter` does spans. Raises: as that."""
+    """Return an exporter of log events; see `otlp_exporter`."""
     logging.getLogger(_EVENT_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
     said = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
     return OTLPLogExporter(timeout=None if said else _TIMEOUT_S)
 
 
 def _resource() -> Resource:
-    """What all spans say of this process. What the variables say comes before evenkeel's own word."""
+    """Return the attributes of this process. Environment variables win over evenkeel's own values."""
     own = Resource.create({"service.name": "evenkeel", "service.version": VERSION})
     return own.merge(OTELResourceDetector().detect())
 

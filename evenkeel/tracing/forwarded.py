@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 PROPAGATOR: Final = TraceContextTextMapPropagator()
-"""W3C `traceparent` and `tracestate`, and no baggage: that is the application's own."""
+"""Propagator of W3C `traceparent` and `tracestate`. Baggage is left out: it is the application's own."""
 
 _TRACE_BYTES: Final = 16
 _SPAN_BYTES: Final = 8
@@ -43,14 +43,14 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 def application_context(exchange: Exchange) -> Context:
-    """The trace that the application's request was part of; an empty context if it named none."""
+    """Return the context of the application's trace; an empty context if the request named none."""
     return PROPAGATOR.extract(dict(exchange.request_headers))
 
 
 def forwarded_context(exchange: Exchange) -> SpanContext:
-    """Where the forwarded request is in which trace: the application's if it named one, else one of its own.
+    """Return the span context of the forwarded request, in the application's trace or else in a new one.
 
-    It is not recorded if the application's trace is not.
+    The span is not recorded if the application's trace is not.
     """
     span_id = _derived(exchange.id, "forwarded", _SPAN_BYTES)
     application = get_current_span(application_context(exchange)).get_span_context()
@@ -67,19 +67,19 @@ def forwarded_context(exchange: Exchange) -> SpanContext:
 
 
 def shadow_trace_id(exchange_id: str) -> int:
-    """The trace of everything that is made of an exchange, the same at each delivery."""
+    """Return the id of the trace of all work on an exchange, the same at each delivery."""
     return _derived(exchange_id, "shadow", _TRACE_BYTES)
 
 
 class ChosenIds(RandomIdGenerator):
-    """Random ids but for spans whose ids are chosen."""
+    """Generator of random ids, except for spans whose ids are chosen."""
 
     def __init__(self) -> None:
         self._chosen = threading.local()
 
     @contextmanager
     def chosen(self, *, trace_id: int, span_id: int | None = None) -> Iterator[None]:
-        """The ids of the span that this thread starts within; a span with a parent keeps its trace."""
+        """Set the ids of a span that this thread starts in the block; a child keeps its parent's trace."""
         self._chosen.trace_id, self._chosen.span_id = trace_id, span_id
         try:
             yield
@@ -87,16 +87,16 @@ class ChosenIds(RandomIdGenerator):
             self._chosen.trace_id = self._chosen.span_id = None
 
     def generate_trace_id(self) -> int:
-        """As `IdGenerator.generate_trace_id`."""
+        """Return the chosen trace id, else a random one."""
         return getattr(self._chosen, "trace_id", None) or super().generate_trace_id()
 
     def generate_span_id(self) -> int:
-        """As `IdGenerator.generate_span_id`."""
+        """Return the chosen span id, else a random one."""
         return getattr(self._chosen, "span_id", None) or super().generate_span_id()
 
 
 def _derived(exchange_id: str, what: str, size: int) -> int:
-    # Hashed and not copied: sampled exchanges have low ids, and samplers take ids for evenly spread.
+    # Hashed and not copied, so that an exchange has different ids for different purposes.
     digest = blake2b(exchange_id.encode(), digest_size=size, person=what.encode()).digest()
     return int.from_bytes(digest, "big") or 1  # 0 means "no id"
 
@@ -110,9 +110,9 @@ class TracedSink:
         """Wire it.
 
         Args:
-            sink: Where exchanges go.
+            sink: Sink that exchanges are passed on to.
             tracer: Makes the spans.
-            ids: What the tracer's provider takes its ids from.
+            ids: Id generator of the tracer's provider.
             lost: Told of each span that could not be made.
         """
         self._sink = sink
@@ -121,7 +121,7 @@ class TracedSink:
         self._lost = lost
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """As `ExchangeSink.put`. A span is made whether or not the queue takes the exchange."""
+        """Report each exchange as a span and pass all on, whether or not the queue takes them."""
         for exchange in exchanges:
             try:
                 self._report(exchange)

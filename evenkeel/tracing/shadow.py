@@ -1,4 +1,4 @@
-"""The trace of what is made of an exchange: deliveries, their trials, the calls to models, ratings as events.
+"""Trace of the work on an exchange: deliveries, their trials, calls to models, and ratings as events.
 
 The trace stands on its own and is linked to the forwarded request's span. Were its spans below that one,
 every tool that adds up tokens and costs of a trace would charge the user with replays and judging. Source of
@@ -57,7 +57,7 @@ Sent: TypeAlias = Value | list[str]
 
 
 LONGEST_CHARS: Final = 16_000
-"""Of the texts of one attribute together: spans wait in memory while a collector is away."""
+"""Characters of all texts of one attribute together. Spans wait in memory while a collector is away."""
 _BY_HOST: Final = (
     ("openai.azure.com", "azure.ai.openai"),
     ("azure.com", "azure.ai.inference"),
@@ -75,20 +75,20 @@ _BY_HOST: Final = (
     ("x.ai", "x_ai"),
     ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
 )
-"""Ends of host names; the first that fits counts."""
+"""Ends of host names with their providers; the first match counts."""
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 def sendable(said: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
-    """Attributes without those that are None, and without characters that would spoil a whole batch.
+    """Return the attributes that are not None, without characters that would spoil a whole batch.
 
-    Model names and the like come out of JSON, which can hold halves of characters.
+    Model names and other texts come out of JSON, which can hold lone surrogates.
     """
     return {name: _clean(value) for name, value in said.items() if value is not None}
 
 
 def mark_failed(span: Span, reason: str) -> None:
-    """Say that what the span is about failed, and why, in one snake-case word."""
+    """Mark a span as failed, with the reason in one snake-case word."""
     span.set_attribute(names.ERROR_TYPE, reason)
     span.set_status(Status(StatusCode.ERROR, reason))
 
@@ -100,7 +100,7 @@ def _clean(value: Sent) -> Sent:
 
 
 def input_messages(said: Sequence[Message]) -> str:
-    """The messages of a request as JSON text; what is beyond `LONGEST_CHARS` is cut, and says so."""
+    """Return the messages of a request as JSON text, cut after `LONGEST_CHARS` with a note."""
     messages: list[dict[str, Any]] = []
     room = LONGEST_CHARS
     for one in said:
@@ -110,7 +110,7 @@ def input_messages(said: Sequence[Message]) -> str:
 
 
 def output_messages(result: CallResult) -> str:
-    """The first choice of an answer as JSON text, cut like the request."""
+    """Return the first choice of an answer as JSON text, cut like the request."""
     parts = [_part(result.text, LONGEST_CHARS)] if result.text or not result.tool_calls else []
     room = max(0, LONGEST_CHARS - len(result.text))
     for call in result.tool_calls:
@@ -136,18 +136,18 @@ def _written(messages: list[dict[str, Any]]) -> str:
 
 
 class Server(NamedTuple):
-    """Where a call goes."""
+    """Server that a call goes to."""
 
     provider: str
-    """The host's owner if known, else whose API it speaks: "openai" or "anthropic"."""
+    """Owner of the host if known, else the API spoken: "openai" or "anthropic"."""
     address: str
     """Host name, or the file name of a Unix socket."""
     port: int | None
-    """None for a Unix socket, or if the URL is none."""
+    """Port; None for a Unix socket or an invalid URL."""
 
 
 def server_of(call: ModelCall) -> Server:
-    """Where a call goes. The rest of its URL is left out."""
+    """Return the server that a call goes to. The rest of its URL is left out."""
     return _server(call.url, call.unix_path)
 
 
@@ -170,13 +170,13 @@ ROOT: Final = "evenkeel.shadow"
 _SIMILARITY: Final = "similarity"
 _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
 _REPLAY: Final = "replay"
-"""Failures of this "metric" came before there was anything to evaluate."""
+"""Name of a failed "metric" whose trials failed before there was anything to evaluate."""
 
 
 class ShadowSpans:
-    """Spans of the replay plane. As `ShadowObserver`.
+    """Spans of the replay plane, as a `ShadowObserver`.
 
-    Calls have one each within a trace; others, such as probes of the judge's health, have none.
+    Each call within a trace has a span; calls outside, such as probes of the judge's health, have none.
     """
 
     def __init__(
@@ -186,9 +186,9 @@ class ShadowSpans:
 
         Args:
             tracer: Makes the spans.
-            ids: What the tracer's provider takes its ids from.
+            ids: Id generator of the tracer's provider.
             events: Takes evaluations as events of the log, too; None = they are events of spans alone.
-            content: Whether spans carry prompts, answers and the judge's words about them.
+            content: True if spans carry prompts, answers and the judge's explanations.
         """
         self._tracer = tracer
         self._ids = ids
@@ -197,12 +197,12 @@ class ShadowSpans:
 
     @contextmanager
     def call(self, call: ModelCall) -> Iterator[CallReport]:
-        """As `CallObserver.call`."""
+        """Report a call to a model as a span, if a trace is open."""
         if not get_current_span().get_span_context().is_valid:
             yield NO_REPORT
             return
         server = server_of(call)
-        # What is embedded are the answers, which other spans tell.
+        # Embedded texts are the answers, which other spans carry.
         content = self._content and call.operation != "embeddings"
         said = {
             names.OPERATION: call.operation,
@@ -229,7 +229,7 @@ class ShadowSpans:
 
     @contextmanager
     def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
-        """As `ShadowObserver.exchange`."""
+        """Report the delivery of an exchange as the root span of a trace."""
         said: dict[str, Value] = {
             names.EXCHANGE: exchange.id,
             names.ROUTE: exchange.route,
@@ -248,7 +248,7 @@ class ShadowSpans:
 
     @contextmanager
     def trial(self, trial: Trial) -> Iterator[TrialReport]:
-        """As `ShadowObserver.trial`."""
+        """Report a trial as a span."""
         kind = trial.perturbation
         said: dict[str, Value] = {
             names.VERDICT: trial.id,
@@ -263,8 +263,6 @@ class ShadowSpans:
 
 
 class _CallSpan:
-    """As `CallReport`."""
-
     def __init__(self, span: Span, *, content: bool) -> None:
         self._span = span
         self._content = content
@@ -272,13 +270,13 @@ class _CallSpan:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The span's own `traceparent`: what the endpoint records belongs below the call."""
+        """Span's own `traceparent` header, so that spans of the endpoint appear below the call."""
         carrier: dict[str, str] = {}
         PROPAGATOR.inject(carrier, set_span_in_context(self._span))
         return carrier
 
     def ended(self, result: CallResult) -> None:
-        """As `CallReport.ended`."""
+        """Add the result of the call to the span."""
         self.over = True
         if result.failure:
             mark_failed(self._span, result.failure)
@@ -295,13 +293,13 @@ class _CallSpan:
 
 
 def kind_of(error: BaseException) -> str:
-    """What an exception is called in a trace. Its message stays out: it may quote a prompt."""
+    """Return the name of an exception in a trace. Its message is left out because it may quote a prompt."""
     return "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__qualname__
 
 
 @contextmanager
 def _ending(span: Span) -> Iterator[None]:
-    """The span ends with the block, and has failed if that did."""
+    """End the span with the block, and mark it failed if the block raises."""
     try:
         yield
     except BaseException as error:
@@ -312,7 +310,7 @@ def _ending(span: Span) -> Iterator[None]:
 
 
 def _within(span: Span) -> AbstractContextManager[object]:
-    """What is started within is below the span."""
+    """Make the span the parent of all spans started in the block."""
     return use_span(span, record_exception=False, set_status_on_exception=False)
 
 
@@ -321,18 +319,16 @@ def _trace_id(span: Span) -> str:
 
 
 class _ExchangeSpan:
-    """As `ExchangeReport`."""
-
     def __init__(self, span: Span) -> None:
         self._span = span
 
     @property
     def trace_id(self) -> str:
-        """As `ExchangeReport.trace_id`."""
+        """Return the trace id, 32 hex digits; "" if the span is not recorded."""
         return _trace_id(self._span)
 
     def read(self, original: Original) -> None:
-        """As `ExchangeReport.read`."""
+        """Add what was read from the exchange to the span."""
         said = {
             names.MODEL: original.model,
             names.TASK: original.task,
@@ -341,15 +337,13 @@ class _ExchangeSpan:
         self._span.set_attributes(sendable(said))
 
     def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
-        """As `ExchangeReport.ended`."""
+        """Add the outcome of the delivery to the span."""
         self._span.set_attributes(sendable({names.OUTCOME: outcome, names.REASON: reason or None}))
         if outcome == "dead":
             mark_failed(self._span, reason)
 
 
 class _TrialSpan:
-    """As `TrialReport`."""
-
     def __init__(self, span: Span, events: Logger | None, *, content: bool) -> None:
         self._span = span
         self._events = events
@@ -357,19 +351,19 @@ class _TrialSpan:
 
     @property
     def trace_id(self) -> str:
-        """As `TrialReport.trace_id`."""
+        """Return the trace id, 32 hex digits; "" if the span is not recorded."""
         return _trace_id(self._span)
 
     def within(self) -> AbstractContextManager[object]:
-        """As `TrialReport.within`."""
+        """Make the trial's span the parent of all spans started in the block."""
         return _within(self._span)
 
     def skipped(self, reason: str) -> None:
-        """As `TrialReport.skipped`."""
+        """Mark the trial as skipped, with the reason."""
         self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
     def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
-        """As `TrialReport.logged`."""
+        """Add a trial's verdict to the span, and its scores as events."""
         said = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
             names.SCORER: verdict.scoring.scorer,
@@ -388,7 +382,7 @@ class _TrialSpan:
             mark_failed(self._span, verdict.failure.reason)
 
     def _record(self, event: dict[str, Sent], verdict: Verdict, judged: Judged) -> LogRecord:
-        """The evaluation as an event of the log, which names what it is about by itself."""
+        """Return the evaluation as a log event, which names its subject by itself."""
         said = {
             names.RESPONSE_ID: judged.candidate,
             names.REFERENCE_RESPONSE: judged.reference,
@@ -428,7 +422,7 @@ class _TrialSpan:
 
 
 def _quality(score: QualityScore) -> dict[str, Sent]:
-    """The variant's answer in one metric, beside the value of the answer that the user got."""
+    """Return an event with the variant's score in one metric and the score of the original answer."""
     return {
         names.EVALUATION_NAME: score.metric,
         names.EVALUATION_VALUE: float(score.candidate),

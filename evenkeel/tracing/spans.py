@@ -1,4 +1,4 @@
-"""Whether a process makes spans at all; nothing depends on them."""
+"""Spans of one process, or none; nothing else depends on them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.traces")
 
 LAST_SPANS_S: Final = 3.0
-"""For spans that wait when the process ends."""
+"""Seconds in which waiting spans are sent when the process ends."""
 
 
 class NoSpans:
-    """No traces: whoever works with spans need not know."""
+    """Spans of a process without traces. It has the methods of `ExportedSpans` and does nothing."""
 
     observer = NOBODY
 
     def sink(self, sink: ExchangeSink) -> ExchangeSink:
-        """The sink itself."""
+        """Return the sink itself."""
         return sink
 
     def snapshot(self) -> Snapshot:
-        """Nothing."""
+        """Return no counters."""
         return {}
 
     def finish(self, timeout_s: float) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 Spans: TypeAlias = "NoSpans | ExportedSpans"
@@ -41,7 +41,7 @@ Spans: TypeAlias = "NoSpans | ExportedSpans"
 
 
 def open_spans(settings: Settings) -> Spans:
-    """The spans that the settings ask for. A problem with them is logged and stops nothing."""
+    """Open the spans that the settings ask for. A problem with them is logged and stops nothing."""
     if not settings.telemetry.traces:
         return NoSpans()
     # Loaded on demand: a process without traces stays small.
