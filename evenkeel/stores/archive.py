@@ -49,7 +49,7 @@ class ExchangeArchive(Protocol):
         ...
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """One exchange; None if it was never kept, or no longer is."""
+        """Return one exchange; None if it was never kept or has been dropped."""
         ...
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
@@ -63,7 +63,7 @@ def pack_archived(exchange: ArchivedExchange, seal: Seal) -> bytes:
 
 
 def unpack_archived(packed: bytes, seal: Seal, asked_for: str | None = None) -> ArchivedExchange:
-    """What `pack_archived` made. Raises: SealError if it cannot be opened, or has another id."""
+    """Unpack the result of `pack_archived`. Raises: SealError if it cannot be opened or has another id."""
     exchange = from_json(zlib.decompress(seal.open(packed, _PLACE)), ArchivedExchange)
     if asked_for is not None:
         check_name(exchange.id, asked_for, _PLACE)

@@ -33,7 +33,7 @@ KNOWN_BY: Final[dict[KnownBy, str]] = {
     "typed": "as typed",
     "command": "by command, as typed",
 }
-"""How the name is known, in words. As typed means that nobody has checked it."""
+"""Words for how a name is known. "As typed" means that nobody has checked it."""
 
 KEPT: Final = 100_000
 """Actions that a store keeps, the newest."""
@@ -43,7 +43,7 @@ _LONGEST_TEXT: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Who has done what, and when. Says nothing of what prompts, answers and notes say."""
+    """Record of who did what, and when. It never quotes prompts, answers or notes."""
 
     at: float
     """Unix time in seconds."""
@@ -51,7 +51,7 @@ class Action:
     known_by: KnownBy
     what: What
     subject: str
-    """What it was done to: the id of a golden, of a verdict, or the name of a route."""
+    """Object of the action: the id of a golden or of a verdict, or the name of a route."""
     detail: str = ""
 
     @property
@@ -85,5 +85,5 @@ class ActionLog:
 
 
 def is_name(text: str) -> bool:
-    """Whether somebody can be called so: 1 to 200 visible characters, no blank at either end."""
+    """Return whether a text can name a person: 1 to 200 printable characters, no blank at either end."""
     return 0 < len(text) <= LONGEST_NAME and text.isprintable() and text == text.strip()

@@ -25,7 +25,10 @@ _BURSTS: Final = Collection(name="bursts", key=("route",), body=plain(Override))
 
 
 class Bursts:
-    """What is sampled more at the moment. Calls block on storage; several processes may share it."""
+    """Store of the routes that are sampled more for a time.
+
+    Calls block on storage; several processes may share it.
+    """
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -40,5 +43,5 @@ class Bursts:
         self._documents.drop(_BURSTS, route)
 
     def active(self, now: float) -> list[Override]:
-        """Those that hold at a time, by route."""
+        """Return the overrides that are in force at `now`, ordered by route."""
         return sorted(one for one in self._documents.history(_BURSTS) if one.until > now)

@@ -1,4 +1,4 @@
-"""What the change response remembers: runs of goldens, scores of references, responses, and settings."""
+"""Store of the change response: golden runs, gate runs, reference scores, responses and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _RUNS_KEPT: Final = 400
-"""Of each route; a year of daily canaries."""
+"""Golden runs kept for each route; a year of daily canaries."""
 
 
 Trigger = Literal["canary", "change"]
@@ -22,14 +22,14 @@ Trigger = Literal["canary", "change"]
 
 @dataclass(frozen=True, slots=True)
 class GoldenResult:
-    """One golden in one run."""
+    """Result of one golden in one run."""
 
     golden: str
-    """Its id and version, as `key_of` writes them."""
+    """Id and version of the golden, as `key_of` writes them."""
     breaches: dict[str, bool] = field(default_factory=dict)
-    """By measure whether the answer breaches it; those that could not be measured are left out."""
+    """Breaches by measure: True if the answer breaches it. Measures that failed are left out."""
     scores: dict[str, float] = field(default_factory=dict)
-    """By metric, in [0, 1], 1 = as approved."""
+    """Scores by metric, in [0, 1]; 1 = as approved."""
     failure: str = ""
     """Why there is no answer or no score, in snake case; "" if there is."""
 
@@ -46,15 +46,15 @@ class GoldenRun:
     change: str
     """Id of the change that it looks into; "" for a canary."""
     asked: str
-    """What was asked, in a line for people."""
+    """Endpoint that was asked, in one line for people."""
     model: str
     """Name in the answers, of the most."""
     deciding: tuple[str, ...]
     """Measures that can show a change; the others are only shown."""
     scorer: str
-    """Who scored, and by which thresholds: runs of different ones are not compared."""
+    """Scorer and its thresholds; runs with different scorers are not compared."""
     judged: bool
-    """Whether a judge took part in the scores."""
+    """True if a judge took part in the scores."""
     results: tuple[GoldenResult, ...]
     left_out: dict[str, int] = field(default_factory=dict)
     """Goldens that could not be asked, by reason."""
@@ -68,17 +68,17 @@ class ScoredReference:
     """The new answer to a reference prompt beside an earlier one."""
 
     reference: str
-    """Its id."""
+    """Id of the reference."""
     rating: int | None = None
     """1 to 3, 3 = same content; None if it could not be rated."""
     qualities: dict[str, Move] = field(default_factory=dict)
-    """By metric what the new answer is; empty where the content is the same."""
+    """Verdict on the new answer by metric; empty where the content is the same."""
     failure: str = ""
     """Why there are no scores, in snake case; "" if there are."""
 
 
 class QualityTally(NamedTuple):
-    """One quality over all references that were scored."""
+    """Counts of one quality metric over all references that were scored."""
 
     metric: str
     worse: int
@@ -90,7 +90,7 @@ class QualityTally(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
-    """What the two-stage scoring says of the answers before and after a change that nobody announced."""
+    """Two-stage scores of the answers before and after a change that nobody announced."""
 
     change: str
     """Id of the change."""
@@ -98,7 +98,7 @@ class AnswerScores:
     at: float
     """Unix time in seconds."""
     judged: bool
-    """Whether a judge scored, or heuristics alone."""
+    """True if a judge scored; False for heuristics alone."""
     results: tuple[ScoredReference, ...]
 
     @property
@@ -108,7 +108,7 @@ class AnswerScores:
 
     @property
     def tallies(self) -> tuple[QualityTally, ...]:
-        """By quality, the one that moved in the most references first."""
+        """Counts by quality metric; the metric that moved in the most references comes first."""
         scored = [one.qualities for one in self.results if not one.failure]
         found = []
         for metric in dict.fromkeys(name for one in scored for name in one):
@@ -120,7 +120,7 @@ class AnswerScores:
 
 @dataclass(frozen=True, slots=True)
 class GateRun:
-    """What `evenkeel gate` said of a candidate."""
+    """Result of one `evenkeel gate` run."""
 
     id: str
     route: str
@@ -128,7 +128,7 @@ class GateRun:
     at: float
     """Unix time in seconds."""
     candidate: str
-    """What was asked, in a line for people."""
+    """Candidate that was asked, in one line for people."""
     reference: str
     """The same; "" if none was asked."""
     verdict: str
@@ -142,14 +142,14 @@ class GateRun:
 
 
 class _Claim(NamedTuple):
-    """Somebody responds to a change."""
+    """Claim of a process to respond to a change."""
 
     change: str
     at: float
 
 
 class _SettingsVersion(NamedTuple):
-    """What a fingerprint of settings stands for."""
+    """Settings behind a fingerprint."""
 
     fingerprint: str
     values: dict[str, str]
@@ -172,7 +172,7 @@ _GATES: Final = Collection(
     body=plain(GateRun),
 )
 _SCORES_KEPT: Final = 100
-"""Of each route."""
+"""Scores kept for each route."""
 _SCORES: Final = Collection(
     name="reference_scores",
     key=("change",),
@@ -189,7 +189,7 @@ _SETTINGS: Final = Collection(name="settings_versions", key=("fingerprint",), bo
 
 
 class ChangeStore:
-    """What the change response remembers. Calls block on storage; several processes may share it."""
+    """Store of the change response. Calls block on storage; several processes may share it."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -212,7 +212,7 @@ class ChangeStore:
         self._documents.put(_GATES, run)
 
     def gates(self) -> list[GateRun]:
-        """What gates said, oldest first."""
+        """Return the gate runs, oldest first."""
         return self._documents.history(_GATES)
 
     def put_scores(self, scores: AnswerScores) -> None:
@@ -232,6 +232,6 @@ class ChangeStore:
         self._documents.add(_SETTINGS, _SettingsVersion(fingerprint, dict(values)))
 
     def settings(self, fingerprint: str) -> dict[str, str] | None:
-        """What it stands for; None if that was never said."""
+        """Return the settings behind a fingerprint; None if they were never stored."""
         found = self._documents.find(_SETTINGS, fingerprint)
         return None if found is None else found.values

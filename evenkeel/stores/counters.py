@@ -53,7 +53,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class RouteFlow:
-    """How many exchanges of one route reached each stage, since the process started."""
+    """Number of exchanges of one route that reached each stage since the process started."""
 
     route: str
     eligible: int
@@ -77,11 +77,11 @@ class Untried:
     reason: str
     """Snake case, such as "no_rewriter" or "no_output_instructions"."""
     count: int | None
-    """How often, since the process started; None if it can't run at all as things are set."""
+    """Times skipped since the process started; None if the present settings rule it out entirely."""
 
 
 def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
-    """How far exchanges came, by route, since the service started."""
+    """Count the exchanges that reached each stage, by route, since the service started."""
     stages: dict[str, Counter[str]] = {}
     skipped: dict[str, dict[str, int]] = {}
     requests: dict[str, dict[str, int]] = {}

@@ -29,7 +29,7 @@ _LEVEL: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Body(Generic[Item]):
-    """How documents are written and read."""
+    """Encoding of documents: a function that writes them and one that reads them."""
 
     pack: Callable[[Item, Seal], Packed]
     """Returns what is stored, sealed as far as it quotes prompts or answers."""
@@ -68,13 +68,13 @@ class Collection(Generic[Item]):
     """Documents of one kind, in the order in which they were put."""
 
     name: str
-    """Of the table on SQLite, of the keys on Redis."""
+    """Name of the table on SQLite, and part of the keys on Redis."""
     key: tuple[str, ...]
     """Attributes, all texts, that name a document."""
     version: bool = False
-    """Whether a document is kept in every version, by its attribute `version`."""
+    """True if every version of a document is kept, by its attribute `version`."""
     fields: tuple[str, ...] = ()
-    """What documents are filtered by: attributes, unless `fields_of` says otherwise."""
+    """Names of the fields to filter by: attributes, unless `fields_of` returns other values."""
     fields_of: Callable[[Item], tuple[Field, ...]] | None = None
     body: Body[Item]
 
@@ -125,7 +125,7 @@ class Documents(Protocol):
     seal: Seal
     """Encrypts prompts and answers."""
     remote: bool
-    """Whether bodies travel, so that large ones should be compressed."""
+    """True if bodies travel over a network, so that large ones should be compressed."""
 
     def open(self, *collections: Collection[Any]) -> None:
         """Make collections ready. Their typed layer does it once, before anything else."""

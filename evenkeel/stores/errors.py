@@ -1,4 +1,4 @@
-"""What a store that cannot be used raises."""
+"""Errors of a store that cannot be used."""
 
 from __future__ import annotations
 

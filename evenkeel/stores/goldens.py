@@ -27,7 +27,7 @@ class GoldenError(UserError, ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
-    """One approved exchange in one version. Credentials are never part of it."""
+    """Approved exchange in one version. Credentials are never part of it."""
 
     id: str
     """Names it in all versions: the exchange's id, or what its file says."""
@@ -48,7 +48,7 @@ class Golden:
     """Which model gave the answer, as the endpoint returned it."""
     prompt_version: str | None = None
     approved_by: str = ""
-    """Who approved it, as they call themselves; "" if the file does not say."""
+    """Name of the person who approved it, as they gave it; "" if the file does not say."""
     approved_at: float | None = None
     """Unix time in seconds; None if the file does not say."""
     note: str = ""
@@ -58,7 +58,7 @@ class Golden:
 
     @property
     def retired(self) -> bool:
-        """Whether it is no longer used."""
+        """True if the golden is no longer used."""
         return self.retired_at is not None
 
 
@@ -68,7 +68,7 @@ _DOTS = frozenset({".", ".."})
 
 
 class Deed(StrEnum):
-    """What somebody did to a golden."""
+    """Action of a person on a golden."""
 
     APPROVED = "approved"
     IMPORTED = "imported"
@@ -78,13 +78,13 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the audit trail. Entries are only ever added."""
+    """Entry of the audit trail. Entries are only ever added."""
 
     golden_id: str
     version: int
     deed: Deed
     by: str
-    """Who did it, as they call themselves."""
+    """Name of the person who acted, as they gave it."""
     at: float
     """Unix time in seconds."""
     model: str | None = None
@@ -99,7 +99,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did."""
+    """Result of an import."""
 
     added: int
     """Versions that are new."""
@@ -231,7 +231,7 @@ class GoldenStore:
         return tuple(self._documents.select(_GOLDENS, where, limit))
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
-        """One golden, in its newest version if none is given."""
+        """Return a golden; the newest version if none is given. None if there is no such golden."""
         return self._documents.find(_GOLDENS, golden_id, version=version)
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
@@ -240,7 +240,7 @@ class GoldenStore:
         return tuple(sorted(found, key=lambda golden: golden.version))
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
-        """What was done to a golden, oldest first."""
+        """Return the audit trail of a golden, oldest entry first."""
         return tuple(self._documents.history(_TRAIL, golden_id))
 
     def labels(self) -> tuple[tuple[str, str | None], ...]:
@@ -262,7 +262,10 @@ class GoldenStore:
 
 
 def is_id(text: str) -> bool:
-    """Whether a golden can be named so: 1 to 200 characters on one line, not all of them blank."""
+    """Return whether a text can be a golden's id.
+
+    It must have 1 to 200 characters on one line, not all of them blank.
+    """
     return (
         bool(text.strip()) and len(text) <= LONGEST_ID and text not in _DOTS and not UNWRITABLE.search(text)
     )
@@ -284,9 +287,9 @@ def check_approvable(golden: Golden, by: str) -> None:
 
 
 def says_the_same(one: Golden, other: Golden) -> bool:
-    """Whether two goldens ask the same and approve the same answer.
+    """Return whether two goldens have the same request and the same approved answer.
 
-    Who answered, at what cost and why the answer ended is not looked at.
+    The model, the cost and the reason why the answer ended are not compared.
     """
     return (one.path, one.request, one.answer.text, one.answer.tool_calls) == (
         other.path,

@@ -28,11 +28,11 @@ METRICS_TOKEN: Final = "metrics-token"  # noqa: S105 - the file's name
 SESSION_KEY: Final = "session-key"
 """Encrypts the cookies of people who have signed in."""
 LOGIN_CODE: Final = "login-code"
-"""What the link of the banner carries; gone once it was used."""
+"""Login code in the link that the start-up banner prints; the file is removed once it was used."""
 KEY_FILES: Final = frozenset({ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, LOGIN_CODE})
 
 LOGIN_CODE_S: Final = 3600.0
-"""How long a link can be used."""
+"""Seconds for which a login link can be used."""
 _BYTES: Final = 32
 _LEAST_CHARACTERS: Final = 43
 _MOST_BYTES: Final = 4096
@@ -70,9 +70,9 @@ def fresh(folder: Path, name: str) -> str:
 
 
 def redeemed(folder: Path, code: str, *, now: float) -> bool:
-    """Whether that is the login code, which has not been used and is not too old. It is used up then.
+    """Return whether `code` is the login code, unused and not too old; it is then used up.
 
-    Of several processes that are asked at the same time only one says yes.
+    If several processes ask at the same time, only one gets True.
     """
     path = folder / LOGIN_CODE
     try:
@@ -87,7 +87,7 @@ def redeemed(folder: Path, code: str, *, now: float) -> bool:
 
 
 def _read(path: Path) -> str | None:
-    """What is in a file that only its owner could read or write; None if none can be trusted."""
+    """Return the contents of a file that only its owner can access; None if there is none to trust."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

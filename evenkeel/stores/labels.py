@@ -32,7 +32,7 @@ Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 
 DecidedBy = Literal["judge", "heuristic", "equality", "metrics"]
-"""Who decided the rating: a stage of the cascade, or the heuristics of a set-up without a judge."""
+"""Source of the rating: a stage of the cascade, or the metrics of a set-up without a judge."""
 
 _PLACE: Final = "label"
 LONGEST_NOTE: Final = 2_000
@@ -45,17 +45,17 @@ class LabelError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What somebody says; `rating`, `quality`, or both."""
+    """Statement of one person about a verdict: `rating`, `quality`, or both."""
 
     by: str
-    """Who, as they call themselves."""
+    """Name of the person, as they gave it."""
     rating: int | None = None
-    """How alike the answers are: 3 same content, 2 some details differ, 1 different message."""
+    """Rating of how alike the answers are: 3 same content, 2 some details differ, 1 different message."""
     quality: Quality | None = None
     """The answer to the changed prompt against that to the original; None if nothing is said of it."""
     note: str = ""
     drawn: bool = False
-    """Whether chance chose the verdict, and the person did not see its rating."""
+    """True if the verdict was drawn at random and the person did not see its rating."""
 
 
 class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,20 +86,20 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     label_share: float = 0.0
     """The verdict's: 0 unless chance drew the verdict itself, whatever the person saw."""
     judge_model: str = ""
-    """Who had rated, "" without a judge."""
+    """Model of the judge that rated; "" without a judge."""
     rated_by: str = ""
-    """Under which wording, as "similarity@1"."""
+    """Name and version of the judge's prompt, such as "similarity@1"."""
     decided_by: DecidedBy
     judge_rating: int | None
     """The verdict's rating."""
     judge_proven: int | None = None
     """The rating that heuristics decided; None if they did not."""
     judge_shifted: bool | None = None
-    """Whether the content moved, as the verdict has it; None for a label of an earlier release."""
+    """Verdict's finding on a content change; None for a label of an earlier release."""
     judge_direction: Direction | None = None
     """The verdict's change of quality; None if it found none, or did not look."""
     judge_looked: bool = False
-    """Whether the verdict says anything about quality."""
+    """True if the verdict includes a quality comparison."""
     explanation: str = ""
     """The verdict's."""
     quality_scores: tuple[QualityScore, ...] = ()
@@ -109,12 +109,12 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it was not withdrawn."""
+        """True unless the label was withdrawn."""
         return self.withdrawn_at is None
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict's rating is that of the person; None if one of them gave none."""
+        """True if the verdict's rating equals the person's; None if either gave no rating."""
         return None if self.rating is None or self.judge_rating is None else self.rating == self.judge_rating
 
     @property
@@ -183,7 +183,7 @@ def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
 
 
 def decided_by(verdict: Verdict) -> DecidedBy:
-    """Who decided a verdict's rating."""
+    """Return the source of a verdict's rating."""
     if verdict.scoring.scorer != "judge":
         return "metrics"
     stage = stage_of(verdict.scoring.details)
@@ -191,7 +191,7 @@ def decided_by(verdict: Verdict) -> DecidedBy:
 
 
 def says_the_same(one: Label, other: Label) -> bool:
-    """Whether two labels of one person about one verdict say the same."""
+    """Return whether two labels of one person about one verdict have the same content."""
     return (one.rating, one.quality, one.note, one.drawn, one.withdrawn_at is None) == (
         other.rating,
         other.quality,
@@ -305,7 +305,7 @@ class LabelStore:
         return self._documents.change(_LABELS, work)
 
     def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
-        """What people say of a verdict in the newest version of each, withdrawn ones too."""
+        """Return each person's newest label of a verdict, withdrawn ones included."""
         newest = {label.by: label for label in self.history(verdict_id)}
         return tuple(newest.values())
 

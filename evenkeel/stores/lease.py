@@ -21,8 +21,8 @@ class SoleLease:
     """`Lease` where there is nobody to share with."""
 
     def hold(self) -> bool:
-        """As `Lease`: always."""
+        """Return True: the lease is always held. See `Lease.hold`."""
         return True
 
     def leave(self) -> None:
-        """As `Lease`."""
+        """Do nothing. See `Lease.leave`."""

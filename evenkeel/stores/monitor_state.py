@@ -1,4 +1,4 @@
-"""What a monitor keeps: checkpoints, alert events and trend points."""
+"""State of a monitor: checkpoints, alert events and trend points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AlertFacts:
-    """What else is said about an event (`evenkeel.monitor.notify.alerts` has the words)."""
+    """Further facts about an event; `evenkeel.monitor.notify.alerts` puts them into words."""
 
     overall: Estimate | None = None
     """Paired excess over all pairs of the cell."""
@@ -21,24 +21,27 @@ class AlertFacts:
     """Share of shifted answers that a drift is measured from."""
     baseline_trials: int = 0
     approved: bool = False
-    """Whether a person approved that baseline."""
+    """True if a person approved that baseline."""
     line: float | None = None
     """Share beyond which a drift counts."""
     gone: Literal["", "model", "place", "prompts"] = ""
-    """What of a retired cell is gone: its model does not answer any more; its model's place went to another;
-    the prompts in which a drift was seen come no more."""
+    """Reason why a cell was retired.
+
+    "model": its model no longer answers. "place": another model took its model's place. "prompts": the
+    prompts in which a drift was seen no longer come.
+    """
     noticed_at: float | None = None
     """Unix time in seconds at which a change that is over was noticed."""
     beside: tuple[ChangeMark, ...] = ()
-    """What was stated in the traffic at the time of a change that nobody announced."""
+    """Marks stated in the traffic around the time of a change that nobody announced."""
     also_on: tuple[str, ...] = ()
     """Other routes on which it was found."""
     moved: tuple[str, ...] = ()
     """Traits of answers that moved, the furthest first."""
     asks_references: bool = True
-    """Whether reference prompts could confirm it."""
+    """True if reference prompts could confirm the change."""
     still: str = ""
-    """What still answers though somebody said that it was rolled back."""
+    """Name of the version that still answers although somebody said that it was rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class AlertEvent:
     "followed"."""
     route: str
     model: str
-    """Of a change the requested one."""
+    """Model of the cell; for a change, the requested model."""
     perturbation: str
     """"" of a change."""
     offset: int
@@ -69,20 +72,20 @@ class AlertEvent:
     """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it.
     "incident": it is about the incident as a whole."""
     direction: str = ""
-    """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
+    """Direction of a drift: "risen" or "fallen"; "" for other events and once the drift is over."""
     verdict: str = ""
     """Id of the deciding verdict; "" if something else decided."""
     trace_id: str = ""
-    """Of the trace in which that verdict was made; "" if it was not traced."""
+    """Id of the trace in which that verdict was made; "" if it was not traced."""
     run_trials: int = 0
     """Trials since the estimated start of the change."""
     measure: str = ""
     """"content", "similarity", "quality" or "invalid": what crossed its limit first; or "drift". Of a change
     "references" if it is found and "traits" if it is suspected."""
     limit: float | None = None
-    """Its limit."""
+    """Limit of that measure."""
     limit_source: str = ""
-    """Where that comes from: "default", "settings", "calibrated on …"."""
+    """Source of the limit: "default", "settings", "calibrated on …"."""
     change: str = ""
     """Id of the change that it is about or that came before it; "" if there was none lately."""
     incident: str = ""
@@ -93,24 +96,29 @@ class AlertEvent:
     since: float | None = None
     """Unix time in seconds of the first answer that was unlike those before it."""
     value: float | None = None
-    """What the measure was over the latest trials, in its own range."""
+    """Value of the measure over the latest trials, in its own range."""
     marks: tuple[ChangeMark, ...] = ()
-    """What was noticed of the change before the incident was opened: of an event that opens one. Of one that
-    "followed" what changed while it was open."""
+    """Marks of the change.
+
+    For an event that opens an incident, those noticed before it was opened; for one that "followed", those of
+    what changed while it was open.
+    """
     reason: str = ""
     """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
     by: str = ""
-    """Who decided or approved; "" of what no person did."""
+    """Name of the person who decided or approved; "" if no person did."""
     note: str = ""
-    """Of who decided."""
+    """Note of the person who decided."""
     facts: AlertFacts = AlertFacts()
     clients: dict[str, int] = field(default_factory=dict)
-    """How many of the `run_trials` are whose, by name of the client, as far as that is known; of a drift
-    as many as the client's share in the latest trials."""
+    """Number of the `run_trials` by client name, as far as the client is known.
+
+    For a drift they are split by each client's share in the latest trials.
+    """
 
     @property
     def is_more(self) -> bool:
-        """Whether it shows a change on one more route, of which an alert was raised before."""
+        """True if the event shows the change on one more route after an alert was raised for it."""
         return self.what == "change" and self.incident != self.change
 
 
@@ -126,21 +134,21 @@ class IncidentRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What one channel has sent about one incident so far."""
+    """State of one channel's messages about one incident."""
 
     messages: int
     phase: str
-    """Of the last one: "opened", "updated" or "resolved"."""
+    """Phase that the last message reported: "opened", "updated" or "resolved"."""
     effect: str
-    """What it said had happened to the answers."""
+    """Effect on the answers that the last message reported."""
     routes: int
-    """On how many routes it said that the incident shows."""
+    """Number of affected routes that the last message reported."""
     receipt: str = ""
-    """What the service called the first one; "" if it gives no name."""
+    """Id that the service gave the first message; "" if it gives none."""
     state: str = ""
-    """Of the incident as the service was last shown it, with a message or without."""
+    """Phase of the incident that the service was last shown, with a message or without."""
     attempts: int = 0
-    """How many changes it said came while the incident was open and did not end it."""
+    """Number of changes reported that came while the incident was open and did not end it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +178,7 @@ class MonitorStore(Protocol):
         ...
 
     def is_current(self) -> bool:
-        """Whether the checkpoint is still the one that was read or written last.
+        """Return whether the checkpoint is still the one that was last read or written.
 
         It is not once another has been written, or the store has lost the last: a Redis that failed over.
         """
@@ -218,7 +226,7 @@ class MonitorStore(Protocol):
         ...
 
     def sent(self, incident: str, channel: str) -> Sent | None:
-        """What a channel has sent about an incident; None if nothing."""
+        """Return the state of a channel's messages about an incident; None if it sent none."""
         ...
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:

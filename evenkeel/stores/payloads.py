@@ -36,7 +36,7 @@ _SIZES = struct.Struct("<II")
 _META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
 _RAW, _ZLIB = b"r", b"z"
 _SMALL_BYTES = 4 << 10
-"""Below this, packing costs the data plane more than it saves the disk."""
+"""Size in bytes below which packing costs the data plane more than it saves on disk."""
 _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
 _WORTH_IT = 0.7
@@ -50,7 +50,7 @@ def storable(given: str) -> str:
 
 
 def pack_exchange(exchange: Exchange) -> bytes:
-    """One compressed blob: two sizes, the fields as JSON, the request body, the response body."""
+    """Pack an exchange into one blob: two sizes, the fields as JSON, the request and response bodies."""
     meta = msgspec.json.encode([getattr(exchange, name) for name in _META])
     sizes = _SIZES.pack(len(meta), len(exchange.request_body))
     whole = b"".join((sizes, meta, exchange.request_body, exchange.response_body))
@@ -121,7 +121,7 @@ def check_readable(newest: bytes | None, seal: Seal) -> None:
 
 _SEALED: Final = "\x00sealed:"
 _PLAIN: Final = "\x00plain:"
-"""Before a text that begins like one of the two, as a judge can be made to write."""
+"""Escape for a plain text that begins with either prefix, as a judge can be made to write."""
 _VERDICT_PLACE: Final = "verdict"
 
 
@@ -136,7 +136,7 @@ def close_part(text: str, place: str, seal: Seal) -> str:
 
 
 def open_part(text: str, place: str, seal: Seal) -> str:
-    """What `close_part` was given. A text whose key is missing says so in its place."""
+    """Open a text from `close_part`. If its key is missing, the message about it is returned instead."""
     if not text.startswith(_SEALED):
         return text.removeprefix(_PLAIN)
     try:
@@ -152,7 +152,7 @@ def pack_evidence(evidence: Evidence, place: str, seal: Seal) -> bytes:
 
 
 def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
-    """What `pack_evidence` made. Raises: SealError if it cannot be opened."""
+    """Unpack the result of `pack_evidence`. Raises: SealError if it cannot be opened."""
     return from_json(zlib.decompress(seal.open(packed, place)), Evidence)
 
 

@@ -25,24 +25,24 @@ MOST_ANSWERS: Final = 40
 """Answers at which it begins anew, where no other prompt has taken its place."""
 FORMER_KEPT: Final = 12
 KEPT_CHARS: Final = 16_000_000
-"""Of all references, before they are compressed."""
+"""Characters that all references may hold together, before compression."""
 LARGEST_CHARS: Final = 400_000
 """A reference that could come to hold more is not kept."""
 _PLACE: Final = "references"
 
 Source = Literal["original", "resend", "asked"]
-"""Where an answer comes from: the traffic, the identical resend after it, or a call of the asker."""
+"""Source of an answer: the traffic, the identical resend after it, or a call of the asker."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """One answer to a reference prompt."""
+    """Answer to a reference prompt, with its time, model and source."""
 
     answer: Answer
     at: float
     """Unix time in seconds."""
     model: str
-    """As the endpoint returned it, else the one requested."""
+    """Model as the endpoint returned it, else the one requested."""
     source: Source
 
 
@@ -63,13 +63,13 @@ class Reference:
     """Body of the request, as JSON text."""
     task: str | None = None
     cluster: str = ""
-    """As `Verdict.cluster`."""
+    """Cluster of the request, as in `Verdict.cluster`."""
     sketch: tuple[int, ...] = ()
-    """Of the prompt, as `AnswerSeen.prompt`."""
+    """Sketch of the prompt, as in `AnswerSeen.prompt`."""
     taken_at: float
     """Unix time in seconds at which the traffic asked it."""
     answers: tuple[KeptAnswer, ...]
-    """Those that new answers are compared with, oldest first."""
+    """Answers that new ones are compared with, oldest first."""
     former: tuple[KeptAnswer, ...] = ()
     """The last ones that new answers are no longer compared with since the last change."""
     changed_at: float = 0.0
@@ -78,7 +78,7 @@ class Reference:
     """Unix time in seconds of the first answer that showed it: of the former ones, those from then on are of
     after the change."""
     upstream: int = 0
-    """Of the route: 0 is the first, others are fallbacks."""
+    """Index of the route's upstream: 0 is the first, others are fallbacks."""
     asked_at: float = 0.0
     """Unix time in seconds of the last call, failed ones included; 0 before the first."""
     failed: int = 0
@@ -124,7 +124,7 @@ class Reference:
 
 
 class ReferenceState(NamedTuple):
-    """What is known of a reference without reading its request and answers."""
+    """State of a reference without the texts of its request and answers."""
 
     id: str
     route: str
@@ -134,31 +134,31 @@ class ReferenceState(NamedTuple):
     answers: int
     failed: int
     asked_at: float
-    """In whole seconds, as the other times."""
+    """Time of the last call in whole seconds, like the other times here."""
     taken_at: float
     changed_at: float
     chars: int
 
     @property
     def ripe(self) -> bool:
-        """Whether another prompt may take its place."""
+        """True if another prompt may take its place."""
         return self.answers >= RIPE
 
 
 @dataclass(frozen=True, slots=True)
 class AskedToday:
-    """What has been asked of the references of a route on a day, and what is being asked."""
+    """Calls to the references of a route on one day, and the burst in progress."""
 
     route: str
     day: str
     """UTC, as in "2026-11-23"."""
     calls: int = 0
-    """In their turn, and to fill; without those of bursts."""
+    """Routine calls: those made in turn and those that fill a reference, without calls in bursts."""
     fills: int = 0
-    """Those to fill among them."""
+    """Calls among `calls` that fill a reference."""
     bursts: int = 0
     burst_calls: int = 0
-    """Of all bursts, with those to fill that one left over."""
+    """Calls of all bursts, including those that fill the references a burst left over."""
     usd: float = 0.0
     asked_at: float = 0.0
     """Unix time in seconds of the last call, of any day."""
@@ -213,7 +213,7 @@ class ReferenceStore:
         return self._documents.change(_REFERENCES, work)
 
     def find(self, reference_id: str) -> Reference | None:
-        """One reference; None if it was never kept, or no longer is."""
+        """Return one reference; None if it was never kept or has been dropped."""
         return self._documents.find(_REFERENCES, reference_id)
 
     def of_route(self, route: str) -> list[Reference]:
@@ -221,7 +221,7 @@ class ReferenceStore:
         return self._documents.select(_REFERENCES, {"route": route})
 
     def states(self) -> list[ReferenceState]:
-        """What is known of all references without their texts, the longest kept first."""
+        """Return the states of all references, without their texts, the longest kept first."""
         found = [ReferenceState(*row) for row in self._documents.values(_REFERENCES, *ReferenceState._fields)]  # type: ignore[arg-type]
         return sorted(found, key=lambda state: (state.taken_at, state.id))
 
@@ -261,7 +261,7 @@ class ReferenceStore:
         self._documents.drop(_REFERENCES, reference_id)
 
     def asked(self, route: str) -> AskedToday | None:
-        """What was noted last of a route's calls, of whichever day; None before the first."""
+        """Return the latest record of a route's calls, of whichever day; None before the first."""
         return self._documents.find(_DAYS, route)
 
     def put_asked(self, asked: AskedToday) -> None:

@@ -72,7 +72,7 @@ class Seal:
 
     @property
     def active(self) -> bool:
-        """Whether what is written is encrypted."""
+        """True if new payloads are encrypted."""
         return self._sealing_id is not None
 
     def close(self, payload: bytes, place: str) -> bytes:
@@ -85,7 +85,7 @@ class Seal:
         return head + sealed
 
     def open(self, payload: bytes, place: str) -> bytes:
-        """What was closed for that place; plain bytes as they are.
+        """Open a payload that was closed for that place; plain bytes are returned unchanged.
 
         Raises: SealError if the key is missing, or the payload was changed or belongs elsewhere.
         """
@@ -113,7 +113,7 @@ class Seal:
         return self.close(text.encode("utf-8", "surrogatepass"), place) if self.active else text
 
     def open_text(self, stored: str | bytes, place: str) -> str:
-        """What `close_text` was given. Raises: SealError, as `open`."""
+        """Open a text from `close_text`. Raises: SealError, as `open`."""
         if isinstance(stored, str):
             return stored
         return self.open(stored, place).decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""What was learned of the routes' templates, as one document."""
+"""Store of the learned templates of the routes, as one document."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _STATE: Final = Collection(name="templates", key=("learner",), body=Body(_closed
 
 
 class TemplateStore:
-    """What a learner of templates knows, as JSON."""
+    """State of a template learner, as JSON."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -51,7 +51,7 @@ class TemplateStore:
         documents.open(self._state)
 
     def load(self) -> str:
-        """What was saved last; "" if nothing was."""
+        """Return the state that was saved last; "" if there is none."""
         found = self._documents.find(self._state, _LEARNER)
         return found.text if found else ""
 

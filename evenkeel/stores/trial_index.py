@@ -1,4 +1,4 @@
-"""What trials can be found by: the columns of the index, and a selection over them."""
+"""Index of trials: its columns, and a selection over them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Narrow:
     allowed: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     """Columns with the values that they may have. All must fit."""
     any_of: tuple[Narrow, ...] = ()
-    """One of these must fit; () = no matter."""
+    """Alternatives, of which at least one must fit; () = no restriction."""
     since: float | None = None
     """Unix time of the first one."""
     until: float | None = None
@@ -74,7 +74,7 @@ class Narrow:
         )
 
     def admits(self, verdict: Verdict) -> bool:
-        """Whether this is one of the trials looked for."""
+        """Return whether a verdict fits the selection."""
         return (
             all(COLUMNS[name](verdict) in values for name, values in self.allowed)
             and (not self.any_of or any(narrow.admits(verdict) for narrow in self.any_of))

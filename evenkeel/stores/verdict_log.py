@@ -40,45 +40,45 @@ class LoggedApproval:
     """An approval of baselines and its place among the verdicts of the log."""
 
     offset: int
-    """Of the same sequence as those of verdicts: no verdict has it."""
+    """Place in the sequence that verdicts share; no verdict has the same offset."""
     approval: Approval
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedLabel:
-    """What a person said of a verdict, or took back, and its place among the verdicts of the log."""
+    """Label that a person gave a verdict or withdrew, and its place among the verdicts of the log."""
 
     offset: int
-    """As that of an approval."""
+    """Place in the log, as for an approval."""
     label: Label
-    """Without its texts, which may quote an answer: the fold needs none of them."""
+    """Label without its texts, which may quote an answer; the fold needs none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedSighting:
-    """How an answer looks, or how a reference prompt was answered, and its place among the verdicts."""
+    """Traits of an answer, or the answer to a reference prompt, and its place among the verdicts."""
 
     offset: int
-    """As that of an approval."""
+    """Place in the log, as for an approval."""
     sighting: Sighting
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedDecision:
-    """What a person decided about an incident, and its place among the verdicts of the log."""
+    """Decision of a person about an incident, and its place among the verdicts of the log."""
 
     offset: int
-    """As that of an approval."""
+    """Place in the log, as for an approval."""
     decision: Decision
 
 
 LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting | LoggedDecision
-"""What is no verdict."""
+"""Entry of the log that is not a verdict."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
 
 Note: TypeAlias = Approval | Label | Decision | AnswerSeen | ReferenceAnswered
 Entry: TypeAlias = Verdict | Note
-"""What an entry is about."""
+"""Content of an entry, without its offset."""
 
 
 def logged(offset: int, entry: Entry) -> Logged:
@@ -103,7 +103,10 @@ def note_id(note: Note) -> str:
 
 
 def is_kept(note: Note) -> bool:
-    """Whether a note is kept for good, as what people say is; sightings go with the verdicts around them."""
+    """Return whether a note is kept for good.
+
+    Statements of people are; sightings are dropped with the verdicts around them.
+    """
     return isinstance(note, Approval | Label | Decision)
 
 
@@ -144,7 +147,7 @@ class Stretch:
     reached: int
     """The offset before which nothing was looked at; 0 = the log's start was reached."""
     looked_at: int
-    """How many verdicts were read to find these."""
+    """Number of verdicts that were read to find these."""
     reached_s: float | None = None
     """Unix time of the oldest of them; None if none was read."""
 
@@ -221,7 +224,7 @@ class _Nothing(NamedTuple):
     end: int = 0
 
     def after(self, offset: int) -> int:
-        """Where to read on from an offset."""
+        """Return the offset to read on from."""
         return self.end if self.start <= offset <= self.end else offset
 
 
@@ -234,11 +237,11 @@ class RoutesLog:
         self._verdicts, self._entries = _Nothing(), _Nothing()
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
-        """As `VerdictLog`."""
+        """Append a verdict. See `VerdictLog.append`."""
         return self._log.append(verdict, evidence)
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """As `VerdictLog`."""
+        """Return the verdicts of an exchange. See `VerdictLog.of_exchange`."""
         return self._log.of_exchange(exchange_id)
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
@@ -255,7 +258,7 @@ class RoutesLog:
             at = read[-1].offset
 
     def note(self, note: Note) -> bool:
-        """As `VerdictLog`."""
+        """Append a note. See `VerdictLog.note`."""
         return self._log.note(note)
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
@@ -272,11 +275,11 @@ class RoutesLog:
             at = read[-1].offset
 
     def approvals(self) -> list[LoggedApproval]:
-        """As `VerdictLog`."""
+        """Return the approvals for these routes. See `VerdictLog.approvals`."""
         return [one for one in self._log.approvals() if one.approval.route in self._routes]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """As `VerdictLog`; of the other routes nothing is given."""
+        """Return the verdicts of these routes before an offset. See `VerdictLog.read_before`."""
         read = self._log.read_before(offset, limit, narrow)
         found = [one for one in read.verdicts if one.verdict.route in self._routes]
         return replace(read, verdicts=found)
@@ -284,7 +287,7 @@ class RoutesLog:
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """As `VerdictLog`; of all these routes together, the newest of each are looked through."""
+        """Return the newest verdicts of these routes together. See `VerdictLog.latest`."""
         if route is not None:
             return self._log.latest(limit, route=route, perturbation=perturbation) if self._has(route) else []
         found = [
@@ -296,11 +299,11 @@ class RoutesLog:
         return found[:limit]
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """As `VerdictLog`."""
+        """Return one verdict. See `VerdictLog.find`."""
         return self._log.find(verdict_id)
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """As `VerdictLog`."""
+        """Return the evidence of a verdict. See `VerdictLog.evidence`."""
         return self._log.evidence(verdict_id)
 
     def _has(self, route: str) -> bool:

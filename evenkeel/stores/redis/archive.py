@@ -56,7 +56,7 @@ class RedisExchangeArchive:
         self._prune = Script(store, "archive_shared", "archive_prune")
 
     def put(self, exchange: ArchivedExchange) -> bool:
-        """As `ExchangeArchive`."""
+        """Keep an exchange. See `ExchangeArchive.put`."""
         if self._limits[0] == 0:
             return False
         packed = pack_archived(exchange, self._store.seal)
@@ -73,12 +73,12 @@ class RedisExchangeArchive:
         return (self._of_route, *self._limits, repr(self._clock()), repr(self._kept_s))
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """As `ExchangeArchive`."""
+        """Return one exchange. See `ExchangeArchive.find`."""
         packed = self._store.client.hget(self._bodies, storable(exchange_id))
         return unpack_archived(packed, self._store.seal, exchange_id) if packed is not None else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
-        """As `ExchangeArchive`."""
+        """Return the newest exchanges. See `ExchangeArchive.latest`."""
         client = self._store.client
         key = self._ids if route is None else f"{self._of_route}{storable(route)}"
         last = -1 if limit is None else limit - 1

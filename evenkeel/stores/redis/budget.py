@@ -56,7 +56,7 @@ class RedisCostTracker(CostTracker):
         self._settle = Script(store, "budget_settle")
 
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """As `CostTracker.by_route_and_kind`."""
+        """Return the day's spending. See `CostTracker.by_route_and_kind`."""
         found: dict[tuple[str, SpendKind], Spend] = {}
         fields = self._store.client.hgetall(self._key(ahead))
         for raw, tokens in fields.items():
@@ -71,7 +71,7 @@ class RedisCostTracker(CostTracker):
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
     ) -> Refused | None:
-        """As `CostTracker.reserve`."""
+        """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         bounds = self._bounds(route, urgent=urgent, paced=paced)
         others = self._others(route, urgent=urgent, paced=paced)
         limits: list[Value] = [sum(map(len, bounds))]
@@ -96,7 +96,7 @@ class RedisCostTracker(CostTracker):
         return cast("Refused | None", text(answer) or None)
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
-        """As `CostTracker.settle`."""
+        """Replace an estimate by what was spent. See `CostTracker.settle`."""
         booked: list[Value] = []
         for kind, amount in spent.items():
             if any(amount):

@@ -31,7 +31,7 @@ class RedisCache:
         return int(self._store.client.hlen(self._keys[0]))
 
     def get(self, key: str) -> bytes | None:
-        """What is under a key, None if nothing is (any more). Raises: SealError if it cannot be opened."""
+        """Return the body of a key; None if there is none. Raises: SealError if it cannot be opened."""
         body = cast("bytes | None", self._store.client.hget(self._keys[0], key))
         return None if body is None else self._store.seal.open(body, f"{self._tag}/{key}")
 

@@ -1,4 +1,4 @@
-"""One client of a Redis: its address, the names of keys, and the scripts that change them."""
+"""Client of a Redis: its address, the names of keys, and the scripts that change them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LONGEST_PAUSE_S = 1.0
 _HEALTH_CHECK_S = 20
 _OLDEST_SERVER = (7, 0)
 _WAITED_SHARE = 0.5
-"""Of the time limit of one answer: replicas are waited for in vain before that is over."""
+"""Share of the time limit of one answer that may be spent waiting for replicas."""
 
 
 class NotReplicatedError(RedisError):
@@ -251,7 +251,7 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisPlace:
-    """One Redis: a server, a group watched by Sentinels, or a Cluster."""
+    """Address and credentials of a Redis: a server, a group watched by Sentinels, or a Cluster."""
 
     url: str = "redis://127.0.0.1:6379/0"
     """`redis://`, `rediss://` (TLS) or `unix://`, without credentials. Of a Cluster any node; with Sentinels
@@ -271,7 +271,7 @@ class RedisPlace:
     prefix: str = "evenkeel"
     """Begins every key, so that several installations can share one Redis."""
     replicas: int = 0
-    """How many must have an exchange or a verdict before it counts as kept; not for a Cluster."""
+    """Replicas that must hold an exchange or a verdict before it counts as kept; not for a Cluster."""
     timeout_s: float = 5.0
     """Limit of connecting and of one answer."""
 

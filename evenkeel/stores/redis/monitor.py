@@ -1,4 +1,4 @@
-"""What monitors keep on Redis: a checkpoint for each of them, alert events for all."""
+"""Monitor state on Redis: one checkpoint for each monitor, alert events for all."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class RedisMonitorStore:
         return (zlib.decompress(state) if state is not None else None, int(offset or 0))
 
     def is_current(self) -> bool:
-        """Whether the checkpoint is still the one that was read or written last."""
+        """Return whether the checkpoint is still the one that was last read or written."""
         return (self._store.client.hget(self._head, "commit") or b"") == self._base
 
     def parts(self) -> dict[str, bytes]:
@@ -157,7 +157,7 @@ class RedisMonitorStore:
         self._store.client.lrem(self._waiting, 1, event_id)
 
     def sent(self, incident: str, channel: str) -> Sent | None:
-        """What a channel has sent about an incident."""
+        """Return the state of a channel's messages about an incident; None if it sent none."""
         body = self._store.client.hget(self._sent, _cell(incident, channel))
         return None if body is None else from_json(body, Sent)
 

@@ -172,12 +172,12 @@ class RedisExchangeQueue:
         ]
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        """Return the exchange of a dead letter; None if it is no longer kept or cannot be read."""
         payload = self._store.client.get(f"{self._prefixes[1]}{exchange_id}")
         return dead_body(exchange_id, payload or b"", self._store.seal)
 
     def figures(self) -> dict[str, int]:
-        """What happened since the queue was made.
+        """Count events since the queue was made.
 
         Returns: `requeued`: entries that somebody had trimmed; `dead_dropped`: dead letters no longer kept.
         """
@@ -207,7 +207,7 @@ class RedisExchangeQueue:
         return script(self._keys, *whole)
 
     def _make_group(self) -> None:
-        """From the beginning of the stream: what was put before the first worker came counts too."""
+        """Make the consumer group at the start of the stream, so that earlier entries count too."""
         try:
             self._store.client.xgroup_create(self._stream, _GROUP, id="0", mkstream=True)
         except ResponseError as error:

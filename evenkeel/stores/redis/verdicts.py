@@ -129,7 +129,7 @@ class RedisVerdictLog:
         return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """Those among the `limit` verdicts before `offset` that are looked for, newest first."""
+        """Return the verdicts that `narrow` admits among the `limit` before `offset`, newest first."""
         if narrow.until is not None:
             offset = self._place_after(narrow.until + _SLACK_S, offset)
         read = self._before(offset, limit)
@@ -196,7 +196,7 @@ class RedisVerdictLog:
         return unpack_evidence(packed, f"evidence/{verdict_id}", self._store.seal)
 
     def trimmed(self) -> int:
-        """How many verdicts are no longer kept."""
+        """Count the verdicts that are no longer kept."""
         return int(self._store.client.hget(self._figures, "verdicts_trimmed") or 0)
 
     def _listed(self, name: str, last: int) -> list[Verdict]:

@@ -66,7 +66,7 @@ class SqliteCostTracker(CostTracker):
         )
 
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """As `CostTracker.by_route_and_kind`."""
+        """Return the day's spending. See `CostTracker.by_route_and_kind`."""
         rows = self._database.rows(
             "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind",
             (self._day(ahead),),
@@ -76,7 +76,7 @@ class SqliteCostTracker(CostTracker):
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
     ) -> Refused | None:
-        """As `CostTracker.reserve`."""
+        """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         now = self._clock()
         bounds = self._bounds(route, urgent=urgent, paced=paced)
         others = self._others(route, urgent=urgent, paced=paced)
@@ -93,7 +93,7 @@ class SqliteCostTracker(CostTracker):
         return refused
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
-        """As `CostTracker.settle`."""
+        """Replace an estimate by what was spent. See `CostTracker.settle`."""
         own = (self._holder, route)
         with self._lock, self._database.write() as connection:
             connection.execute(
@@ -116,7 +116,7 @@ class SqliteCostTracker(CostTracker):
         return latest or days[0]
 
     def _taken(self, connection: sqlite3.Connection) -> dict[str | None, Spend]:
-        """What is booked or set aside, by route; under None of all."""
+        """Return the amounts booked or set aside by route; the key None holds the total."""
         rows = connection.execute(
             "SELECT route, SUM(tokens), SUM(usd) FROM (SELECT route, tokens, usd FROM spend"
             " WHERE day BETWEEN ? AND ? UNION ALL SELECT route, tokens, usd FROM spend_aside) GROUP BY route",

@@ -1,4 +1,4 @@
-"""One SQLite file in WAL mode, shared by all processes of one machine."""
+"""SQLite file in WAL mode, shared by all processes of one machine."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.store")
 
 DATABASE_FILE = "evenkeel.db"
-"""Its name in the data folder."""
+"""Name of the file in the data folder."""
 
 _BUSY_TIMEOUT_S = 10.0
 _CACHED_KIB = 256
-"""Of pages, for each connection. The kernel keeps them for all; with SQLite's own 2 MB the memory of a
-worker, which has some twenty connections, would rise for hours while the file grows."""
+"""KiB of pages cached by each connection.
+
+The kernel keeps pages for all connections. With SQLite's own 2 MB the memory of a worker, which has some
+twenty connections, would rise for hours while the file grows.
+"""
 _INDEX_BYTES = 32_768
 """Least size of the index of a write-ahead log that is in use."""
 _BEGUN_BYTES = 3
@@ -78,23 +81,23 @@ class Database:
         self.path = path
         self._index_path = path.with_name(f"{path.name}-shm")
         self.recreated = 0
-        """How often the file was found deleted and made again."""
+        """Number of times the file was found deleted and was made again."""
         self.reopened = 0
-        """How often the file was found cut short and opened again."""
+        """Number of times the file was found cut short and was opened again."""
         self._index_bytes = _INDEX_BYTES
         """Size of the index when it was looked at last: it grows only."""
         self._clock = clock
         self._again_at = 0.0
         self._looks = 0
         self._left_as: object = None
-        """What the files looked like at the last attempt to open them again."""
+        """State of the files at the last attempt to open them again."""
         self._tell_lost = lost
         self._lost = ""
         """Why the file is not used any more."""
         self._file: tuple[int, int] | None = None
         """Device and inode of the file that holds the tables."""
         self._index: tuple[int, int] | None = None
-        """Those of its index, as it was when the file was opened first."""
+        """Device and inode of the index at the time when the file was first opened."""
         self._tables: list[str] = []
         """Statements that make them."""
         self._local = threading.local()
@@ -225,9 +228,9 @@ class Database:
                 log.warning("the store %s is used again", self.path)
 
     def _index_replaced(self) -> bool:
-        """Whether the connections that were abandoned have another index in memory than others would use.
+        """Return whether the abandoned connections map another index than the one now on disk.
 
-        SQLite would go on with the one in memory, and touch what is not there any more.
+        SQLite would keep using the index in memory and touch pages that no longer exist.
         """
         return self._file == _identity(self.path) and self._index != _identity(self._index_path)
 
@@ -267,9 +270,9 @@ class Database:
             os.close(folder)
 
     def _cut_short(self) -> bool:
-        """Whether somebody truncated the index of the write-ahead log, as copying a backup over it does.
+        """Return whether the index of the write-ahead log was truncated, as when a backup is copied over it.
 
-        SQLite has it mapped into memory: to touch what is no longer there would kill the process.
+        SQLite maps the index into memory: touching a page that is gone would kill the process.
         """
         try:
             size = self._index_path.stat().st_size
@@ -319,7 +322,7 @@ class Database:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one in its place; None if there is none."""
+    """Return the device and inode of a file, which change if it is replaced; None if there is none."""
     try:
         found = path.stat()
     except OSError:

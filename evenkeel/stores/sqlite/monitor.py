@@ -1,4 +1,4 @@
-"""What the monitor keeps in a SQLite file: checkpoints, alerts, trends."""
+"""Monitor state in a SQLite file: checkpoints, alerts, trends."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class SqliteMonitorStore:
             connection.execute("UPDATE alert_events SET delivered = 1 WHERE id = ?", (event_id,))
 
     def sent(self, incident: str, channel: str) -> Sent | None:
-        """What a channel has sent about an incident."""
+        """Return the state of a channel's messages about an incident; None if it sent none."""
         row = self._database.row(
             "SELECT body FROM sent_notices WHERE incident = ? AND channel = ?", (incident, channel)
         )

@@ -39,7 +39,7 @@ _VERDICTS_KEPT = 500_000
 _EVIDENCE_KEPT = 20_000
 _TRIM_EVERY = 500
 _TRIMMED_AT_ONCE = 2_000
-"""More than come between two times of trimming, so that a limit that was lowered is reached."""
+"""Verdicts removed at once: more than arrive between two trims, so that a lowered limit is reached."""
 
 
 class SqliteVerdictLog:
@@ -139,7 +139,7 @@ class SqliteVerdictLog:
                 return total
 
     def trimmed(self) -> int:
-        """How many verdicts are no longer kept."""
+        """Count the verdicts that are no longer kept."""
         row = self._database.row("SELECT number FROM log_figures WHERE name = 'verdicts_trimmed'")
         return int(row[0]) if row else 0
 
@@ -289,7 +289,7 @@ _INDEX: Final = f"INSERT INTO trials VALUES ({', '.join('?' * (2 + len(COLUMNS))
 
 
 def _values(verdict: Verdict) -> Iterator[Value]:
-    """What the index has of a verdict, column by column."""
+    """Return the values of a verdict's index columns, in order."""
     return (column(verdict) for column in COLUMNS.values())
 
 
