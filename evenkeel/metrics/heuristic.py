@@ -86,7 +86,7 @@ class HeuristicRater:
 
     @property
     def encoder(self) -> str | None:
-        """Whose embeddings are compared, None if none are."""
+        """Name of the encoder whose embeddings are compared; None if none are."""
         return self._meaning.encoder if self._meaning else None
 
     def expense(self, texts_chars: int) -> Spend:
@@ -179,7 +179,7 @@ def nearer_by_meaning(closeness: float, cosine: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Languages:
-    """Of both answers; None where not certain."""
+    """Languages of both answers and the one asked for; None where not certain."""
 
     reference: str | None
     candidate: str | None

@@ -1,4 +1,4 @@
-"""Whether two answers are in one language, as far as somebody can tell them apart."""
+"""Languages of two answers: whether they are the same, and whether a model knows them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Coverage:
         return f"The model does not know both languages: {found[0]}, {found[1]}."
 
     def unknown(self, pair: Pair) -> bool:
-        """Whether an answer is certainly in a language that the model does not know.
+        """Return whether an answer is certainly in a language that the model does not know.
 
         It can be compared with another in that language all the same, but on no known scale.
         """
@@ -56,4 +56,4 @@ class Coverage:
 
 
 ANY_LANGUAGE: Final = Coverage()
-"""Of a multilingual model, or one whose languages nobody named."""
+"""Coverage of a multilingual model, or of one whose languages nobody named."""

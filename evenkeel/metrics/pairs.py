@@ -85,7 +85,7 @@ def _wanted(given: object) -> Wanted:
 
 
 def finding(judgement: Judgement) -> dict[str, Any]:
-    """What a judgement says, as values for JSON.
+    """Return a judgement as values for JSON.
 
     Returns: `rating` (3, 2, 1 or None), `similarity` in [0, 1], `decided_by` ("equality", "heuristic",
         "difference", "judge", "unsure", "invalid" or "nobody"), `explanation`, `qualities`, `invalid`, and

@@ -70,7 +70,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class UnknownMetricError(LookupError):
-    """There is no metric of that name. The message names the nearest ones, or why the metric was refused."""
+    """Name that no metric has. The message names the nearest metrics, or why this one was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class Listed:
     """A metric and what one must know to choose it. All values are ratios in [0, 1]."""
 
     kind: type[Metric | AsyncMetric]
-    """Its class, to be built with what it needs."""
+    """Class of the metric, to be built with the dependencies it needs."""
     name: str
     version: int
     about: About
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Name for people."""
         return self.about.label or self.name.replace("_", " ")
 
     @property
@@ -98,7 +98,7 @@ class Listed:
 class _Catalogue:
     metrics: Mapping[str, Listed]
     refused: Mapping[str, str]
-    """By name of the entry point: why it is not among the metrics."""
+    """Reason for each refused metric, by the name of its entry point."""
 
 
 def metrics() -> tuple[Listed, ...]:

@@ -79,11 +79,11 @@ class TwoStageScorer:
 
     @property
     def scorer(self) -> Scorer:
-        """Who decides the rating of answers that are not equal."""
+        """Scorer that decides the rating of answers that are not equal."""
         return self._scorer
 
     def estimate(self, answers_chars: int, context_chars: int, task: str | None) -> Spend:
-        """What scoring a pair costs at most, before it is scored.
+        """Return the most that scoring a pair can cost, before it is scored.
 
         Args:
             answers_chars: Characters of both answers together.

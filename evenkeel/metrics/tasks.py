@@ -1,4 +1,4 @@
-"""What an answer is for: the tasks by name, and how a prompt shows which one it sets.
+"""Tasks of answers: their names, and how the task of a prompt is recognised.
 
 An application that names its task is believed, then the route's setting, then `recognise`; what is
 none of them is `Task.CHAT`.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Task(StrEnum):
-    """What a prompt asks for. A StrEnum: members are equal to the names used in settings and headers."""
+    """Task that a prompt sets. A StrEnum: members equal the names used in settings and headers."""
 
     CASE_SUMMARY = "case_summary"
     """Summarise a support case."""
@@ -76,7 +76,7 @@ _SIGNS: Final = {
         files(__package__).joinpath("tasks.toml").read_text("utf-8")
     ).items()
 }
-"""What instructions ask for, by what is meant."""
+"""Patterns for the phrases of instructions, by their meaning."""
 
 _SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
 _LONGEST_SENTENCE: Final = 600
@@ -148,14 +148,17 @@ def sentences(text: str) -> list[str]:
 
 
 def together(said: list[str], one: re.Pattern[str], other: re.Pattern[str]) -> bool:
-    """Whether both patterns occur in one sentence or in two that follow each other."""
+    """Return whether both patterns occur in one sentence or in two neighbouring ones."""
     ones = [one.search(sentence) is not None for sentence in said]
     others = [other.search(sentence) is not None for sentence in said]
     return any((ones[at] and (others[at] or any(others[max(0, at - 1) : at + 2]))) for at in range(len(said)))
 
 
 def has_transcript(text: str) -> bool:
-    """Whether at least four lines are spoken by at least two people, of whom one speaks twice."""
+    """Return whether a text is a transcript.
+
+    It is if it has at least two speakers, and those who speak more than once have at least four lines.
+    """
     speakers = Counter((found[1] or found[2]).strip().lower() for found in _SPEAKER.finditer(text))
     lines = sum(count for speaker, count in speakers.items() if count > 1)
     return lines >= _SPOKEN_LINES and len(speakers) > 1
@@ -176,39 +179,39 @@ def document_labels(text: str) -> frozenset[str]:
 
 
 def has_context(text: str) -> bool:
-    """Whether a lower-case prompt sets material apart as its context."""
+    """Return whether a lower-case prompt sets material apart as its context."""
     return _CONTEXT.search(text) is not None
 
 
 def has_question(text: str) -> bool:
-    """Whether a lower-case prompt sets a question apart."""
+    """Return whether a lower-case prompt sets a question apart."""
     return _QUESTION.search(text) is not None
 
 
 def has_case(text: str) -> bool:
-    """Whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
+    """Return whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
     labels = {found[1] for found in _CASE_LABEL.finditer(text)}
     return len(labels) > 1 or _CASE_HEAD.search(text) is not None
 
 
 def leads_to_case(said: list[str]) -> bool:
-    """Whether one of the sentences announces a case: "Here is the ticket:"."""
+    """Return whether one of the sentences announces a case: "Here is the ticket:"."""
     return any(one.endswith((":", "\uff1a")) and _SIGNS["case"].search(one) is not None for one in said)
 
 
 def has_form(text: str) -> bool:
-    """Whether a prompt lists at least three slots: in a schema, or one a line."""
+    """Return whether a prompt lists at least three slots: in a schema, or one a line."""
     lower = text.lower()
     return len(_FIELD_LINE.findall(lower)) >= _FEWEST_SLOTS or len(read_schema(text)) >= _FEWEST_SLOTS
 
 
 def has_blanks(text: str) -> bool:
-    """Whether a lower-case prompt says of at least three slots that they may stay empty."""
+    """Return whether a lower-case prompt allows at least three slots to stay empty."""
     return sum(1 for _ in _OR_EMPTY.finditer(text)) >= _FEWEST_SLOTS
 
 
 def has_plan(text: str) -> bool:
-    """Whether a lower-case prompt shows two parts of a plan: nodes, edges, steps, actions, START."""
+    """Return whether a lower-case prompt shows two parts of a plan: nodes, edges, steps, actions, START."""
     return len({next(filter(None, found.groups())).rstrip("s") for found in _PLAN_SHAPE.finditer(text)}) > 1
 
 
@@ -219,7 +222,7 @@ _HALF_READ = 20_000
 
 
 class Turn(NamedTuple):
-    """One message of a prompt."""
+    """Message of a prompt."""
 
     role: str
     text: str

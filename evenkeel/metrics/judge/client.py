@@ -82,7 +82,7 @@ class Rulings:
 _PROBE_TIMEOUT_S: Final = 15.0
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
-"""Of a question. Some 75,000 tokens of English."""
+"""Characters of the longest question; some 75,000 tokens of English."""
 _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
 """Odd replies that a reminder of the form may cure. A refusal is an answer."""
 

@@ -237,13 +237,16 @@ SIMILARITY = _PROMPTS["similarity"]
 FAITHFULNESS = _PROMPTS["faithfulness"]
 COMPLETENESS = _PROMPTS["completeness"]
 PROBE = _PROMPTS["probe"]
+"""Prompt sent once at the start of a process, to see whether the endpoint takes the key and can answer."""
 KNOWN_RATING: Final = 3
-"""Of its two sentences, which say the same."""
-"""Asked once at the start of a process to see whether the endpoint takes the key and can answer."""
+"""Rating of the probe's two sentences, which have the same meaning."""
 
 
 _WORDING_CHARS_PER_TOKEN = 3
-"""Of the rubrics, which are plain English: usual tokenizers need a token for four or five characters."""
+"""Characters per token assumed for the rubrics.
+
+They are plain English, for which usual tokenizers need a token for four or five characters.
+"""
 
 
 def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: int) -> int:

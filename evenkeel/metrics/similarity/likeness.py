@@ -33,7 +33,7 @@ _LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What is compared of a text; every part is a multiset."""
+    """Parts of a text that are compared; every part but the size is a multiset."""
 
     size: int
     order: Counter[tuple[str, ...]]
@@ -58,8 +58,11 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "closing": 0.1,
     "lines": 0.05,
 }
-"""What each part counts. Set on recorded reruns and changes, rounded so that no figure hangs on them:
-`python -m benchmarks.similarity`."""
+"""Weight of each part.
+
+Set on recorded reruns and changes, rounded so that no figure hangs on them: `python -m
+benchmarks.similarity`.
+"""
 
 
 class Likeness:
@@ -70,7 +73,7 @@ class Likeness:
     about: ClassVar[About] = About("lexical", akin="sequence")
 
     def score(self, pair: Pair) -> float | Failure:
-        """How near the two texts are. Symmetric; takes time in proportion to their length.
+        """Closeness of the two texts. Symmetric; takes time in proportion to their length.
 
         Returns: ratio in [0, 1]; 1 = the same words in the same order under the same marks, also if both
             sides only call tools; 0 = nothing in common, or only one side has words. A `Failure` "no_text"

@@ -39,7 +39,7 @@ class Measured:
 
 
 class Meaning(Protocol):
-    """How close two answers are in meaning. Belongs to one event loop."""
+    """Measure of how close two answers are in meaning. Belongs to one event loop."""
 
     @property
     def encoder(self) -> str:
@@ -47,7 +47,7 @@ class Meaning(Protocol):
         ...
 
     def on_scale(self, pair: Pair) -> bool:
-        """Whether cut-offs on the score mean anything for this pair."""
+        """Return whether cut-offs apply to the score of this pair."""
         ...
 
     def expense(self, texts_chars: int) -> Spend:
@@ -95,7 +95,7 @@ class PairBatches:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def measure(self, pair: Pair) -> Measured:
-        """What the call says of this pair. Raises what the call raises."""
+        """Return the result of the batched call for this pair. Raises whatever the call raises."""
         future: asyncio.Future[Measured] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(pair, future, SCORING_BUDGET.get()))
         if len(self._calls) < self._at_once:
@@ -160,7 +160,7 @@ class EncoderMeaning:
         return self._embeddings.encoder
 
     def on_scale(self, pair: Pair) -> bool:
-        """Not for texts in a language the encoder does not know."""
+        """Return whether cut-offs apply: not to texts in a language the encoder does not know."""
         return self._embeddings.on_scale(pair)
 
     def expense(self, texts_chars: int) -> Spend:
@@ -168,7 +168,7 @@ class EncoderMeaning:
         return self._embeddings.expense(texts_chars)
 
     async def measure(self, pair: Pair) -> Measured:
-        """What `Embeddings.score` gives."""
+        """Return the result of `Embeddings.score`."""
         return await self._batches.measure(pair)
 
     async def _in_a_thread(self, pairs: Sequence[Pair]) -> list[Measured]:
@@ -178,7 +178,7 @@ class EncoderMeaning:
 _PIECE_WORDS = 1000
 """Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""
 _CHARACTERS_PER_WORD = 6
-"""Of a piece, where nothing is divided into words."""
+"""Characters per word assumed for a piece of a text that is not divided into words."""
 _REQUEST_CHARACTERS = 200_000
 """Endpoints also limit the tokens of all texts of a request together, to some 300,000."""
 
@@ -233,7 +233,7 @@ class EndpointEmbeddings:
         return endpoint_encoder(self._endpoint.model)
 
     def on_scale(self, pair: Pair) -> bool:
-        """Whether cut-offs on the score mean anything: not in a language the model does not know."""
+        """Return whether cut-offs apply to the score: not in a language the model does not know."""
         return not self._coverage.unknown(pair)
 
     def expense(self, texts_chars: int) -> Spend:
@@ -254,15 +254,15 @@ class EndpointEmbeddings:
         return (await self.score_all([pair]))[0]
 
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order, in as few requests as possible."""
+        """Return the result of `score` for each pair, in order, in as few requests as possible."""
         return [measured.outcome for measured in await self.measure_all(pairs)]
 
     async def measure(self, pair: Pair) -> Measured:
-        """What `score` gives and what it cost, together with other pairs that come at the same time."""
+        """Return the result of `score` and its cost; pairs that come at the same time share requests."""
         return await self._batches.measure(pair)
 
     async def measure_all(self, pairs: Sequence[Pair]) -> list[Measured]:
-        """What `score` gives for each pair and what it cost, in order, in as few requests as possible.
+        """Return the result of `score` and its cost for each pair, in order, in as few requests as possible.
 
         If a request fails, the pairs that needed a vector of it have the failure. A text costs the first
         pair that needs it; its share of a request's tokens is that of its length.
@@ -363,7 +363,7 @@ class EndpointEmbeddings:
 
 
 class _Texts(NamedTuple):
-    """What is compared."""
+    """Texts to compare."""
 
     left: str
     right: str

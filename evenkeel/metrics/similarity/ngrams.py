@@ -77,7 +77,7 @@ class NGrams:
     length: int
     """Number of tokens."""
     counts: tuple[Counter[tuple[str, ...]], ...]
-    """By order: `counts[0]` holds single tokens, `counts[3]` runs of four."""
+    """Counts by order: `counts[0]` holds single tokens, `counts[3]` runs of four."""
 
 
 def tokens(text: str) -> list[str]:

@@ -117,7 +117,7 @@ def _without_end_marks(token: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """One spelling per JSON value: keys sorted, strings normalised, 1.0 equal to 1.
+    """Return the canonical JSON of a value: keys sorted, strings normalised, 1.0 equal to 1.
 
     Array order is content and is kept.
     """
@@ -170,7 +170,7 @@ def canonical_call(call: ToolCall) -> str:
 
 
 class NormalisedEquality:
-    """Whether two answers are equal once case, spacing, marks and JSON spelling are unified."""
+    """Equality of two answers once case, spacing, marks and JSON spelling are unified."""
 
     name: ClassVar[str] = "normalised"
     version: ClassVar[int] = 1

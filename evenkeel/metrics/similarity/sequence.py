@@ -1,4 +1,4 @@
-"""What two texts share in order: words (ROUGE-L) and letters (edit similarity).
+"""Metrics of what two texts share in order: words (ROUGE-L) and letters (edit similarity).
 
 Both compare by rapidfuzz's function for many pairs, which releases Python's lock. Its functions for one
 pair hold it until they are done: 50 ms for texts of 50,000 letters, two seconds for 100,000 words.
@@ -45,7 +45,7 @@ def _words_kept(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def indel_similarity(left: str, right: str) -> float:
-    """One minus the normalised insertion-deletion distance of two texts, in [0, 1]; 1 if both are empty.
+    """Return 1 minus the normalised insertion-deletion distance, in [0, 1]; 1 if both texts are empty.
 
     Longer differing stretches than 8,192 letters are compared part by part, see `common_length`.
     """
@@ -59,7 +59,7 @@ def indel_similarity(left: str, right: str) -> float:
 
 
 def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
-    """How many words or letters two texts begin with and, behind those, end with in common."""
+    """Count the words or letters that both texts begin with and, behind those, end with."""
     shorter = min(len(left), len(right))
     begin = next((at for at in range(shorter) if left[at] != right[at]), shorter)
     behind = shorter - begin
@@ -119,7 +119,7 @@ class EditSimilarity:
     about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 40, "list": 40, "data": 40})
 
     def score(self, pair: Pair) -> float | Failure:
-        """One minus the normalised insertion-deletion distance of the two texts' letters.
+        """Similarity of the two texts' letters: 1 minus their normalised insertion-deletion distance.
 
         Case, spaces and punctuation are ignored. Unrelated English texts reach about 0.5, so only
         values near 1 mean anything.

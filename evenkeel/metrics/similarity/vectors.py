@@ -42,7 +42,7 @@ class VectorCache:
 
 
 def vector_key(model: str, text: str) -> bytes:
-    """What the vector of a text by a model is kept under: sixteen bytes."""
+    """Return the cache key of a text's vector by a model: sixteen bytes."""
     return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -55,7 +55,7 @@ def pieces(text: str, most_words: int) -> list[str]:
 
 
 def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
-    """One unit vector of a text: its pieces' unit vectors, averaged by their number of words."""
+    """Return one unit vector of a text: its pieces' unit vectors, weighted by their number of words."""
     units = [unit(vector) for vector in vectors]
     if len(units) == 1:
         return units[0]

@@ -22,7 +22,10 @@ _WORD = re.compile(
 
 _SPOKEN = "abcdefghijklmnopqrstuvwxyz0123456789"
 _PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower() not in _SPOKEN})
-"""For texts in ASCII, where cutting at spaces is several times as fast as an expression: no other marks."""
+"""Translation of ASCII marks to spaces.
+
+Cutting ASCII texts at spaces is several times as fast as a regular expression.
+"""
 _TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
 """Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII."""
 
@@ -39,10 +42,14 @@ GLUE = frozenset(_GLUE.split())
 """English function words: they hold sentences together and say nothing about the case."""
 
 _TYPO_MIN_LENGTH = 4
-"""Below it one edit makes another word too easily (cat, car)."""
+"""Least letters of a word that may hold a typo; in a shorter one an edit makes another word (cat, car)."""
 _TWO_TYPOS_MIN_LENGTH = 8
 _TYPO_MAX_LENGTH = 80
-"""Above it a run of letters is no word, and two of them take the product of their lengths to compare."""
+"""Most letters of a word that may hold a typo.
+
+A longer run of letters is no word, and comparing two takes time in proportion to the product of their
+lengths.
+"""
 _MOST_MISSPELT = 1_000
 """Words of a side that are looked up letter by letter: the time grows with the product of both sides."""
 
@@ -128,7 +135,7 @@ _kept_stem = lru_cache(maxsize=4096)(_stem)
 
 
 def same_word(word: str, other: str) -> bool:
-    """Whether two lower-case words are one word, a typo aside.
+    """Return whether two lower-case words are the same, a typo aside.
 
     Alphabetic words of four letters and more may differ by one edit (insertion, deletion,
     substitution, swap of neighbours), of eight and more by two. Words with digits must be equal.
@@ -137,7 +144,7 @@ def same_word(word: str, other: str) -> bool:
 
 
 def matched_count(some: Collection[str], others: Collection[str]) -> int:
-    """How many words of `some` occur in `others` in any form, typos aside."""
+    """Count the words of `some` that occur in `others` in any form, typos aside."""
     stems = set(map(stem, others))
     rest = [word for word in some if stem(word) not in stems]
     return len(some) - len(rest) + _near_count(rest, misspellable(others))
@@ -170,7 +177,7 @@ _CELLS = 1_000_000
 
 
 def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
-    """How many of some words have a `nearest` one among `misspellable` others.
+    """Count the words of `some` that have a near match among the `misspellable` words of `others`.
 
     All distances in one call: a tenth of the time of a search for each word, and other threads can run
     meanwhile.

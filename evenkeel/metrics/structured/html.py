@@ -42,7 +42,7 @@ class _Block(NamedTuple):
     """A piece of a document in reading order."""
 
     key: str | None
-    """Of a field, or the text of a heading."""
+    """Key of a field, or the text of a heading."""
     value: Tree | None
     """None where it is what follows: of a heading up to the next one, of a key the next block."""
     level: int = 0
@@ -263,7 +263,7 @@ _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 
 
 def construct_count(text: str) -> int:
-    """How many lines of a text begin with a mark of Markdown: heading, list, table, quote, fence, bold."""
+    """Count the lines that begin with a mark of Markdown: heading, list, table, quote, fence, bold."""
     return sum(1 for _ in _CONSTRUCT.finditer(text))
 
 

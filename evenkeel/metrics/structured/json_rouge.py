@@ -28,7 +28,7 @@ class JsonRouge:
     about: ClassVar[About] = About("structured", label="JSON ROUGE", telling={"data": 1})
 
     def score(self, pair: Pair) -> float | Failure:
-        """How much of the values' wording the two answers share, keys and form aside.
+        """Share of the values' wording that the two answers have in common, keys and form aside.
 
         Both answers are read into a tree (see `read_structure`), values are paired (see `align`),
         and the mean of their ROUGE-L F1 is taken, weighted by the words of both (at least one a

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TextSimilarity(Protocol):
-    """What compares texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one."""
+    """Similarity of texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one implementation."""
 
     def refuses(self, pair: Pair) -> Failure | None:
         """Why it cannot compare these answers, e.g. "cross_language"; None if it can."""
@@ -42,7 +42,7 @@ class JsonSimilarity:
         self._meaning = meaning
 
     def score(self, pair: Pair) -> float | Failure:
-        """How close the values are in meaning, keys and form aside.
+        """Closeness of the values in meaning, keys and form aside.
 
         Values are paired and weighted as in `JsonRouge`. Equal values, letter case aside, have 1;
         a value without counterpart, and one without a letter that is not equal (a number, a

@@ -37,7 +37,7 @@ class Fence(NamedTuple):
     """The word behind the opening fence, in lower case; "" if there is none."""
     text: str
     share: float
-    """Of the whole text's characters, fences included, in (0, 1]."""
+    """Share of the whole text's characters, fences included, in (0, 1]."""
 
 
 def fences(text: str) -> Iterator[Fence]:
@@ -66,14 +66,14 @@ Structured = Literal["json", "yaml", "xml", "html", "markdown"]
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What an answer was read as."""
+    """Structure that was found in an answer."""
 
     format: Structured
     tree: Tree
     strict: bool
-    """Whether the piece that was read is valid in its format, without any repair."""
+    """True if the piece that was read is valid in its format, without any repair."""
     alone: bool
-    """Whether it is the whole answer, one fence around it aside."""
+    """True if the piece is the whole answer, one fence around it aside."""
 
 
 _Reader = Callable[[str], Tree]
@@ -105,7 +105,7 @@ _PEEK = 40
 _LEAST_FIELDS = 2
 _SINGLE_WORD_SHARE = 0.67
 _MAIN_SHARE = 0.5
-"""From this share of the answer on, a piece is the answer and the rest is talk around it."""
+"""Least share of the answer at which a piece is the answer and the rest is talk around it."""
 _LABELLED_SHARE = 0.2
 """The same for the only fence, if it says which format it holds."""
 
@@ -263,7 +263,7 @@ def _markup_within(text: str, wanted: Structured | None, *, least_share: float) 
 
 
 def looks_like(text: str, format_: Structured) -> bool:
-    """Whether a text without white space around it may be YAML, or Markdown; others have clearer marks."""
+    """Return whether a stripped text may be YAML, or Markdown; the other formats have clearer marks."""
     if format_ == "yaml":
         fields = [found[0].strip() for found in _YAML_FIELD.finditer(text)]
         # Keys of several words are headings of prose far more often than of records.

@@ -31,7 +31,7 @@ class UnreadableError(ValueError):
 
 
 def scalar(value: object) -> str:
-    """One spelling for a value in all formats.
+    """Return the same spelling for equal values of all formats.
 
     None, "null" and "" are ""; booleans are "true" and "false" in any case; 1.0 is 1, as no
     format but JSON and YAML tells a number from a text. Other text is kept, without white space

@@ -36,7 +36,7 @@ _ENDED_BY: dict[str, frozenset[str]] = {
     "tfoot": _TABLE_PARTS,
     "option": frozenset(("option",)),
 } | {block: frozenset(("p",)) for block in _BLOCKS.split()}
-"""By start tag of HTML: the open elements that it ends without an end tag."""
+"""Open HTML elements that a start tag closes without an end tag, by start tag."""
 _OPTIONAL_END = frozenset(("li", "dt", "dd", "p", "option", "html", "body", "head")) | _TABLE_PARTS
 
 _TAG = re.compile(
@@ -66,7 +66,7 @@ class Element:
 
 
 class Soup(NamedTuple):
-    """What was read out of a text that resembles markup."""
+    """Tree that was read from a text that resembles markup, and the repairs it took."""
 
     root: Element
     """An element without tag that holds everything."""
@@ -145,7 +145,10 @@ def parse_soup(text: str, *, is_html: bool) -> Soup:
 
 
 def _skip_declaration(text: str, at: int, builder: _Builder) -> int | None:
-    """Where a comment, CDATA section, declaration or instruction at `at` ends; None if there is none."""
+    """Skip a comment, CDATA section, declaration or instruction at `at`.
+
+    Returns: the position behind it; None if there is none.
+    """
     for opener, closer in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<!", ">"), ("<?", ">")):
         if text.startswith(opener, at):
             begin = at + len(opener)

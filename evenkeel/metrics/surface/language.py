@@ -1,4 +1,4 @@
-"""Whether an answer is in the language it should be in."""
+"""Metric of whether an answer is in the language it should be in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LanguageMatch:
         self._language_of = language_of
 
     def score(self, pair: Pair) -> float | Failure:
-        """Whether the candidate is in the language that the variant asked for, or else in the reference's.
+        """Agreement of the candidate's language with the one the variant asked for, else the reference's.
 
         Of structured answers only the values are read: keys are often English in any language.
         Regions do not count ("pt-BR" is "pt").

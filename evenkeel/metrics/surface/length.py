@@ -1,4 +1,4 @@
-"""How far two answers differ in length."""
+"""Metric of how far two answers differ in length."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LengthRatio:
     about: ClassVar[About] = About("surface")
 
     def score(self, pair: Pair) -> float | Failure:
-        """How close the two answers are in length. Symmetric.
+        """Ratio of the two answers' lengths in words. Symmetric.
 
         Characters count as words in scripts written without spaces.
 

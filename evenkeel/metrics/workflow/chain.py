@@ -52,7 +52,7 @@ _MOST_CONFLICTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ChainScore:
-    """How far a chain of steps follows a reference."""
+    """Score of how far a chain of steps follows a reference."""
 
     f1: float
     """Steps in order against the steps of both, in [0, 1]."""
@@ -145,7 +145,7 @@ def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:
 
 
 def _required_after(reference: Workflow) -> list[int]:
-    """For each rank in canonical order, the ranks that must come after it, as bits."""
+    """Return, for each rank in canonical order, the ranks that must come after it, as bits."""
     rank = {index: place for place, index in enumerate(reference.order)}
     _, after = neighbours(len(reference.steps), reference.edges)
     later = [0] * len(reference.steps)

@@ -90,4 +90,7 @@ class Comparison:
 
 
 SHARED: Final = Comparison()
-"""By equal texts, for all metrics that are given no other, so that a pair is aligned once for all of them."""
+"""Comparison by equal texts.
+
+Metrics that are given no other share it, so that a pair is aligned once for all of them.
+"""

@@ -26,7 +26,7 @@ class Node(NamedTuple):
     """A step as it is written."""
 
     id: str | None
-    """What edges call it; None if it has no name of its own."""
+    """Name that edges use for the step; None if it has no name of its own."""
     text: str
 
 
@@ -69,7 +69,7 @@ def assemble(nodes: Sequence[Node], edges: Iterable[NamedEdge] | None, *, by_id:
 
 
 class _Names:
-    """Whom a name means."""
+    """Lookup of the step that a name refers to."""
 
     def __init__(self, nodes: Sequence[Node], *, by_text: bool) -> None:
         self._size = len(nodes)
@@ -107,7 +107,7 @@ class _Names:
 
 
 def _base(nodes: Sequence[Node], edges: Sequence[NamedEdge]) -> int | None:
-    """From what number steps without ids are counted; None if steps have ids."""
+    """Return the number from which steps without ids are counted; None if steps have ids."""
     if any(node.id is not None for node in nodes):
         return None
     said = {int(name) for edge in edges for name in edge if _NUMBER.fullmatch(name.strip())}
@@ -142,11 +142,11 @@ _STEP = re.compile(r"[ \t]*(\d{1,9})[ \t]*[:.)][ \t]*(.*)")
 _TITLE = re.compile(r"[ \t#*]*\w{1,20}[ \t]*:[ \t*]*$")
 _PAIR = re.compile(r"[(\[]\s*([^\s,()\[\]]{1,40})\s*,\s*([^\s,()\[\]]{1,40})\s*[)\]]")
 _LEAD = re.compile(r"(?:[\s,;*>\u2192-]+|edges?[ \t]*:)*+", re.IGNORECASE)
-"""What may stand before an edge and between two; it always matches, if only nothing."""
+"""Text allowed before an edge and between two; the pattern matches the empty string too."""
 
 
 def looks_like_node_edge(text: str) -> bool:
-    """Whether a text has the form's first header."""
+    """Return whether a text has the form's first header."""
     return _NODES_HEADER.search(text) is not None
 
 
@@ -222,7 +222,7 @@ def _edges(text: str) -> Iterator[NamedEdge]:
 
 
 def _led_in(line: str, at: int) -> int:
-    """Where an edge may begin, behind what leads to it."""
+    """Return the position at which an edge may begin, behind any text that leads to it."""
     lead = _LEAD.match(line, at)
     assert lead is not None  # nothing at all is a match too
     return lead.end()
@@ -251,13 +251,13 @@ _ARROW = re.compile(
 )
 _AND = re.compile(r"\s*&\s*")
 _MARKS = re.compile(r"#\w{1,12};|[\";]")
-"""What may end a statement, or looks like it: the semicolon of an entity does not."""
+"""Marks that may end a statement, or look like it: the semicolon of an entity does not end one."""
 _BREAK = re.compile(r"<br\s*/?>|\\n", re.IGNORECASE)
 _ENTITY = re.compile(r"#(?:quot|34);")
 
 
 def looks_like_mermaid(text: str) -> bool:
-    """Whether a text has a flowchart's first line."""
+    """Return whether a text has a flowchart's first line."""
     return _CHART_HEADER.search(text) is not None
 
 
@@ -302,7 +302,7 @@ def _statements(line: str) -> list[str]:
 
 
 class _Chart:
-    """What was read so far."""
+    """Nodes and edges of a flowchart that were read so far."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str | None] = {}
@@ -359,7 +359,7 @@ class _Chart:
 
 
 def _closing(statement: str, at: int, closing: str) -> int:
-    """Where a node's text ends: behind its quotes, if it has some."""
+    """Return the position at which a node's text ends: behind its quotes, if it has some."""
     if statement[at:].lstrip().startswith('"'):
         opened = statement.index('"', at)
         at = max(statement.find('"', opened + 1), opened)

@@ -173,7 +173,7 @@ def _read_branch(tree: Tree, depth: int) -> Workflow:
 
 
 def _is_step_map(tree: Mapping[str, Tree]) -> bool:
-    """Whether a mapping's values are steps by id: all with a text, or all texts under numbers."""
+    """Return whether a mapping holds steps by id: all values with a text, or all texts under numbers."""
     values = list(tree.values())
     if all(isinstance(value, dict) and _first(_keys(value), _TEXT) is not None for value in values):
         return bool(values)
@@ -379,6 +379,6 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """What stands in a fence around everything that matters; else the whole text."""
+    """Return the text of the fence that holds most of the answer; else the whole text."""
     whole = [fence.text for fence in fences(text) if fence.share > 0.5]  # noqa: PLR2004 - most of it
     return whole[0] if whole else text

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TauScore:
-    """How far the aligned steps come in the reference's order."""
+    """Score of how far the aligned steps follow the reference's order."""
 
     tau: float | None
-    """In [-1, 1]: 1 = the same order, -1 = the reverse; None if fewer than two steps are aligned."""
+    """Kendall's τ in [-1, 1]: 1 = the same order, -1 = reversed; None if fewer than two steps are aligned."""
     coverage: float
     """Aligned steps, of the reference's; in [0, 1]. 1 if neither side has steps, 0 if only one has."""
 
@@ -110,7 +110,7 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
 
 
 def inversions(places: Sequence[int]) -> int:
-    """How many pairs of different numbers come in falling order; n · log n steps."""
+    """Count the pairs of different numbers in falling order, in time n · log n."""
     return _sorted(list(places))[1]
 
 

@@ -1,4 +1,4 @@
-"""How alike the words of two workflows are: BLEU and GLEU of all steps, BERTScore step by step."""
+"""Similarity of two workflows' wording: BLEU and GLEU of all steps, BERTScore step by step."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _ngrams(steps: tuple[str, ...]) -> NGrams:
 
 
 class StepBertScore:
-    """How alike the n-th steps are, as far as the shorter workflow goes. Needs a token matcher."""
+    """Similarity of the n-th steps, up to the shorter workflow's length. Needs a token matcher."""
 
     name: ClassVar[str] = "workflow_bert_score"
     version: ClassVar[int] = 1

@@ -29,7 +29,7 @@ class WorkflowError(ValueError):
 
 
 class Edge(NamedTuple):
-    """One step that must be done before another; both by their index, from 0."""
+    """Precedence of one step over another; both are indexes from 0."""
 
     before: int
     after: int
@@ -84,7 +84,7 @@ class Workflow:
 
     @property
     def linear(self) -> bool:
-        """Whether the edges leave no choice: only one order is possible."""
+        """True if the edges allow only one order."""
         edges = set(self.edges)
         return all(pair in edges for pair in zip(self.order, self.order[1:], strict=False))
 
