@@ -1,4 +1,4 @@
-"""The audit log: who approved, retired or labelled what, and how sure the name is."""
+"""Audit log: who approved, retired or labelled what, and how the name of that person is known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KNOWN_BY: Final[dict[KnownBy, str]] = {
 """Words for how a name is known. "As typed" means that nobody has checked it."""
 
 KEPT: Final = 100_000
-"""Actions that a store keeps, the newest."""
+"""Number of actions that a store keeps; older ones are dropped."""
 MOST_READ: Final = 1_000
 _LONGEST_TEXT: Final = 400
 
@@ -56,7 +56,7 @@ class Action:
 
     @property
     def id(self) -> str:
-        """A digest: an action that is recorded again is the same one."""
+        """Digest of the action: recording the same action again gives the same id."""
         return hashlib.sha256(to_json(self).encode()).hexdigest()[:32]
 
 
@@ -75,12 +75,12 @@ class ActionLog:
         documents.open(self._actions)
 
     def record(self, action: Action) -> None:
-        """Append an action, durably; texts that are very long are cut."""
+        """Append an action durably; very long texts are cut."""
         by, subject, detail = (text[:_LONGEST_TEXT] for text in (action.by, action.subject, action.detail))
         self._documents.add(self._actions, replace(action, by=by, subject=subject, detail=detail))
 
     def latest(self, limit: int) -> list[Action]:
-        """The newest, newest first, at most `limit`."""
+        """Return at most `limit` actions, newest first."""
         return self._documents.select(self._actions, limit=max(0, limit))
 
 

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Override(NamedTuple):
-    """A route is sampled more until a time."""
+    """Override that samples a route more until a given time."""
 
     route: str
     rate: float
     until: float
     """Unix time in seconds."""
     change: str
-    """Id of the change that it is about."""
+    """Id of the change that caused the burst."""
 
 
 _BURSTS: Final = Collection(name="bursts", key=("route",), body=plain(Override))
@@ -35,11 +35,11 @@ class Bursts:
         documents.open(_BURSTS)
 
     def put(self, override: Override) -> None:
-        """Sample a route more; replaces what was said about it before."""
+        """Sample a route more; replaces its earlier override."""
         self._documents.put(_BURSTS, override)
 
     def drop(self, route: str) -> None:
-        """Sample it as the settings say again."""
+        """Sample a route again as the settings say."""
         self._documents.drop(_BURSTS, route)
 
     def active(self, now: float) -> list[Override]:

@@ -31,12 +31,12 @@ class GoldenResult:
     scores: dict[str, float] = field(default_factory=dict)
     """Scores by metric, in [0, 1]; 1 = as approved."""
     failure: str = ""
-    """Why there is no answer or no score, in snake case; "" if there is."""
+    """Reason why there is no answer or no score, in snake case; "" if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenRun:
-    """All goldens of a route, asked once."""
+    """Run of all goldens of a route, each asked once."""
 
     id: str
     route: str
@@ -44,11 +44,11 @@ class GoldenRun:
     """Unix time in seconds."""
     trigger: Trigger
     change: str
-    """Id of the change that it looks into; "" for a canary."""
+    """Id of the change that the run looks into; "" for a canary."""
     asked: str
     """Endpoint that was asked, in one line for people."""
     model: str
-    """Name in the answers, of the most."""
+    """Model name that most of the answers returned."""
     deciding: tuple[str, ...]
     """Measures that can show a change; the others are only shown."""
     scorer: str
@@ -65,16 +65,16 @@ Move = Literal["better", "worse", "changed", "same"]
 
 @dataclass(frozen=True, slots=True)
 class ScoredReference:
-    """The new answer to a reference prompt beside an earlier one."""
+    """Comparison of the new answer to a reference prompt with an earlier one."""
 
     reference: str
     """Id of the reference."""
     rating: int | None = None
-    """1 to 3, 3 = same content; None if it could not be rated."""
+    """Rating from 1 to 3, 3 = same content; None if it could not be rated."""
     qualities: dict[str, Move] = field(default_factory=dict)
     """Verdict on the new answer by metric; empty where the content is the same."""
     failure: str = ""
-    """Why there are no scores, in snake case; "" if there are."""
+    """Reason why there are no scores, in snake case; "" if there are some."""
 
 
 class QualityTally(NamedTuple):
@@ -84,7 +84,7 @@ class QualityTally(NamedTuple):
     worse: int
     better: int
     changed: int
-    """Otherwise, as far as the metric can tell."""
+    """References whose quality differs without being better or worse, as far as the metric can tell."""
     n: int
 
 
@@ -103,7 +103,7 @@ class AnswerScores:
 
     @property
     def scored(self) -> int:
-        """References with scores."""
+        """Number of references with scores."""
         return sum(not one.failure for one in self.results)
 
     @property
@@ -124,19 +124,19 @@ class GateRun:
 
     id: str
     route: str
-    """"" for goldens of several routes."""
+    """Route of the goldens; "" for goldens of several routes."""
     at: float
     """Unix time in seconds."""
     candidate: str
     """Candidate that was asked, in one line for people."""
     reference: str
-    """The same; "" if none was asked."""
+    """Reference that was asked, in one line for people; "" if none was asked."""
     verdict: str
-    """"pass", "regression", "undecided" or "could_not_measure"."""
+    """Verdict of the gate: "pass", "regression", "undecided" or "could_not_measure"."""
     headline: str
-    """The verdict and its reason in one sentence."""
+    """Verdict and its reason in one sentence."""
     goldens: int
-    """Goldens that were compared."""
+    """Number of goldens that were compared."""
     calls: int
     usd: float
 
@@ -196,19 +196,19 @@ class ChangeStore:
         documents.open(_RUNS, _GATES, _SCORES, _RESPONSES, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
-        """Keep a run of goldens; one of the same id replaces it."""
+        """Keep a run of goldens; it replaces a run of the same id."""
         self._documents.put(_RUNS, run)
 
     def runs(self) -> list[GoldenRun]:
-        """All runs that are kept, oldest first."""
+        """Return all runs that are kept, oldest first."""
         return self._documents.history(_RUNS)
 
     def revision(self) -> int:
-        """Grows with every run that is kept."""
+        """Number that grows with every run that is kept."""
         return self._documents.revision(_RUNS)
 
     def put_gate(self, run: GateRun) -> None:
-        """Keep what a gate said."""
+        """Keep the result of a gate run."""
         self._documents.put(_GATES, run)
 
     def gates(self) -> list[GateRun]:
@@ -216,19 +216,19 @@ class ChangeStore:
         return self._documents.history(_GATES)
 
     def put_scores(self, scores: AnswerScores) -> None:
-        """Keep the scores of a change; others of the same change are replaced."""
+        """Keep the scores of a change; they replace earlier scores of the same change."""
         self._documents.put(_SCORES, scores)
 
     def scores(self) -> dict[str, AnswerScores]:
-        """The scores that are kept, by the id of the change."""
+        """Return the scores that are kept, by the id of the change."""
         return {one.change: one for one in self._documents.history(_SCORES)}
 
     def respond(self, change: str, at: float) -> bool:
-        """Claim the response to a change; False if somebody has it already."""
+        """Claim the response to a change. Return False if another process has claimed it."""
         return self._documents.add(_RESPONSES, _Claim(change, at))
 
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:
-        """Remember what a fingerprint of settings stands for."""
+        """Remember the settings behind a fingerprint."""
         self._documents.add(_SETTINGS, _SettingsVersion(fingerprint, dict(values)))
 
     def settings(self, fingerprint: str) -> dict[str, str] | None:

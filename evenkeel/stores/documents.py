@@ -83,7 +83,7 @@ class Collection(Generic[Item]):
     kept: int | None = None
     """Documents kept, the newest; None = all."""
     kept_of: str = ""
-    """A field, if so many are kept of each of its values."""
+    """Field by which `kept` is counted: so many documents are kept for each of its values."""
 
     def key_of(self, item: Item) -> tuple[str, ...]:
         """Return the name of a document."""
@@ -101,7 +101,7 @@ class Collection(Generic[Item]):
 
 
 class Change(Protocol):
-    """Writes of one transaction."""
+    """Writes within one transaction."""
 
     def put(self, collection: Collection[Item], item: Item) -> None:
         """Store a document; one of the same name, and version, is replaced.
@@ -111,7 +111,7 @@ class Change(Protocol):
         ...
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
-        """Store a document; False, changing nothing, if one of its name is there."""
+        """Store a document. Return False, changing nothing, if one of its name exists."""
         ...
 
     def drop(self, collection: Collection[Any], *key: str) -> None:

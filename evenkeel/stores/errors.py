@@ -6,4 +6,4 @@ from evenkeel.core.errors import UserError
 
 
 class StoreError(UserError):
-    """The store cannot be opened or read. The message says what is wrong, where, and what to do."""
+    """Failure to open or read the store. The message says what is wrong, where, and what to do."""

@@ -22,7 +22,7 @@ _PLACE: Final = "golden"
 
 
 class GoldenError(UserError, ValueError):
-    """A golden cannot be read, stored or used. The message says which, what is wrong and what to do."""
+    """Failure to read, store or use a golden. The message says which, what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,9 @@ class Golden:
     """Approved exchange in one version. Credentials are never part of it."""
 
     id: str
-    """Names it in all versions: the exchange's id, or what its file says."""
+    """Id that all versions share: the exchange's id, or the id in the golden's file."""
     version: int = 1
-    """1, and one more each time another answer is approved for it."""
+    """Version, from 1; it grows by one each time another answer is approved."""
     route: str = "default"
     path: str = CHAT_COMPLETIONS
     """Path of the API that it was asked through, without a route's prefix."""
@@ -45,7 +45,7 @@ class Golden:
     """Further answers of the same model to the same request, recorded without choosing: its rerun noise."""
     task: str | None = None
     model: str | None = None
-    """Which model gave the answer, as the endpoint returned it."""
+    """Model that gave the answer, as the endpoint returned it."""
     prompt_version: str | None = None
     approved_by: str = ""
     """Name of the person who approved it, as they gave it; "" if the file does not say."""
@@ -54,7 +54,7 @@ class Golden:
     note: str = ""
     retired_by: str | None = None
     retired_at: float | None = None
-    """Unix time in seconds since when it is no longer used; None while it is."""
+    """Unix time in seconds since which it is no longer used; None while it is."""
 
     @property
     def retired(self) -> bool:
@@ -64,7 +64,7 @@ class Golden:
 
 LONGEST_ID = 200
 _DOTS = frozenset({".", ".."})
-"""Browsers take these for folders, in any spelling."""
+"""Ids that browsers take for folders, in any spelling."""
 
 
 class Deed(StrEnum):
@@ -88,12 +88,12 @@ class Entry:
     at: float
     """Unix time in seconds."""
     model: str | None = None
-    """Which model had given the answer in question."""
+    """Model that gave the answer in question."""
     prompt_version: str | None = None
 
     @property
     def name(self) -> str:
-        """Tell it from the other entries of its golden."""
+        """Name that tells the entry from the other entries of its golden."""
         return f"{self.version} {self.deed} {self.at!r}"
 
 
@@ -102,9 +102,9 @@ class Imported:
     """Result of an import."""
 
     added: int
-    """Versions that are new."""
+    """Number of versions that are new."""
     known: int
-    """Versions that were there already, the same."""
+    """Number of versions that existed already, unchanged."""
 
 
 class GoldenStore:
@@ -235,7 +235,7 @@ class GoldenStore:
         return self._documents.find(_GOLDENS, golden_id, version=version)
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
-        """All versions of a golden, oldest first; none if the id is unknown."""
+        """Return all versions of a golden, oldest first; none if the id is unknown."""
         found = self._documents.history(_GOLDENS, golden_id)
         return tuple(sorted(found, key=lambda golden: golden.version))
 
@@ -244,13 +244,13 @@ class GoldenStore:
         return tuple(self._documents.history(_TRAIL, golden_id))
 
     def labels(self) -> tuple[tuple[str, str | None], ...]:
-        """Which pairs of route and task there are goldens of, retired ones included, in order."""
+        """Return the pairs of route and task that have goldens, retired ones included, in order."""
         found = self._documents.values(_GOLDENS, "route", "task")
         pairs = [(str(route), None if task is None else str(task)) for route, task in found]
         return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
-        """Which of these are ids of goldens, retired ones included."""
+        """Return those of the ids that are ids of goldens, retired ones included."""
         return self._documents.known(_GOLDENS, ids)
 
     def _approvable(self, golden_id: str, by: str) -> Golden:
@@ -272,7 +272,7 @@ def is_id(text: str) -> bool:
 
 
 def check_approvable(golden: Golden, by: str) -> None:
-    """Raise GoldenError unless a golden can be stored on somebody's word."""
+    """Raise GoldenError unless a golden can be stored as approved by that person."""
     if not is_id(golden.id):
         raise GoldenError(
             f"a golden cannot be named {golden.id[:60]!r}; take 1 to {LONGEST_ID} characters on one line"
@@ -300,7 +300,7 @@ def says_the_same(one: Golden, other: Golden) -> bool:
 
 
 def unknown(golden_id: str) -> GoldenError:
-    """The error about an id that is not there."""
+    """Return the error about an id that does not exist."""
     return GoldenError(
         f'there is no golden "{golden_id}"; `evenkeel goldens list --all` shows those there are'
     )
@@ -331,5 +331,5 @@ _TRAIL: Final = Collection(name="golden_trail", key=("golden_id", "name"), body=
 
 
 def key_of(golden_id: str, version: int) -> str:
-    """Names a golden in a version: another approved answer is another measure."""
+    """Return the key of a golden in a version: another approved answer is another measure."""
     return f"{golden_id}@{version}"

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.store")
 
 ADMIN_TOKEN: Final = "admin-token"  # noqa: S105 - the file's name
-"""Opens everything on the admin port."""
+"""Name of the secret that opens everything on the admin port."""
 METRICS_TOKEN: Final = "metrics-token"  # noqa: S105 - the file's name
-"""Reads `/metrics` and nothing else."""
+"""Name of the secret that reads `/metrics` and nothing else."""
 SESSION_KEY: Final = "session-key"
-"""Encrypts the cookies of people who have signed in."""
+"""Name of the secret that encrypts the cookies of people who have signed in."""
 LOGIN_CODE: Final = "login-code"
 """Login code in the link that the start-up banner prints; the file is removed once it was used."""
 KEY_FILES: Final = frozenset({ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, LOGIN_CODE})
@@ -63,7 +63,7 @@ def kept(folder: Path, name: str) -> str:
 
 
 def fresh(folder: Path, name: str) -> str:
-    """A new secret of that name in place of the old one. Raises: StoreError if it cannot be kept."""
+    """Replace the secret of that name by a new one. Raises: StoreError if it cannot be kept."""
     with contextlib.suppress(OSError):
         (folder / name).unlink()
     return kept(folder, name)
@@ -106,7 +106,7 @@ def _read(path: Path) -> str | None:
 
 
 def _make(path: Path, *, replace: bool) -> str:
-    """Write a new secret and return it, or the one that another process has written meanwhile."""
+    """Write a new secret and return it, or return the one that another process has written meanwhile."""
     made = secrets.token_urlsafe(_BYTES)
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)

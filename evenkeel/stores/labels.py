@@ -40,7 +40,7 @@ _RATINGS: Final = (1, 2, 3)
 
 
 class LabelError(ValueError):
-    """A label that cannot be stored. The message says why."""
+    """Refusal of a label that cannot be stored. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +52,27 @@ class Said:
     rating: int | None = None
     """Rating of how alike the answers are: 3 same content, 2 some details differ, 1 different message."""
     quality: Quality | None = None
-    """The answer to the changed prompt against that to the original; None if nothing is said of it."""
+    """Quality of the answer to the reworded prompt against the original; None if the person gave none."""
     note: str = ""
     drawn: bool = False
     """True if the verdict was drawn at random and the person did not see its rating."""
 
 
 class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A label in one version: what was said, and what the verdict said, which may be gone by now."""
+    """Label in one version, with a copy of the verdict, which may be gone by now."""
 
     verdict_id: str
     by: str
     version: int = 1
-    """Given by the store: the first thing a person says of a verdict is 1, each correction one more."""
+    """Version given by the store: 1 for a person's first label of a verdict, one more for each correction."""
     rating: int | None = None
     quality: Quality | None = None
     note: str = ""
     drawn: bool = False
     at: float
-    """Unix time in seconds at which it was said."""
+    """Unix time in seconds at which the person gave the label."""
     withdrawn_at: float | None = None
-    """None as long as it counts."""
+    """Unix time in seconds at which the label was withdrawn; None as long as it counts."""
 
     exchange_id: str
     route: str
@@ -84,28 +84,28 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted_language: str | None = None
     scored_at: float
     label_share: float = 0.0
-    """The verdict's: 0 unless chance drew the verdict itself, whatever the person saw."""
+    """Verdict's `label_share`: 0 unless the verdict itself was drawn at random, whatever the person saw."""
     judge_model: str = ""
     """Model of the judge that rated; "" without a judge."""
     rated_by: str = ""
     """Name and version of the judge's prompt, such as "similarity@1"."""
     decided_by: DecidedBy
     judge_rating: int | None
-    """The verdict's rating."""
+    """Rating of the verdict."""
     judge_proven: int | None = None
-    """The rating that heuristics decided; None if they did not."""
+    """Rating that heuristics decided; None if they did not."""
     judge_shifted: bool | None = None
     """Verdict's finding on a content change; None for a label of an earlier release."""
     judge_direction: Direction | None = None
-    """The verdict's change of quality; None if it found none, or did not look."""
+    """Verdict's change of quality; None if it found none, or did not look."""
     judge_looked: bool = False
     """True if the verdict includes a quality comparison."""
     explanation: str = ""
-    """The verdict's."""
+    """Explanation of the verdict."""
     quality_scores: tuple[QualityScore, ...] = ()
-    """The verdict's."""
+    """Quality scores of the verdict."""
     details: dict[str, float] = msgspec.field(default_factory=dict)
-    """The verdict's."""
+    """Details of the verdict."""
 
     @property
     def counts(self) -> bool:
@@ -119,7 +119,7 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def judge_quality(self) -> Quality | None:
-        """The verdict's change of quality in the words of a label; None if it is mixed or not known."""
+        """Verdict's change of quality in the words of a label; None if it is mixed or not known."""
         if not self.judge_looked or self.judge_direction == "mixed":
             return None
         return self.judge_direction or "equal"
@@ -202,14 +202,14 @@ def says_the_same(one: Label, other: Label) -> bool:
 
 
 class LabelTexts(NamedTuple):
-    """Prompts and answers of a labelled verdict."""
+    """Evidence of a labelled verdict: its prompts and answers."""
 
     verdict_id: str
     evidence: Evidence
 
 
 def _pack(label: Label, seal: Seal) -> str:
-    """The label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
+    """Return a label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
     place = f"{_PLACE}/{label.verdict_id}"
     return to_json(
         replace(
@@ -310,7 +310,7 @@ class LabelStore:
         return tuple(newest.values())
 
     def history(self, verdict_id: str) -> tuple[Label, ...]:
-        """All versions of all labels of a verdict, oldest first."""
+        """Return all versions of all labels of a verdict, oldest first."""
         return tuple(self._documents.history(_LABELS, verdict_id))
 
     def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
@@ -323,21 +323,21 @@ class LabelStore:
         return tuple(self._documents.select(_LABELS, {"counts": True, "route": route}, limit))
 
     def texts(self, verdict_id: str) -> Evidence | None:
-        """Prompts and answers of a labelled verdict; None if they were not known when it was labelled."""
+        """Return the prompts and answers of a labelled verdict; None if they were not known at the time."""
         found = self._documents.find(_TEXTS, verdict_id)
         return None if found is None else found.evidence
 
     def labelled(self, verdict_ids: Iterable[str]) -> frozenset[str]:
-        """Which of these verdicts have a label that counts."""
+        """Return those of the verdicts that have a label that counts."""
         return self._documents.known(_LABELS, verdict_ids, {"counts": True})
 
     def revision(self) -> int:
-        """A number that grows with every change: what was read stays true as long as it is the same."""
+        """Number that grows with every change; labels read earlier are valid as long as it is the same."""
         return self._documents.revision(_LABELS)
 
 
 class CountedLabels:
-    """Reads a store anew only when its revision has changed. Safe to use from threads."""
+    """Cache of the labels, read again only when their revision has changed. Safe to use from threads."""
 
     def __init__(self, store: LabelStore | None) -> None:
         """Prepare; nothing is read yet. Without a store there are no labels."""
@@ -347,7 +347,7 @@ class CountedLabels:
         self._labels: tuple[Label, ...] = ()
 
     def __call__(self) -> tuple[Label, ...]:
-        """Labels that count, the last said first; the same tuple as long as it is the same."""
+        """Return the labels that count, newest first; the same tuple as long as nothing changed."""
         if self._store is None:
             return ()
         with self._lock:

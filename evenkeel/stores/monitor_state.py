@@ -23,7 +23,7 @@ class AlertFacts:
     approved: bool = False
     """True if a person approved that baseline."""
     line: float | None = None
-    """Share beyond which a drift counts."""
+    """Share of shifted answers beyond which a drift counts."""
     gone: Literal["", "model", "place", "prompts"] = ""
     """Reason why a cell was retired.
 
@@ -35,13 +35,13 @@ class AlertFacts:
     beside: tuple[ChangeMark, ...] = ()
     """Marks stated in the traffic around the time of a change that nobody announced."""
     also_on: tuple[str, ...] = ()
-    """Other routes on which it was found."""
+    """Other routes on which the change was found."""
     moved: tuple[str, ...] = ()
     """Traits of answers that moved, the furthest first."""
     asks_references: bool = True
     """True if reference prompts could confirm the change."""
     still: str = ""
-    """Name of the version that still answers although somebody said that it was rolled back."""
+    """Values that were said to be rolled back and are still in the traffic, joined by commas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class AlertEvent:
 
     id: str
     at: float
-    """Unix time in seconds of what decided it, mostly a verdict."""
+    """Unix time in seconds of whatever decided the event, mostly a verdict."""
     kind: str
     """"raised" or "resolved"; of an incident "acknowledged", "closed", "reopened", "explained" or
     "followed"."""
@@ -61,11 +61,11 @@ class AlertEvent:
     model: str
     """Model of the cell; for a change, the requested model."""
     perturbation: str
-    """"" of a change."""
+    """Name of the perturbation; "" for a change."""
     offset: int
-    """Place in the verdict log of what decided it."""
+    """Place in the verdict log of the entry that decided the event."""
     trials: int
-    """Trials of the cell so far; of a change the calls to references, or pairs of answers, behind it."""
+    """Trials of the cell so far; for a change, the calls to references or the pairs of answers behind it."""
     excess: float | None
     """Estimated paired excess at that time."""
     what: str = "excess"
@@ -87,7 +87,7 @@ class AlertEvent:
     limit_source: str = ""
     """Source of the limit: "default", "settings", "calibrated on …"."""
     change: str = ""
-    """Id of the change that it is about or that came before it; "" if there was none lately."""
+    """Id of the change that the event is about or that came before it; "" if there was none lately."""
     incident: str = ""
     """Id of the incident that it belongs to: that of the change which opened it, on all routes where it
     shows; where none did, that of the first event."""
@@ -104,7 +104,7 @@ class AlertEvent:
     what changed while it was open.
     """
     reason: str = ""
-    """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
+    """Reason why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" if the event ends nothing."""
     by: str = ""
     """Name of the person who decided or approved; "" if no person did."""
     note: str = ""
@@ -123,7 +123,7 @@ class AlertEvent:
 
 
 class IncidentRow(NamedTuple):
-    """The record of an incident, as the monitor writes it."""
+    """Record of an incident, as the monitor writes it."""
 
     id: str
     offset: int
@@ -153,7 +153,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """A cell's estimates at one time, for trend lines. None = fewer trials than the minimum."""
+    """Estimates of a cell at one time, for trend lines. None = fewer trials than the minimum."""
 
     at: float
     trials: int
@@ -167,14 +167,14 @@ class TrendPoint:
 
 
 class MonitorStore(Protocol):
-    """The monitor's durable state. `commit` is atomic: state, offset and events, or nothing."""
+    """Durable state of the monitor. `commit` is atomic: state, offset and events, or nothing."""
 
     def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes; (None, 0) at first."""
+        """Return the last committed checkpoint and the log offset it includes; (None, 0) at first."""
         ...
 
     def parts(self) -> dict[str, bytes]:
-        """Every part of the checkpoint as it was last committed, by name."""
+        """Return every part of the checkpoint as it was last committed, by name."""
         ...
 
     def is_current(self) -> bool:
@@ -210,15 +210,15 @@ class MonitorStore(Protocol):
         ...
 
     def events(self, limit: int) -> list[AlertEvent]:
-        """The newest alert events, newest first."""
+        """Return the newest alert events, newest first."""
         ...
 
     def incidents(self) -> list[bytes]:
-        """The records of all incidents that are kept, in no order."""
+        """Return the records of all incidents that are kept, in no order."""
         ...
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Events not yet notified, oldest first."""
+        """Return the events not yet notified, oldest first."""
         ...
 
     def mark_delivered(self, event_id: str) -> None:
@@ -230,9 +230,9 @@ class MonitorStore(Protocol):
         ...
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
-        """Remember what a channel has sent about an incident. The latest thousand are kept."""
+        """Store the state of a channel's messages about an incident. The latest thousand are kept."""
         ...
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
-        """The newest `limit` points of one cell, oldest first."""
+        """Return the newest `limit` points of one cell, oldest first."""
         ...

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from evenkeel.stores.documents import Change, Documents
 
 FULL: Final = 4
-"""Answers from which on a reference is asked in its turn; until then it is filled."""
+"""Answers a reference needs before it is asked in its turn; until then it is filled."""
 RIPE: Final = 16
-"""Answers from which on another prompt may take its place."""
+"""Answers a reference needs before another prompt may take its place."""
 MOST_ANSWERS: Final = 40
-"""Answers at which it begins anew, where no other prompt has taken its place."""
+"""Answers at which a reference starts again, if no other prompt has taken its place."""
 FORMER_KEPT: Final = 12
 KEPT_CHARS: Final = 16_000_000
 """Characters that all references may hold together, before compression."""
 LARGEST_CHARS: Final = 400_000
-"""A reference that could come to hold more is not kept."""
+"""Most characters that a reference may come to hold; a larger one is not kept."""
 _PLACE: Final = "references"
 
 Source = Literal["original", "resend", "asked"]
@@ -48,7 +48,7 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A request of the traffic and its answers. Credentials and headers are never part of it."""
+    """Request of the traffic and its answers. Credentials and headers are never part of it."""
 
     id: str
     """Id of the exchange that it comes from."""
@@ -67,11 +67,11 @@ class Reference:
     sketch: tuple[int, ...] = ()
     """Sketch of the prompt, as in `AnswerSeen.prompt`."""
     taken_at: float
-    """Unix time in seconds at which the traffic asked it."""
+    """Unix time in seconds of the request in the traffic."""
     answers: tuple[KeptAnswer, ...]
     """Answers that new ones are compared with, oldest first."""
     former: tuple[KeptAnswer, ...] = ()
-    """The last ones that new answers are no longer compared with since the last change."""
+    """Latest answers that new ones are no longer compared with since the last change."""
     changed_at: float = 0.0
     """Unix time in seconds at which that change was noticed; 0 if there was none."""
     changed_since: float = 0.0
@@ -82,7 +82,7 @@ class Reference:
     asked_at: float = 0.0
     """Unix time in seconds of the last call, failed ones included; 0 before the first."""
     failed: int = 0
-    """Calls that failed since the last that did not."""
+    """Calls that failed since the last successful one."""
 
     @property
     def chars(self) -> int:
@@ -92,11 +92,14 @@ class Reference:
 
     @property
     def before(self) -> tuple[KeptAnswer, ...]:
-        """The former answers that are of before the last change."""
+        """Former answers from before the last change."""
         return tuple(one for one in self.former if one.at < self.changed_since)
 
     def answered(self, answer: KeptAnswer) -> Reference:
-        """The reference with one more answer; begun anew with it if it has as many as it may have."""
+        """Return the reference with one more answer.
+
+        If it is full, it starts again with that answer.
+        """
         full = len(self.answers) >= MOST_ANSWERS
         return replace(
             self,
@@ -151,14 +154,14 @@ class AskedToday:
 
     route: str
     day: str
-    """UTC, as in "2026-11-23"."""
+    """UTC date, such as "2026-11-23"."""
     calls: int = 0
     """Routine calls: those made in turn and those that fill a reference, without calls in bursts."""
     fills: int = 0
     """Calls among `calls` that fill a reference."""
     bursts: int = 0
     burst_calls: int = 0
-    """Calls of all bursts, including those that fill the references a burst left over."""
+    """Calls of all bursts, including fills paid from the calls that a burst left over (`spare`)."""
     usd: float = 0.0
     asked_at: float = 0.0
     """Unix time in seconds of the last call, of any day."""
@@ -169,9 +172,9 @@ class AskedToday:
     burst_at: float = 0.0
     """Unix time in seconds at which the last burst began."""
     burst_left: int = 0
-    """Calls that it may still take; 0 if it is over."""
+    """Calls that the burst may still make; 0 if it is over."""
     spare: int = 0
-    """Further calls to fill, left by a burst that found the change."""
+    """Calls for fills that are left over from a burst that found the change."""
 
 
 class ReferenceStore:
@@ -217,7 +220,7 @@ class ReferenceStore:
         return self._documents.find(_REFERENCES, reference_id)
 
     def of_route(self, route: str) -> list[Reference]:
-        """The references of a route, the last kept first."""
+        """Return the references of a route, the last kept first."""
         return self._documents.select(_REFERENCES, {"route": route})
 
     def states(self) -> list[ReferenceState]:
@@ -245,11 +248,11 @@ class ReferenceStore:
         return self._documents.change(_REFERENCES, work)
 
     def drop(self, route: str | None = None) -> int:
-        """Forget the references of a route, or all; returns how many there were."""
+        """Forget the references of a route, or all. Return how many there were."""
         return self._forget(one for one in self.states() if route in {None, one.route})
 
     def prune(self, now: float, routes: Sequence[str] | None = None) -> int:
-        """Forget those that are too old or of another route than these; returns how many there were."""
+        """Forget references that are too old or of a route not given. Return how many there were."""
         return self._forget(
             one
             for one in self.states()
@@ -257,7 +260,7 @@ class ReferenceStore:
         )
 
     def remove(self, reference_id: str) -> None:
-        """Forget one, if it is there."""
+        """Forget one reference, if it exists."""
         self._documents.drop(_REFERENCES, reference_id)
 
     def asked(self, route: str) -> AskedToday | None:
@@ -265,7 +268,7 @@ class ReferenceStore:
         return self._documents.find(_DAYS, route)
 
     def put_asked(self, asked: AskedToday) -> None:
-        """Note what has been asked."""
+        """Store the calls of a route's day."""
         self._documents.put(_DAYS, asked)
 
     def _forget(self, states: Iterable[ReferenceState]) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEY_VARIABLE: Final = "EVENKEEL_PAYLOAD_KEY"
 """Variable with the keys: the first seals, all open. The word `plain` in place of the first seals nothing."""
 MAGIC: Final = b"\x00ek1"
-"""Begins a sealed payload; nothing that is stored plain begins with a zero byte."""
+"""Prefix of a sealed payload; nothing that is stored plain begins with a zero byte."""
 
 _PLAIN: Final = "plain"
 _KEY_BYTES: Final = 32
@@ -34,18 +34,18 @@ _HEAD_BYTES: Final = len(MAGIC) + _ID_BYTES + _NONCE_BYTES
 
 
 class SealError(StoreError):
-    """A payload cannot be opened, or a key not be used. The message names keys by their id only."""
+    """Failure to open a payload or to use a key. The message names keys by their id only."""
 
 
 class PayloadKey(NamedTuple):
-    """A key for AES-256-GCM."""
+    """Key for AES-256-GCM."""
 
     secret: bytes
     """32 bytes."""
 
     @property
     def id(self) -> bytes:
-        """Four bytes that name the key and say nothing about it."""
+        """Four bytes that name the key and reveal nothing about it."""
         return hashlib.sha256(b"evenkeel payload key\0" + self.secret).digest()[:_ID_BYTES]
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class Seal:
         return self._sealing_id is not None
 
     def close(self, payload: bytes, place: str) -> bytes:
-        """The payload sealed for a place, such as "evidence/ID"; as it is without a key."""
+        """Seal a payload for a place, such as "evidence/ID"; without a key it is returned unchanged."""
         if self._sealing_id is None:
             return payload
         nonce = os.urandom(_NONCE_BYTES)
@@ -109,7 +109,7 @@ class Seal:
         return opened
 
     def close_text(self, text: str, place: str) -> str | bytes:
-        """Text sealed for a place; the same text without a key."""
+        """Seal a text for a place; without a key it is returned unchanged."""
         return self.close(text.encode("utf-8", "surrogatepass"), place) if self.active else text
 
     def open_text(self, stored: str | bytes, place: str) -> str:

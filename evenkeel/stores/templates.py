@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PLACE: Final = "templates"
 _LEARNER: Final = "all"
 _ZLIB: Final = b"\x78"
-"""Begins what is compressed; no JSON does."""
+"""Prefix of compressed texts; no JSON begins with it."""
 
 
 class _State(NamedTuple):
@@ -56,5 +56,5 @@ class TemplateStore:
         return found.text if found else ""
 
     def save(self, state: str) -> None:
-        """Replace it."""
+        """Replace the saved state."""
         self._documents.put(self._state, _State(_LEARNER, state))

@@ -49,22 +49,25 @@ or None; `control` is held, changed or none; `language` is a base tag. The time 
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """Which trials are looked for; the default is all of them."""
+    """Selection of trials; the default selects all of them."""
 
     allowed: tuple[tuple[str, tuple[Value, ...]], ...] = ()
-    """Columns with the values that they may have. All must fit."""
+    """Allowed values by column. All columns must fit."""
     any_of: tuple[Narrow, ...] = ()
     """Alternatives, of which at least one must fit; () = no restriction."""
     since: float | None = None
-    """Unix time of the first one."""
+    """Unix time in seconds of the earliest trial selected."""
     until: float | None = None
-    """Unix time of the last one."""
+    """Unix time in seconds of the latest trial selected."""
     ids: frozenset[str] | None = None
-    """Ids of verdicts; None = no matter."""
+    """Ids of the verdicts selected; None = no restriction."""
 
     @classmethod
     def by(cls, **values: Value | tuple[Value, ...] | None) -> Narrow:
-        """Trials with these values in columns; a tuple allows any of its values, None is left out."""
+        """Return a selection by values of columns.
+
+        A tuple allows any of its values; None is left out.
+        """
         return cls(
             tuple(
                 (name, value if isinstance(value, tuple) else (value,))

@@ -1,4 +1,4 @@
-"""The verdict log: where scoring ends and monitoring begins. Implementations block on storage."""
+"""Verdict log: where scoring ends and monitoring begins. Implementations block on storage."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoggedVerdict:
-    """A verdict and its place in the log."""
+    """Verdict and its place in the log."""
 
     offset: int
-    """Strictly growing; reading after it gives the next ones."""
+    """Place in the log, strictly growing; reading after it returns the next verdicts."""
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedApproval:
-    """An approval of baselines and its place among the verdicts of the log."""
+    """Approval of baselines and its place among the verdicts of the log."""
 
     offset: int
     """Place in the sequence that verdicts share; no verdict has the same offset."""
@@ -82,7 +82,7 @@ Entry: TypeAlias = Verdict | Note
 
 
 def logged(offset: int, entry: Entry) -> Logged:
-    """The entry at its place in a log."""
+    """Return an entry with its place in a log."""
     if isinstance(entry, Verdict):
         return LoggedVerdict(offset, entry)
     if isinstance(entry, Approval):
@@ -96,7 +96,7 @@ _LABEL_ID: Final = "label/"
 
 
 def note_id(note: Note) -> str:
-    """Names a note: adding it twice changes nothing."""
+    """Return the id of a note: adding it twice changes nothing."""
     if isinstance(note, Label):
         return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
     return note.id
@@ -140,16 +140,16 @@ def logged_note(offset: int, written: str) -> LoggedNote:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A piece of the log, read backwards."""
+    """Part of the log, read backwards."""
 
     verdicts: list[LoggedVerdict]
-    """Newest first."""
+    """Verdicts that fit, newest first."""
     reached: int
-    """The offset before which nothing was looked at; 0 = the log's start was reached."""
+    """Offset before which nothing was read; 0 = the log's start was reached."""
     looked_at: int
     """Number of verdicts that were read to find these."""
     reached_s: float | None = None
-    """Unix time of the oldest of them; None if none was read."""
+    """Unix time in seconds of the oldest verdict read; None if none was read."""
 
 
 class VerdictLog(Protocol):
@@ -160,15 +160,15 @@ class VerdictLog(Protocol):
     """
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
-        """Store a verdict durably. Returns False, changing nothing, if its id is there already."""
+        """Store a verdict durably. Return False, changing nothing, if its id exists already."""
         ...
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """Verdicts already logged for an exchange, oldest first."""
+        """Return the verdicts already logged for an exchange, oldest first."""
         ...
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
+        """Return up to `limit` verdicts after `offset` (0 = from the start), in log order."""
         ...
 
     def note(self, note: Note) -> bool:
@@ -179,11 +179,11 @@ class VerdictLog(Protocol):
         ...
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Up to `limit` entries of any kind after `offset` (0 = from the start), in log order."""
+        """Return up to `limit` entries of any kind after `offset` (0 = from the start), in log order."""
         ...
 
     def approvals(self) -> list[LoggedApproval]:
-        """Every approval, in log order. They are kept for good."""
+        """Return every approval, in log order. They are never dropped."""
         ...
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ...) -> Stretch:
@@ -197,20 +197,20 @@ class VerdictLog(Protocol):
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """The newest verdicts, newest first."""
+        """Return the newest verdicts, newest first."""
         ...
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """The verdict with this id."""
+        """Return the verdict with this id."""
         ...
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """Prompts and answers behind a verdict, None once they have been pruned."""
+        """Return the prompts and answers behind a verdict; None once they have been pruned."""
         ...
 
 
 def readable_evidence(log: VerdictLog, verdict_id: str) -> Evidence | None:
-    """The evidence behind a verdict; None also if its key is missing, as in lists of many."""
+    """Return the evidence behind a verdict; None also if its key is missing, as in lists of many."""
     try:
         return log.evidence(verdict_id)
     except SealError:
@@ -218,7 +218,7 @@ def readable_evidence(log: VerdictLog, verdict_id: str) -> Evidence | None:
 
 
 class _Nothing(NamedTuple):
-    """Behind `start` up to `end` there is nothing of these routes: it need not be read again."""
+    """Range of offsets in which these routes have no entries, so that it is not read again."""
 
     start: int = 0
     end: int = 0
@@ -245,7 +245,7 @@ class RoutesLog:
         return self._log.of_exchange(exchange_id)
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts of these routes after `offset`; reads on until there are some."""
+        """Return up to `limit` verdicts of these routes after `offset`; reads on until there are some."""
         at = self._verdicts.after(offset)
         while True:
             read = self._log.read_after(at, limit)
@@ -262,7 +262,7 @@ class RoutesLog:
         return self._log.note(note)
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Up to `limit` entries of these routes after `offset`; reads on until there are some."""
+        """Return up to `limit` entries of these routes after `offset`; reads on until there are some."""
         at = self._entries.after(offset)
         while True:
             read = self._log.entries_after(at, limit)

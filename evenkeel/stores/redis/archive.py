@@ -1,4 +1,4 @@
-"""The archive of sampled exchanges on Redis."""
+"""Archive of sampled exchanges on Redis."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class RedisExchangeArchive:
         return bool(self._put(self._keys, *self._bounds(), *named, packed))
 
     def prune(self) -> int:
-        """Drop what is beyond the limits, the oldest first; returns how many exchanges went."""
+        """Drop exchanges beyond the limits, oldest first. Return how many were dropped."""
         return int(self._prune(self._keys, *self._bounds()))
 
     def _bounds(self) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""The budgets of all workers together, on Redis."""
+"""Budgets that all workers share, on Redis."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 _DAYS_KEPT_S: Final = 40 * 86_400
 _REMEMBERED_S: Final = 300
-"""A command that is sent again because its answer was lost is recognised for so long."""
+"""Seconds for which a command is recognised if it is sent again because its answer was lost."""
 
 _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
-"""The field of a route and a kind."""
+"""Pattern of a field: its kind and its route."""
 
 
 class RedisCostTracker(CostTracker):
@@ -112,7 +112,7 @@ class RedisCostTracker(CostTracker):
         )
 
     def _keys(self) -> tuple[str, ...]:
-        """Keys of one call, which has a name of its own so that it can be sent again; then of later days."""
+        """Return the keys of one call, which has a name so that it can be sent again; then of later days."""
         aside, workers, call = (
             self._store.key("spend", name) for name in ("aside", "workers", f"call:{secrets.token_hex(8)}")
         )

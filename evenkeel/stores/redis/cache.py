@@ -1,4 +1,4 @@
-"""A cache in the distributed store, shared by all workers."""
+"""Cache in the distributed store, shared by all workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RedisCache:
-    """A `Cache`, safe to use from threads and processes."""
+    """Cache that is safe to use from threads and processes."""
 
     def __init__(self, store: RedisStore, tag: str, *, kept: int = 20_000) -> None:
         """Open the cache; nothing is sent.

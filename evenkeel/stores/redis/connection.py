@@ -51,7 +51,7 @@ _WAITED_SHARE = 0.5
 
 
 class NotReplicatedError(RedisError):
-    """Fewer replicas than are wanted have what was written. It may be lost with the primary."""
+    """Failure of a write to reach the wanted number of replicas. It may be lost with the primary."""
 
 
 PASSING = (
@@ -63,7 +63,7 @@ PASSING = (
     TryAgainError,
     NotReplicatedError,
 )
-"""Errors of a Redis that is restarting, failing over or cut off: what was asked may be asked again."""
+"""Errors of a Redis that is restarting, failing over or cut off: the call may be sent again."""
 
 
 class RedisStore:
@@ -90,18 +90,18 @@ class RedisStore:
 
     @property
     def client(self) -> Any:
-        """The client of the library; blocks on first use with a Cluster."""
+        """Client of the library; blocks on first use with a Cluster."""
         if self._client is None:
             with self._lock:
                 self._client = self._client or _connect(self.place)
         return self._client
 
     def key(self, tag: str, name: str) -> str:
-        """The full name of a key. Keys of one tag lie on one node."""
+        """Return the full name of a key. Keys of one tag lie on one node."""
         return f"{self.place.prefix}:{{{tag}}}:{name}"
 
     def check(self) -> None:
-        """Raise StoreError, in one line, unless the server answers, is recent enough and never forgets."""
+        """Raise StoreError, in one line, unless the server answers, is recent enough and evicts no keys."""
         try:
             found = self.client.info("server", **self._anywhere())
             version = str(found["redis_version"])
@@ -131,7 +131,7 @@ class RedisStore:
 
 
 class Script:
-    """A Lua script, sent in full only where the server does not know it yet."""
+    """Lua script, sent in full only where the server does not know it yet."""
 
     def __init__(self, store: RedisStore, *names: str) -> None:
         """Read it; nothing is sent yet.
@@ -145,7 +145,7 @@ class Script:
         self._digest = hashlib.sha1(self._text.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, keys: Sequence[str], *arguments: Value) -> Any:
-        """Run it; all its keys must share a tag."""
+        """Run the script; all its keys must share a tag."""
         client = self._store.client
         try:
             return client.evalsha(self._digest, len(keys), *keys, *arguments)
@@ -183,7 +183,7 @@ class Script:
 
 
 def text(value: Any) -> str:
-    """A reply as text."""
+    """Return a reply as text."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
@@ -238,12 +238,12 @@ def _database_number(url: str) -> int:
 
 
 def process_name(pid: int) -> str:
-    """Names this process among all that use the store."""
+    """Return a name for this process among all that use the store."""
     return f"{socket.gethostname()}:{pid}"
 
 
 class Host(NamedTuple):
-    """An address."""
+    """Address of a server."""
 
     name: str
     port: int
@@ -269,14 +269,14 @@ class RedisPlace:
     cert_file: str | None = None
     key_file: str | None = field(default=None, repr=False)
     prefix: str = "evenkeel"
-    """Begins every key, so that several installations can share one Redis."""
+    """Prefix of every key, so that several installations can share one Redis."""
     replicas: int = 0
     """Replicas that must hold an exchange or a verdict before it counts as kept; not for a Cluster."""
     timeout_s: float = 5.0
-    """Limit of connecting and of one answer."""
+    """Seconds allowed for connecting, and for one answer."""
 
     def __str__(self) -> str:
-        """The address as it is shown to people: never a credential."""
+        """Return the address as it is shown to people, never with a credential."""
         if self.sentinels:
             return f"{self.sentinel_master} at Sentinels {', '.join(f'{h}:{p}' for h, p in self.sentinels)}"
         return f"{self.url}{' (cluster)' if self.cluster else ''}"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "workers"
 _RELEASED_MS: Final = 10 * 365 * 86_400_000
-"""Idle time of an entry that was given back: past any lease."""
+"""Idle time set on an entry that was given back: longer than any lease."""
 
 
 _MAX_WAITING = 20_000
@@ -164,7 +164,7 @@ class RedisExchangeQueue:
         return Lag(int(total) - int(leased), int(leased), int(dead), age_s)
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The newest dead letters, newest first."""
+        """Return the newest dead letters, newest first."""
         rows = self._store.client.xrevrange(self._dead, count=limit)
         return [
             DeadLetter(text(fields[b"id"]), text(fields[b"reason"]), float(fields[b"at"]))
@@ -185,7 +185,7 @@ class RedisExchangeQueue:
         return {name: int(found.get(name.encode(), 0)) for name in ("requeued", "dead_dropped")}
 
     def forget_workers(self) -> int:
-        """Remove the names of workers that hold nothing and were last seen an hour ago; returns how many."""
+        """Remove the names of workers that hold nothing and were last seen an hour ago. Return how many."""
         client = self._store.client
         gone = [
             one["name"]

@@ -1,4 +1,4 @@
-"""The archive of sampled exchanges in a SQLite file."""
+"""Archive of sampled exchanges in a SQLite file."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SqliteExchangeArchive:
         return cursor.rowcount > 0
 
     def prune(self) -> int:
-        """Drop what is beyond the limits, the oldest first; returns how many exchanges went."""
+        """Drop exchanges beyond the limits, oldest first. Return how many were dropped."""
         self._since_pruned = 0
         self._pruned_at = self._clock()
         with self._database.write() as connection:

@@ -1,4 +1,4 @@
-"""The budgets of all processes together, in the embedded store."""
+"""Budgets that all processes share, in the embedded store."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SqliteCostTracker(CostTracker):
         routes: Mapping[str, Budget] | None = None,
         sharing: Sequence[str] = (),
     ) -> None:
-        """Open the tracker in a database; further arguments as of `CostTracker`."""
+        """Open the tracker in a database; the other arguments are those of `CostTracker`."""
         super().__init__(budget, clock, routes, sharing)
         self._database = database
         self._holder = secrets.token_hex(8)
@@ -110,7 +110,7 @@ class SqliteCostTracker(CostTracker):
             )
 
     def _latest_day(self, connection: sqlite3.Connection) -> str:
-        """Today, or the last day that anything is booked on: the clock was set back since."""
+        """Return today, or a later day that has bookings because the clock was set back since."""
         days = (self._day(), self._day(DAYS_AHEAD))
         [(latest,)] = connection.execute("SELECT max(day) FROM spend WHERE day BETWEEN ? AND ?", days)
         return latest or days[0]
@@ -129,7 +129,7 @@ class SqliteCostTracker(CostTracker):
         return taken
 
     def _book_lost(self, connection: sqlite3.Connection, now: float) -> None:
-        """Book what dead processes had set aside, and forget what they set aside too long ago."""
+        """Book the amounts that dead processes had set aside, and forget those set aside too long ago."""
         dead = connection.execute(
             "DELETE FROM spend_aside WHERE at NOT BETWEEN ? AND ? RETURNING route, at, tokens, usd",
             (now - SILENT_S, now + FORGOTTEN_S),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class SqliteCache:
-    """A `Cache` in a table of its own."""
+    """Cache in a table of its own."""
 
     def __init__(self, database: Database, table: str, tag: str, *, kept: int = 20_000) -> None:
         """Open the cache.

@@ -36,14 +36,14 @@ The kernel keeps pages for all connections. With SQLite's own 2 MB the memory of
 twenty connections, would rise for hours while the file grows.
 """
 _INDEX_BYTES = 32_768
-"""Least size of the index of a write-ahead log that is in use."""
+"""Least bytes of the index of a write-ahead log in use."""
 _BEGUN_BYTES = 3
-"""Size of one that SQLite has only just made."""
+"""Bytes of an index that SQLite has only just made."""
 _LOOKS: Final = Backoff(1.0, 60.0)
-"""Pauses between looks at files that somebody else may be writing."""
+"""Pauses between checks of files that another process may be writing."""
 _RETRY_S = 0.01
 _SECOND_LOOK_S = 0.02
-"""SQLite makes an index in steps, which take it microseconds."""
+"""Seconds before a second look: SQLite makes an index in steps, which take microseconds."""
 
 
 class Database:
@@ -85,7 +85,7 @@ class Database:
         self.reopened = 0
         """Number of times the file was found cut short and was opened again."""
         self._index_bytes = _INDEX_BYTES
-        """Size of the index when it was looked at last: it grows only."""
+        """Bytes of the index when it was last checked; it only grows."""
         self._clock = clock
         self._again_at = 0.0
         self._looks = 0
@@ -93,13 +93,13 @@ class Database:
         """State of the files at the last attempt to open them again."""
         self._tell_lost = lost
         self._lost = ""
-        """Why the file is not used any more."""
+        """Reason why the file is no longer used."""
         self._file: tuple[int, int] | None = None
         """Device and inode of the file that holds the tables."""
         self._index: tuple[int, int] | None = None
         """Device and inode of the index at the time when the file was first opened."""
         self._tables: list[str] = []
-        """Statements that make them."""
+        """Statements that create the tables."""
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -115,7 +115,7 @@ class Database:
             ) from error
 
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection, opened on first use."""
+        """Return this thread's connection, opened on first use."""
         if self._lost:
             self._try_again()
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -235,7 +235,7 @@ class Database:
         return self._file == _identity(self.path) and self._index != _identity(self._index_path)
 
     def _files(self) -> list[tuple[int, int] | None]:
-        """Sizes and times of the files."""
+        """Return the size and modification time of each file; None for a missing one."""
         found: list[tuple[int, int] | None] = []
         for suffix in ("", "-shm", "-wal"):
             try:
@@ -284,28 +284,28 @@ class Database:
         return False
 
     def _abandon(self) -> None:
-        """Never touch the connections again, not even to close them: that would kill the process too."""
+        """Abandon the connections without closing them: touching them would kill the process."""
         with self._lock:
             for connection in self._connections:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
             self._connections.clear()
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first row that a query finds; None if it finds none."""
+        """Return the first row that a query finds; None if it finds none."""
         return self.connection().execute(statement, values).fetchone()
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows that a query finds."""
+        """Return all rows that a query finds."""
         return self.connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it, or nothing."""
+        """Run a write transaction: all of it, or nothing."""
         with _transaction(self.connection()) as connection:
             yield connection
 
     def create(self, *statements: str) -> None:
-        """Create tables and indexes that are not there yet; again if the file is deleted."""
+        """Create tables and indexes that do not exist; repeated if the file is deleted."""
         with self.write() as connection:
             for statement in statements:
                 connection.execute(statement)

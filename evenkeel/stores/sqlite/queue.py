@@ -1,4 +1,4 @@
-"""The embedded queue: a table in the store's SQLite file."""
+"""Embedded queue: a table in the store's SQLite file."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class SqliteExchangeQueue:
             )
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The newest dead letters, newest first."""
+        """Return the newest dead letters, newest first."""
         rows = self._database.rows(
             "SELECT id, reason, buried_at FROM dead_exchanges ORDER BY rowid DESC LIMIT ?", (limit,)
         )
