@@ -68,5 +68,5 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         return found
 
     def __dir__() -> list[str]:
-        """The public names among the rest."""
+        """Return the public names among the rest."""
         return sorted({*globals(), *__all__})

@@ -78,7 +78,7 @@ def _trees(text: str) -> Iterator[Tree]:
 
 
 def _schema(tree: Tree) -> dict[str, frozenset[str]]:
-    """The slots of a tree, or of the first branch of it that has any."""
+    """Return the slots of a tree, or of the first branch of it that has any."""
     if isinstance(tree, str):
         return {}
     if isinstance(tree, tuple):
@@ -111,14 +111,14 @@ def _choices(item: Mapping[str, Tree]) -> frozenset[str]:
 
 
 SAME_TEXT = 0.7
-"""ROUGE-L F1 from which two free texts fill a slot alike."""
+"""ROUGE-L F1 from which two free texts count as the same value of a slot."""
 
 _NAME_KEYS = ("name", "entity", "slot", "key", "field", "entity_name")
 _VALUE_KEYS = ("value", "entity_value", "values")
 
 
 class Slot(NamedTuple):
-    """A filled slot."""
+    """Slot that is filled."""
 
     key: str
     value: str

@@ -76,7 +76,7 @@ class HeuristicRater:
         """
         self._count = count
         self.language_of = language_of
-        """Tells a text's language, None if nobody does."""
+        """Function that returns a text's language; None if there is none."""
         self._embeddings: Embeddings | None = None
         self._meaning: Meaning | None = None
         if isinstance(embeddings, Embeddings):
@@ -90,11 +90,11 @@ class HeuristicRater:
         return self._meaning.encoder if self._meaning else None
 
     def expense(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one rating costs, by the characters of both answers together."""
+        """Return an upper estimate of the cost of one rating, by the characters of both answers together."""
         return self._meaning.expense(texts_chars) if self._meaning else NOTHING
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """The ratings in order, as of `rate`."""
+        """Return the ratings in order, each as of `rate`."""
         return list(await asyncio.gather(*map(self.rate, pairs)))
 
     async def rate(self, pair: Pair) -> Rating:
@@ -188,7 +188,7 @@ class _Languages:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """The rating of a pair by rule, if there is one."""
+    """Rating of a pair by rule, if there is one."""
 
     rating: int | None
     stage: Stage
@@ -241,7 +241,7 @@ def _gap(pair: Pair, languages: _Languages) -> str | None:
 
 _ONE_LANGUAGE_SHARE: Final = 0.65
 _TELLING: Final = 60
-"""Characters from which on an identifier is believed that two answers are in two languages."""
+"""Characters a text needs before the language identifier is trusted."""
 
 
 def _content(text: str) -> frozenset[str]:
@@ -249,7 +249,7 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _share(left: str, right: str) -> float:
-    """Share of the smaller vocabulary that the larger one has."""
+    """Return the share of the smaller vocabulary that the larger one contains."""
     one, other = _content(left), _content(right)
     return len(one & other) / max(1, min(len(one), len(other)))
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall
 
 DEEPEST: Final = 64
-"""Levels of nesting that are compared; deeper data counts as text."""
+"""Levels of nesting that are compared; data nested more deeply counts as text."""
 LONGEST: Final = 200_000
 """Characters that are read as data; longer data counts as text."""
 
@@ -35,7 +35,7 @@ Kind = Literal["string", "number", "boolean", "null", "untyped"]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value of data without members, as its format writes it."""
+    """Value without members, as its data format writes it."""
 
     kind: Kind
     """`untyped` is the text of an XML element, which may stand for a string, a number or a boolean."""
@@ -47,7 +47,7 @@ Value: TypeAlias = "Scalar | list[Value] | dict[str, Value] | ET.Element"
 
 
 class NotDataError(ValueError):
-    """A text is not data in one format, or is data in a form that parsers disagree about."""
+    """Text that is not data in one format, or is data in a form that parsers disagree about."""
 
 
 def identical(pair: Pair) -> str | None:
@@ -184,7 +184,7 @@ def json_value(text: str) -> Value:
 
 
 class _Number(str):
-    """A number of JSON to the letter, distinct from a string."""
+    """Number of JSON, kept to the letter and distinct from a string."""
 
     __slots__ = ()
 

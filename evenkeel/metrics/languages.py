@@ -25,12 +25,12 @@ def languages_of(pair: Pair, language_of: LanguageOf) -> tuple[str | None, str |
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The languages a model can compare texts in."""
+    """Languages in which a model can compare texts."""
 
     languages: frozenset[str] | None = None
-    """Base tags; None = any."""
+    """Base tags of the languages; None = any."""
     language_of: LanguageOf | None = None
-    """Tells a text's language. Without it every pair is compared."""
+    """Function that returns a text's language. Without it every pair is compared."""
 
     def gap(self, pair: Pair) -> str | None:
         """Why the model cannot compare two answers: in different languages, of which it does not know both.

@@ -22,7 +22,7 @@ _MEMBERS: Final = frozenset(("format", "language"))
 
 
 class PairError(ValueError):
-    """A row is no pair. The message names the field and says what belongs there."""
+    """Row that is not a pair. The message names the field and says what belongs there."""
 
 
 def read_pair(row: object) -> Pair:
@@ -119,7 +119,7 @@ _AT_ONCE: Final = 32
 
 
 async def scored(pairs: Iterable[Pair], scorer: TwoStageScorer) -> AsyncIterator[Judgement]:
-    """The judgement of each pair, in order; some are scored at once, so that a judge is kept busy."""
+    """Return the judgement of each pair, in order; several are scored at once to keep a judge busy."""
     waiting = iter(pairs)
     under_way: list[asyncio.Task[Judgement]] = []
     try:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 SCALE = (1, 2, 3)
-"""Every rating of this project: 3 is best (or same), 1 is worst (or different)."""
+"""Rating scale of this project: 3 is best (or same), 1 is worst (or different)."""
 
 
 Family = Literal[
@@ -39,7 +39,7 @@ lexical families, a "sequence" metric looks for the longest shared sequence and 
 Cost = Literal["microseconds", "model", "judge"]
 """Cost of scoring a pair: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
 HighMeans = Literal["alike", "better"]
-"""The direction: a high value says that the answers are alike, or that the candidate is good."""
+"""Meaning of a high value: the answers are alike, or the candidate is good."""
 Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
 AnswerForm = Literal["workflow", "prose", "list", "data"]
 """Form of a task's answers, as a calibration distinguishes them."""
@@ -54,13 +54,13 @@ class About:
 
     family: Family
     akin: Family | None = None
-    """Family whose blind spots it shares, if that is another one than its own."""
+    """Family whose blind spots the metric shares, if that is not its own."""
     label: str = ""
     """Name for people; "" = the metric's name with spaces."""
     cost: Cost = "microseconds"
     high_means: HighMeans = "alike"
     languages: tuple[str, ...] = ANY
-    """Base tags of the languages it was made for, `ANY` for all."""
+    """Base tags of the languages the metric was made for; `ANY` for all."""
     needs: Needs = "nothing"
     """Dependency that the constructor takes; a metric that needs nothing is a heuristic."""
     aligns: bool = False
@@ -85,7 +85,7 @@ class Metric(Protocol):
 
     @property
     def version(self) -> int:
-        """Raised whenever the same pair may score differently than before."""
+        """Version, raised whenever the same pair may score differently than before."""
         ...
 
     def score(self, pair: Pair) -> float | Failure:
@@ -101,10 +101,13 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The outcome of rating something on the scale 1–3, and what it cost."""
+    """Outcome of rating something on the scale 1–3, and its cost."""
 
     outcome: int | Failure | None
-    """1, 2 or 3, or why there is none; None = unsure: nothing is proven, and no judge was asked."""
+    """Rating 1, 2 or 3, or the reason why there is none.
+
+    None = unsure: nothing is proven, and no judge was asked.
+    """
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name."""
@@ -118,7 +121,7 @@ class Rating:
 
 
 class Rater(Protocol):
-    """Decides the similarity ratings of pairs: the heuristics, or an LLM judge."""
+    """Rater of the similarity of pairs: the heuristics, or an LLM judge."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """Rate each pair 3 (same content and details), 2 (same ideas) or 1 (different message).
@@ -131,7 +134,7 @@ class Rater(Protocol):
 
 
 class BatchMetric(Metric, Protocol):
-    """A metric that scores many pairs at once for less than one at a time."""
+    """Metric that scores many pairs at once for less than one at a time."""
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
         """Return the result of `score` for each pair, in order."""
@@ -139,7 +142,7 @@ class BatchMetric(Metric, Protocol):
 
 
 class AsyncMetric(Protocol):
-    """A metric that waits for a network. Belongs to one event loop."""
+    """Metric that waits for a network. Belongs to one event loop."""
 
     @property
     def name(self) -> str:
@@ -148,11 +151,11 @@ class AsyncMetric(Protocol):
 
     @property
     def version(self) -> int:
-        """Raised whenever the same pair may score differently than before."""
+        """Version, raised whenever the same pair may score differently than before."""
         ...
 
     async def score(self, pair: Pair) -> float | Failure:
-        """Closeness of the candidate to the reference, a ratio in [0, 1], or why there is none."""
+        """Return the closeness of the candidate to the reference, in [0, 1], or a `Failure`."""
         ...
 
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:

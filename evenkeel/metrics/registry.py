@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import AnswerForm, AsyncMetric, Family, Metric
 
 GROUP: Final = "evenkeel.metrics"
-"""Group of entry points."""
+"""Name of the group of entry points."""
 
 BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.normalised:NormalisedEquality",
@@ -63,7 +63,7 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.surface.length:LengthRatio",
     "evenkeel.metrics.surface.truncation:TruncationAgreement",
 )
-"""Module and class, by what they read. A new metric is one file and one line here."""
+"""Module and class of each metric, grouped by what they read. A new metric is one file and one line here."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _log: Final = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class UnknownMetricError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A metric and what one must know to choose it. All values are ratios in [0, 1]."""
+    """Metric with the facts needed to choose it. All values are ratios in [0, 1]."""
 
     kind: type[Metric | AsyncMetric]
     """Class of the metric, to be built with the dependencies it needs."""
@@ -102,18 +102,18 @@ class _Catalogue:
 
 
 def metrics() -> tuple[Listed, ...]:
-    """All of them, ours first. Other people's packages are imported at the first call."""
+    """Return all metrics, ours first. Other people's packages are imported at the first call."""
     return tuple(_catalogue().metrics.values())
 
 
 def refused() -> Mapping[str, str]:
-    """Entry points that give no metric, by their names, and why."""
+    """Return the reasons why entry points give no metric, by their names."""
     return _catalogue().refused
 
 
 @cache
 def heuristics() -> tuple[Metric, ...]:
-    """The metrics that need nothing, ready for use: pure, and safe to call from threads."""
+    """Return the metrics that need nothing, ready for use: pure, and safe to call from threads."""
     return tuple(built(one) for one in metrics() if one.about.needs == "nothing")
 
 
@@ -154,7 +154,7 @@ def publish_labels() -> None:
 
 
 def telling(form: AnswerForm) -> tuple[str, ...]:
-    """Names of the metrics that tell damage from a harmless change in such answers, see `About.telling`."""
+    """Return the metrics that tell damage from a harmless change in such answers; see `About.telling`."""
     found = [one for one in metrics() if form in one.about.telling]
     return tuple(one.name for one in sorted(found, key=lambda one: one.about.telling[form]))
 

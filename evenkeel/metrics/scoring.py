@@ -1,4 +1,4 @@
-"""The two-stage score of a pair: how similar the answers are, and if they are not, whether quality moved."""
+"""Two-stage score of a pair: the similarity of the answers and, if they differ, whether quality changed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SAME = max(SCALE)
 
 
 def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # noqa: ARG001 - an estimate
-    """The estimate of a scorer that asks nobody."""
+    """Return the estimate of a scorer that makes no calls."""
     return Spend(0, 0.0)
 
 
@@ -121,7 +121,7 @@ class TwoStageScorer:
         return [judgement or next(judged) for judgement in decided]
 
     def _decide(self, pair: Pair) -> Judgement | None:
-        """The judgement of a form that was ignored, or of equal answers; None if the pair is to be rated."""
+        """Return the judgement of an ignored form or of equal answers; None if the pair is to be rated."""
         invalid = ignored(pair, self._language_of)
         if invalid:
             near = likeness(pair.reference.text, pair.candidate.text)
@@ -134,7 +134,7 @@ class TwoStageScorer:
         return None
 
     async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
-        """The judgement of a pair that was rated, with the qualities of its task if it shifted."""
+        """Return the judgement of a rated pair, with the qualities of its task if its content shifted."""
         if isinstance(rated.outcome, Failure):
             return Judgement(
                 self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens

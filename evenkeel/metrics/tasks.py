@@ -42,7 +42,7 @@ class Task(StrEnum):
 
 
 def find_task(name: str | None) -> Task:
-    """The task of a name that anybody may have given, in any case; `Task.CHAT` if there is none."""
+    """Return the task of a name from an untrusted source, in any case; `Task.CHAT` if there is none."""
     wanted = _plain(name or "")
     return next((task for task in Task if task == wanted), Task.CHAT)
 
@@ -60,7 +60,7 @@ def task_named(name: str) -> Task:
 
 
 def nearest(wrong: str, known: list[str] | list[Task]) -> str:
-    """'did you mean "…"?' with the nearest known name, or else all of them in order."""
+    """Return 'did you mean "…"?' with the nearest known name, or else all of them in order."""
     names = sorted(str(name) for name in known)
     near = difflib.get_close_matches(wrong, names, n=1)
     return f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
@@ -80,7 +80,10 @@ _SIGNS: Final = {
 
 _SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
 _LONGEST_SENTENCE: Final = 600
-"""Characters of a sentence that are read; instructions are shorter, data may have no full stop at all."""
+"""Most characters of a sentence that are read.
+
+Instructions are shorter; data may have no full stop at all.
+"""
 
 _SPEAKER: Final = re.compile(
     # [10:02] Lena: …, **Agent Tom:** …, [10:02] <nick> …, 2024-03-05 10:02 - Ana: …
@@ -218,7 +221,7 @@ def has_plan(text: str) -> bool:
 _INSTRUCTING = frozenset(("system", "developer"))
 _ASKING = "user"
 _HALF_READ = 20_000
-"""Characters that are read from either end of a prompt: instructions stand at the ends."""
+"""Characters that are read from either end of a prompt: instructions are at the ends."""
 
 
 class Turn(NamedTuple):

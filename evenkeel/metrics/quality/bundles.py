@@ -33,14 +33,14 @@ _PROMPTS: Final = prompts_of(__package__)
 RESERVED: Final = frozenset(
     ("similarity", "probe", "faithfulness", "completeness", "relevance", "citations", "conciseness")
 )
-"""Names that mean something already."""
+"""Names that are taken."""
 _LONGEST_NAME: Final = 40
 _FIRST_VERSION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The metrics of a task."""
+    """Metrics of a task."""
 
     judged: tuple[Prompt, ...] = ()
     """Qualities for which a judge is asked."""
@@ -48,7 +48,7 @@ class Bundle:
     """Measured instead where there is no judge; their names end in `_proxy`. A quality without one can't
     be measured by rule and is left out."""
     by_rule: tuple[PairQuality, ...] = ()
-    """Measured with and without a judge."""
+    """Qualities measured with and without a judge."""
 
     def measures(self, judged: Callable[[Prompt], QualityMetric] | None = None) -> tuple[PairQuality, ...]:
         """The qualities to measure, in order.
@@ -62,7 +62,10 @@ class Bundle:
 
 
 def _speaks_of_slots(pair: Pair) -> bool:
-    """Values are worded alike only in one language, and an extraction may be a tool call without text."""
+    """Return whether the slot qualities apply.
+
+    Values are worded alike only in one language, and an extraction may be a tool call without text.
+    """
     return pair.wanted.language is None and bool(pair.reference.text.strip())
 
 
@@ -83,7 +86,7 @@ SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
 )
 
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
-"""Silent unless an answer is a workflow."""
+"""Qualities of workflows, in every bundle; they report nothing unless an answer is a workflow."""
 _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
 """Qualities of tasks whose answers may be workflows although the task does not ask for one."""
 

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class QualityMetric(Protocol):
-    """Rates one answer on the scale 1–3, 3 = best. Judged metrics and heuristic stand-ins share it."""
+    """Metric that rates one answer on 1–3, 3 = best. Judged metrics and heuristic stand-ins share it."""
 
     @property
     def name(self) -> str:
-        """Label of the score; a heuristic stand-in's ends in `_proxy`."""
+        """Label of the score; that of a heuristic stand-in ends in `_proxy`."""
         ...
 
     @property
     def version(self) -> int:
-        """Raised whenever the same answer may be rated differently than before."""
+        """Version, raised whenever the same answer may be rated differently than before."""
         ...
 
     async def rate(self, answer: Answer, context: str) -> Rating:
@@ -44,10 +44,13 @@ class QualityMetric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The outcome of measuring one quality on a pair, and what it cost."""
+    """Outcome of measuring one quality on a pair, and its cost."""
 
     outcome: QualityScore | Failure | None
-    """None if the quality has nothing to say about this pair: it is left out, which is no failure."""
+    """Score of the quality.
+
+    None if the quality has nothing to report about this pair: it is left out, which is no failure.
+    """
     tokens: int = 0
     """Prompt and completion tokens spent, also on a measurement that failed."""
     cost_usd: float = 0.0
@@ -66,7 +69,7 @@ class PairQuality(Protocol):
 
     @property
     def version(self) -> int:
-        """Raised whenever the same pair may be measured differently than before."""
+        """Version, raised whenever the same pair may be measured differently than before."""
         ...
 
     async def measure(self, pair: Pair) -> Measured:
@@ -75,7 +78,7 @@ class PairQuality(Protocol):
 
 
 class StandIn(PairQuality, Protocol):
-    """A heuristic in the place of a judged quality; its name ends in `_proxy`."""
+    """Heuristic in the place of a judged quality; its name ends in `_proxy`."""
 
     @property
     def label(self) -> str:
@@ -84,19 +87,19 @@ class StandIn(PairQuality, Protocol):
 
 
 class EachSide:
-    """Rates each answer alone, on 1–3. Quality changed if the two ratings differ."""
+    """Quality that rates each answer alone, on 1–3. It changed if the two ratings differ."""
 
     def __init__(self, metric: QualityMetric) -> None:
         self._metric = metric
 
     @property
     def name(self) -> str:
-        """The metric's."""
+        """Name of the metric."""
         return self._metric.name
 
     @property
     def version(self) -> int:
-        """The metric's."""
+        """Version of the metric."""
         return self._metric.version
 
     async def measure(self, pair: Pair) -> Measured:
@@ -117,7 +120,7 @@ class EachSide:
 
 
 def always(_: Pair) -> bool:
-    """Every pair."""
+    """Return True: every pair is measured."""
     return True
 
 
@@ -152,16 +155,16 @@ class Agreement:
 
     @property
     def name(self) -> str:
-        """The metric's."""
+        """Name of the metric."""
         return self._metric.name
 
     @property
     def version(self) -> int:
-        """The metric's."""
+        """Version of the metric."""
         return self._metric.version
 
     async def measure(self, pair: Pair) -> Measured:
-        """The metric's value on the scale "agreement"; computed in a thread."""
+        """Return the metric's value on the scale "agreement"; computed in a thread."""
         if not self._applies(pair):
             return Measured(None)
         value = await asyncio.to_thread(self._metric.score, pair)

@@ -1,4 +1,4 @@
-"""Slots of an extraction: how many of them are filled, and whether with what the prompt says."""
+"""Slots of an extraction: the share that is filled, and the share with values from the prompt."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PLACEHOLDERS = frozenset(
 
 
 _MOST_LOOKED_FOR: Final = 1_000
-"""Slots whose values are looked for in the prompt as they are written."""
+"""Most slots whose values are looked for in the prompt as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotValues:
-    """The filled slots of both answers."""
+    """Filled slots of both answers."""
 
     reference: Sequence[Slot]
     candidate: Sequence[Slot]
@@ -42,11 +42,11 @@ class SlotValues:
     """Schema of the prompt; empty if it shows none."""
     source: Reading
     text: str
-    """The prompt in lower case with single spaces."""
+    """Prompt in lower case with single spaces."""
     dates: frozenset[frozenset[str]]
     """Year, month and day of each date in the prompt, as far as it names them."""
     parts_of_dates: frozenset[frozenset[str]]
-    """Some of them, or all."""
+    """Subsets of these dates, the whole dates included."""
 
     def supported(self, slot: Slot) -> bool | None:
         """Return whether the prompt holds the value of a slot.
@@ -111,13 +111,13 @@ def _subsets(parts: frozenset[str]) -> Iterator[frozenset[str]]:
 
 
 class SlotCoverage:
-    """Share of the slots that each answer fills with something the input does not gainsay."""
+    """Share of the slots that each answer fills with a value that the input does not contradict."""
 
     name: ClassVar[str] = "slot_coverage"
     version: ClassVar[int] = 1
 
     async def measure(self, pair: Pair) -> Measured:
-        """`measure_now` in a thread."""
+        """Return `measure_now`, computed in a thread."""
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
@@ -150,7 +150,7 @@ class SlotGrounding:
     version: ClassVar[int] = 1
 
     async def measure(self, pair: Pair) -> Measured:
-        """`measure_now` in a thread."""
+        """Return `measure_now`, computed in a thread."""
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 FLOOR: Final = 0.5
-"""Dice coefficient from which two steps are one: half of their words."""
+"""Dice coefficient from which two steps count as the same: half of their words."""
 
 
 class SharedWords:
@@ -126,11 +126,14 @@ class StepsKept:
         self._asked_for = asked_for
 
     async def measure(self, pair: Pair) -> Measured:
-        """`measure_now` in a thread."""
+        """Return `measure_now`, computed in a thread."""
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
-        """The agreement of two workflows; the loss of one on the scale "ratio"; None where there is none."""
+        """Return the agreement of two workflows, or the loss of one on the scale "ratio".
+
+        None if neither answer is a workflow, or if the task asks for none and one of them is not in steps.
+        """
         if not self._asked_for and not all(map(_has_order, (pair.reference, pair.candidate))):
             return None
         score = WorkflowSteps().score(pair)
@@ -164,7 +167,7 @@ def is_workflow(answer: Answer) -> bool:
 
 
 def _read(answer: Answer) -> Workflow | WorkflowError | None:
-    """An answer's workflow, None if it is none."""
+    """Return an answer's workflow; None if it has none."""
     try:
         return read_answer(answer)
     except WorkflowError as error:

@@ -36,7 +36,7 @@ class ContentWords:
 
 
 def word_overlap(reference: str, candidate: str) -> float:
-    """Dice coefficient of the content words of two texts, in [0, 1]."""
+    """Return the Dice coefficient of the content words of two texts, in [0, 1]."""
     left, right = content_words(reference), content_words(candidate)
     if not left and not right:
         return 1.0

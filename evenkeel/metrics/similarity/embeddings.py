@@ -31,7 +31,7 @@ MINILM = "all-MiniLM-L6-v2"
 MINILM_LANGUAGES = frozenset(("en",))
 _PUBLISHER = "sentence-transformers/"
 _CHUNK_WORDS = 150
-"""Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""
+"""Words of a piece. Encoders read a few hundred word pieces and drop the rest silently."""
 
 
 _ENCODED_AT_ONCE = 8
@@ -40,11 +40,11 @@ than the library's 32."""
 
 
 class EmbeddingsUnavailableError(RuntimeError):
-    """The encoder cannot be loaded. The message says what is missing and what to do."""
+    """Failure to load the encoder. The message says what is missing and what to do."""
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors."""
+    """Model that turns texts into vectors."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return one vector per text, all of one length. May raise whatever its model raises."""
@@ -88,7 +88,7 @@ class Embeddings:
 
     @property
     def coverage(self) -> Coverage:
-        """The languages the encoder knows."""
+        """Languages the encoder knows."""
         return self._coverage
 
     def score(self, pair: Pair) -> float | Failure:
@@ -125,7 +125,7 @@ class Embeddings:
         return [next(scores) if failure is None else failure for failure in refused]
 
     def refuses(self, pair: Pair) -> Failure | None:
-        """A `Failure` "cross_language" if the encoder cannot compare the answers' languages, else None."""
+        """Return a `Failure` "cross_language" if the encoder cannot compare the languages, else None."""
         gap = self._coverage.gap(pair)
         return Failure(self.name, self.version, "cross_language", gap) if gap else None
 
@@ -153,7 +153,7 @@ class Embeddings:
             )
 
     def _vectors(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """Unit vectors of texts, from the cache or by one call of the encoder."""
+        """Return the unit vectors of texts, from the cache or by one call of the encoder."""
         found = {text: self._cache.get(self._model, text) for text in texts}
         missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in found.items() if vector is None}
         encoded = iter(
@@ -258,7 +258,7 @@ def check_weights(path: Path, sha256: str) -> None:
 
 
 class _SentenceEncoder:
-    """A sentence-transformers model on the CPU, one caller at a time."""
+    """Sentence-transformers model on the CPU, one caller at a time."""
 
     def __init__(self, model: str) -> None:
         # Bars of the libraries would stand between our own lines.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _LONGEST: Final = 200_000
-"""Characters that are read of a text."""
+"""Number of characters that are read of a text."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 _LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\[)?")
 
@@ -37,13 +37,13 @@ class _Read:
 
     size: int
     order: Counter[tuple[str, ...]]
-    """Words in twos."""
+    """Pairs of neighbouring words."""
     content: Counter[str]
-    """Stems of words that carry content."""
+    """Stems of the content words."""
     opening: Counter[tuple[str, ...]]
-    """Words of the first sentence, alone and in twos."""
+    """Words of the first sentence, alone and in pairs."""
     closing: Counter[tuple[str, ...]]
-    """The same of the last sentence, which holds the conclusion."""
+    """Words of the last sentence, which holds the conclusion, alone and in pairs."""
     marks: Counter[str]
     lines: Counter[str]
     """Marks that lines begin with: lists, headings, tables."""
@@ -135,6 +135,6 @@ def _ones_and_twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
 
 
 def _dice(left: Counter[Item], right: Counter[Item]) -> float | None:
-    """Dice coefficient of two multisets; None if both are empty."""
+    """Return the Dice coefficient of two multisets; None if both are empty."""
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else None

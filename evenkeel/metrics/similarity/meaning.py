@@ -1,4 +1,4 @@
-"""Closeness in meaning as something to wait for: by an encoder of this machine, or by an endpoint's."""
+"""Closeness in meaning as an awaitable: by an encoder of this machine, or by an endpoint's."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MOST_PAIRS = 32
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A score that may have cost something."""
+    """Score that may have cost something."""
 
     outcome: float | Failure
-    """A ratio in [0, 1], or why there is none."""
+    """Ratio in [0, 1], or the reason why there is none."""
     tokens: int = 0
-    """Spent on it, also if it failed."""
+    """Tokens spent, also on a measurement that failed."""
     cost_usd: float = 0.0
 
 
@@ -43,7 +43,7 @@ class Meaning(Protocol):
 
     @property
     def encoder(self) -> str:
-        """The model whose vectors are compared: scores of two encoders are on two scales."""
+        """Name of the model whose vectors are compared; scores of two encoders are on two scales."""
         ...
 
     def on_scale(self, pair: Pair) -> bool:
@@ -51,16 +51,16 @@ class Meaning(Protocol):
         ...
 
     def expense(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one measurement costs, by the characters of both answers together."""
+        """Return an upper estimate of the cost of measuring answers of so many characters together."""
         ...
 
     async def measure(self, pair: Pair) -> Measured:
-        """The score of a pair; a `Failure` for whatever a model or a network can do."""
+        """Return the score of a pair; a `Failure` for whatever a model or a network can do."""
         ...
 
 
 def endpoint_encoder(model: str) -> str:
-    """Name of the encoder that a model behind an endpoint is."""
+    """Return the encoder name of a model behind an endpoint."""
     return f"{model} (endpoint)"
 
 
@@ -133,7 +133,7 @@ class PairBatches:
 
 
 class _Waiting(NamedTuple):
-    """A pair, who waits for what is said of it, and who pays."""
+    """Pair in the queue, the future of its result, and the budget that pays."""
 
     pair: Pair
     future: asyncio.Future[Measured]
@@ -141,7 +141,7 @@ class _Waiting(NamedTuple):
 
 
 class EncoderMeaning:
-    """The local encoder, off the loop, with the pairs of all who wait in one batch."""
+    """Local encoder, off the loop, with the waiting pairs in one batch."""
 
     def __init__(self, embeddings: Embeddings, *, gather_s: float = _GATHER_S) -> None:
         """Put a wait around an encoder.
@@ -156,7 +156,7 @@ class EncoderMeaning:
 
     @property
     def encoder(self) -> str:
-        """The encoder's name."""
+        """Name of the encoder."""
         return self._embeddings.encoder
 
     def on_scale(self, pair: Pair) -> bool:
@@ -164,7 +164,7 @@ class EncoderMeaning:
         return self._embeddings.on_scale(pair)
 
     def expense(self, texts_chars: int) -> Spend:
-        """Nothing."""
+        """Return the cost of a measurement: nothing."""
         return self._embeddings.expense(texts_chars)
 
     async def measure(self, pair: Pair) -> Measured:
@@ -176,15 +176,21 @@ class EncoderMeaning:
 
 
 _PIECE_WORDS = 1000
-"""Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""
+"""Words of a piece.
+
+Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words.
+"""
 _CHARACTERS_PER_WORD = 6
 """Characters per word assumed for a piece of a text that is not divided into words."""
 _REQUEST_CHARACTERS = 200_000
-"""Endpoints also limit the tokens of all texts of a request together, to some 300,000."""
+"""Characters of a request.
+
+Endpoints also limit the tokens of all texts of a request together, to some 300,000.
+"""
 
 
 _OF_ONE_TEXT = frozenset({"bad_request", "rate_limited", "refused", "too_long"})
-"""Faults of a request that may lie with one of its texts."""
+"""Faults of a request that one of its texts may cause."""
 
 
 class EndpointEmbeddings:
@@ -229,7 +235,7 @@ class EndpointEmbeddings:
 
     @property
     def encoder(self) -> str:
-        """The endpoint's model, marked as such: what serves it may cut and pool in its own way."""
+        """Name of the endpoint's model, marked as such: its server may cut and pool in its own way."""
         return endpoint_encoder(self._endpoint.model)
 
     def on_scale(self, pair: Pair) -> bool:
@@ -237,7 +243,7 @@ class EndpointEmbeddings:
         return not self._coverage.unknown(pair)
 
     def expense(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one pair costs, by the characters of both texts together."""
+        """Return an upper estimate of the cost of one pair, by the characters of both texts together."""
         return self._endpoint.spend(texts_chars)
 
     async def score(self, pair: Pair) -> float | Failure:
@@ -302,7 +308,7 @@ class EndpointEmbeddings:
         return self._failure("cross_language", gap) if gap else None
 
     async def _vectors(self, texts: Sequence[str]) -> dict[str, _Paid]:
-        """Unit vectors of texts, from the cache or the endpoint."""
+        """Return the unit vectors of texts, from the cache or the endpoint."""
         kept = {text: self._cache.get(self.encoder, text) for text in texts}
         found = {text: _Paid(vector) for text, vector in kept.items() if vector is not None}
         parts = [
@@ -370,14 +376,14 @@ class _Texts(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A piece of a text, and the text."""
+    """Piece of a text, and the text."""
 
     text: str
     piece: str
 
 
 class _Paid(NamedTuple):
-    """A vector, or why there is none, and what it cost."""
+    """Vector, or the reason why there is none, and its cost."""
 
     vector: Vector | Fault
     tokens: int = 0
@@ -389,7 +395,7 @@ def _texts(pair: Pair) -> _Texts:
 
 
 def _pieces(text: str, words: int) -> list[str]:
-    """Pieces of so many words, and of so many characters where nothing is divided into words."""
+    """Return pieces of so many words, or of so many characters where nothing is divided into words."""
     characters = words * _CHARACTERS_PER_WORD
     return [
         piece[start : start + characters]
@@ -399,7 +405,7 @@ def _pieces(text: str, words: int) -> list[str]:
 
 
 def _pooled(parts: Sequence[tuple[str, _Paid]]) -> _Paid:
-    """The vector of a text by those of its pieces, at the price of them all."""
+    """Return the vector of a text from those of its pieces, at the price of them all."""
     tokens, cost_usd = sum(paid.tokens for _, paid in parts), sum(paid.cost_usd for _, paid in parts)
     vectors: list[Vector] = []
     for _, paid in parts:

@@ -1,4 +1,4 @@
-"""Equality after normalisation, as a metric beside others; it rates nothing."""
+"""Equality after normalisation, a metric that decides no rating."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ _kept_text = lru_cache(maxsize=128)(_canonical_text)
 
 
 def canonical_call(call: ToolCall) -> str:
-    """Name and arguments of a tool call in one spelling; unparsable arguments count as text."""
+    """Return the name and arguments of a call in one spelling; unparsable arguments count as text."""
     try:
         arguments = canonical_json(json_value(call.arguments.strip() or "{}"))
     except ValueError:

@@ -68,7 +68,7 @@ def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
 
 
 def _parts(left: _Side, right: _Side, longest: int) -> Iterator[tuple[_Side, _Side]]:
-    """Both sides cut into as many parts, of much the same share of each."""
+    """Yield the parts of both sides: equally many, each with about the same share of its side."""
     count = -(-max(len(left), len(right)) // longest)
     for place in range(count):
         yield (
@@ -104,7 +104,7 @@ class RougeL:
 
 
 def rouge_l(reference: str, candidate: str) -> float:
-    """ROUGE-L F1 of two texts, in [0, 1]; 1 if neither has words, 0 if only one has."""
+    """Return the ROUGE-L F1 of two texts, in [0, 1]; 1 if neither has words, 0 if only one has."""
     left, right = words(reference), words(candidate)
     if not left or not right:
         return float(not left and not right)
@@ -112,7 +112,7 @@ def rouge_l(reference: str, candidate: str) -> float:
 
 
 class EditSimilarity:
-    """Letters and digits kept in order. A typo or a lost space costs a letter, not a word."""
+    """Share of letters and digits kept in order. A typo or a lost space costs a letter, not a word."""
 
     name: ClassVar[str] = "edit"
     version: ClassVar[int] = 2
@@ -134,6 +134,6 @@ class EditSimilarity:
 
 
 def edit_similarity(reference: str, candidate: str) -> float:
-    """Share of letters and digits kept in order, in [0, 1]."""
+    """Return the share of letters and digits kept in order, in [0, 1]."""
     left, right = ("".join(words(text)) for text in (reference, candidate))
     return indel_similarity(left, right)

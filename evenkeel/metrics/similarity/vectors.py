@@ -1,4 +1,4 @@
-"""Vectors of texts: pieces of long texts put together, kept for the next comparison, compared."""
+"""Vectors of texts: pooled from the pieces of long texts, cached, and compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Vector = Sequence[float]
 
 
 class VectorCache:
-    """Vectors by model and text, the least recently used dropped first. Safe to share by threads."""
+    """Cache of vectors by model and text; the least recently used are dropped. Safe to share by threads."""
 
     def __init__(self, max_texts: int = 2048) -> None:
         """Keep at most `max_texts` vectors: of 384 numbers each, 2,048 take 6.5 MB."""
@@ -25,7 +25,7 @@ class VectorCache:
         return len(self._kept)
 
     def get(self, model: str, text: str) -> Vector | None:
-        """The vector of a text by a model, if it is kept."""
+        """Return the vector of a text by a model; None if it is not kept."""
         key = vector_key(model, text)
         with self._lock:
             vector = self._kept.get(key)
@@ -47,7 +47,7 @@ def vector_key(model: str, text: str) -> bytes:
 
 
 def pieces(text: str, most_words: int) -> list[str]:
-    """A text in pieces of so many words; a short one as it is written, line breaks included."""
+    """Split a text into pieces of so many words; a short text is kept as written, line breaks included."""
     tokens = text.split()
     if len(tokens) <= most_words:
         return [text]

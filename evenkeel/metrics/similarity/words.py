@@ -1,4 +1,4 @@
-"""Words of a text: which carry content, and which spellings are one word."""
+"""Words of a text: those that carry content, and the spellings that count as one word."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ A longer run of letters is no word, and comparing two takes time in proportion t
 lengths.
 """
 _MOST_MISSPELT = 1_000
-"""Words of a side that are looked up letter by letter: the time grows with the product of both sides."""
+"""Most words of a side that are compared letter by letter.
+
+The time grows with the product of both sides.
+"""
 
 
 def words(text: str) -> list[str]:
@@ -92,7 +95,7 @@ _SHORTEST_KEPT, _LONGEST_KEPT_TEXT = 200, 20_000
 
 
 class _Words(NamedTuple):
-    """A text that was read."""
+    """Text that was read."""
 
     in_order: tuple[str, ...]
     content: frozenset[str]
@@ -129,9 +132,9 @@ def _stem(word: str) -> str:
 
 _STEM_MIN_LENGTH = 3
 _LONGEST_KEPT = 40
-"""Longer words are no words, and would fill memory."""
+"""Most letters of a word whose stem is cached; longer words are no words, and would fill memory."""
 _kept_stem = lru_cache(maxsize=4096)(_stem)
-"""The same words come in every answer."""
+"""Cached stems: the same words come in every answer."""
 
 
 def same_word(word: str, other: str) -> bool:
@@ -151,12 +154,12 @@ def matched_count(some: Collection[str], others: Collection[str]) -> int:
 
 
 def misspellable(words: Iterable[str]) -> list[str]:
-    """The words that a typo may be forgiven in, in their order."""
+    """Return the words in which a typo may be forgiven, in order."""
     return [word for word in words if _TYPO_MIN_LENGTH <= len(word) <= _TYPO_MAX_LENGTH and word.isalpha()]
 
 
 def nearest(word: str, others: Collection[str]) -> str | None:
-    """The nearest of `misspellable` words if it is the same word; None if none is."""
+    """Return the nearest of the `misspellable` words if it is the same word; None if none is."""
     allowed = _typos(word, word)
     if not allowed:
         return None
@@ -168,12 +171,12 @@ def nearest(word: str, others: Collection[str]) -> str | None:
 
 
 def few(words: Sequence[str]) -> Sequence[str]:
-    """The words, or the first of very many in an order that is the same in every process."""
+    """Return the words, or the first of very many in an order that is the same in every process."""
     return words if len(words) <= _MOST_MISSPELT else sorted(words)[:_MOST_MISSPELT]
 
 
 _CELLS = 1_000_000
-"""Distances that are held at once."""
+"""Number of distances that are held at once."""
 
 
 def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
@@ -196,7 +199,7 @@ def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
 
 
 def _typos(word: str, other: str) -> int:
-    """Edits that two words may differ by and still be one."""
+    """Return the number of edits by which two words may differ and still be the same."""
     length = min(len(word), len(other))
     if (
         length < _TYPO_MIN_LENGTH

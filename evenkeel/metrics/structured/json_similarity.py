@@ -1,4 +1,4 @@
-"""JSONSimilarity: closeness in meaning of the values that answer each other."""
+"""JSONSimilarity: closeness in meaning of the values that correspond to each other."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TextSimilarity(Protocol):
     """Similarity of texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one implementation."""
 
     def refuses(self, pair: Pair) -> Failure | None:
-        """Why it cannot compare these answers, e.g. "cross_language"; None if it can."""
+        """Return the failure of answers that cannot be compared, such as "cross_language", else None."""
         ...
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
-        """Closeness of each two texts, ratios in [0, 1], in one batch."""
+        """Return the closeness of each two texts, ratios in [0, 1], in one batch."""
         ...
 
 

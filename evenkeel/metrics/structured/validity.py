@@ -1,4 +1,4 @@
-"""Validity: whether an answer can be parsed in the format it should have."""
+"""Validity: metric of whether an answer can be parsed in the format it should have."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def is_valid(text: str, expected: Format) -> bool:
 
 
 def format_found(text: str) -> Format | UnreadableError:
-    """The format a text was read as, valid or not; "free" without structure; an error beyond the limits."""
+    """Return the format a text was read as, valid or not.
+
+    "free" without structure; an error beyond the limits.
+    """
     found = read_structure(text)
     if isinstance(found, UnreadableError):
         return found

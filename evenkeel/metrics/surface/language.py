@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class LanguageMatch:
-    """The candidate's language against the one asked for, or else the reference's."""
+    """Agreement of the candidate's language with the one asked for, or else with the reference's."""
 
     name: ClassVar[str] = "language_match"
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("surface", high_means="better", needs="language_identifier")
 
     def __init__(self, language_of: LanguageOf) -> None:
-        """Compare by what tells a text's language."""
+        """Compare by a function that returns a text's language."""
         self._language_of = language_of
 
     def score(self, pair: Pair) -> float | Failure:

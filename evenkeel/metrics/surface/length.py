@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LengthRatio:
-    """The shorter answer's words over the longer one's."""
+    """Words of the shorter answer over those of the longer one."""
 
     name: ClassVar[str] = "length_ratio"
     version: ClassVar[int] = 1

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _any(listed: str) -> str:
-    """A pattern for any of the phrases, which stand between bars on as many lines as they need."""
+    """Return a pattern for any of the phrases, which are separated by bars on any number of lines."""
     phrases = (" ".join(phrase.split()) for phrase in listed.split("|"))
     return "(?:" + "|".join(phrase for phrase in phrases if phrase) + ")"
 
@@ -114,7 +114,7 @@ REFUSALS: Final[dict[str, str]] = {
 
 _REFUSING_FINISH = frozenset(("content_filter", "refusal", "safety"))
 _BEGINNING = 240
-"""Characters in which a refusal says so; what stands behind is about something else."""
+"""Characters within which a refusal is expressed; text behind them is about something else."""
 _MARKS = re.compile(r"[*_#>`]+")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 # At the begin of a sentence or clause: what others cannot do has a subject before it.

@@ -22,7 +22,7 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The workflows of a pair of answers."""
+    """Workflows of a pair of answers."""
 
     reference: Workflow
     candidate: Workflow
@@ -30,7 +30,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """The workflows of a pair of answers, and the steps that they share."""
+    """Workflows of a pair of answers, and the steps that they share."""
 
     reference: Workflow
     candidate: Workflow

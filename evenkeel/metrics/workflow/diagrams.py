@@ -23,7 +23,7 @@ _SHOWN = 60
 
 
 class Node(NamedTuple):
-    """A step as it is written."""
+    """Step as it is written."""
 
     id: str | None
     """Name that edges use for the step; None if it has no name of its own."""
@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
 
 class NamedEdge(NamedTuple):
-    """An edge as it is written."""
+    """Edge as it is written."""
 
     before: str
     after: str
@@ -84,7 +84,7 @@ class _Names:
                 self._texts[canonical_text(node.text)].append(index)
 
     def find(self, name: str, base: int | None) -> int | None:
-        """The index of a step; None for START and END."""
+        """Return the index of a step; None for START and END."""
         name = name.strip()
         if name in self._ids:
             return self._ids[name]
@@ -171,7 +171,10 @@ def read_node_edge(text: str) -> Workflow:
 
 
 def write_node_edge(given: Workflow) -> str:
-    """The form of a workflow; `read_node_edge` gives the same back, line breaks in steps aside."""
+    """Return a workflow in this form.
+
+    `read_node_edge` reads it back unchanged, line breaks in steps aside.
+    """
     size = len(given.steps)
     lines = [f"{number}: {' '.join(step.split())}" for number, step in enumerate(given.steps, 1)]
     has_before, has_after = {edge.after for edge in given.edges}, {edge.before for edge in given.edges}
@@ -203,7 +206,7 @@ def _nodes(text: str) -> Iterator[Node]:
 
 
 def _edges(text: str) -> Iterator[NamedEdge]:
-    """The edges up to the first empty line behind one."""
+    """Yield the edges up to the first empty line behind one."""
     found, said = False, ""
     for line in text.split("\n"):
         if found and not line.strip():
@@ -286,7 +289,7 @@ def read_mermaid(text: str) -> Workflow:
 
 
 def _statements(line: str) -> list[str]:
-    """A line without comment, split at semicolons outside of quotes."""
+    """Split a line without its comment at semicolons outside of quotes."""
     if line.strip().startswith("%%"):
         return []
     parts: list[str] = []
@@ -309,7 +312,7 @@ class _Chart:
         self._edges: list[NamedEdge] = []
 
     def workflow(self) -> Workflow:
-        """All of it."""
+        """Return the workflow of the chart."""
         nodes = [Node(id_, text or id_) for id_, text in self._texts.items()]
         return assemble(nodes, self._edges)
 
@@ -327,7 +330,7 @@ class _Chart:
             before = after
 
     def _group(self, statement: str, at: int) -> tuple[int, list[str]]:
-        """Nodes joined by "&", and where they end."""
+        """Read nodes joined by "&". Return also the position at which they end."""
         found: list[str] = []
         while True:
             at, id_ = self._node(statement, at)

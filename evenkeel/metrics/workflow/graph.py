@@ -1,4 +1,4 @@
-"""Graph F1: how many steps keep exactly the neighbours that the reference gives them."""
+"""Graph F1: share of the steps that keep exactly the neighbours that the reference gives them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GraphScore:
     f1: float
     """Shared steps against the steps of both, in [0, 1]."""
     size: int
-    """Steps of the common induced subgraph."""
+    """Number of steps of the common induced subgraph."""
 
 
 class GraphF1:

@@ -1,4 +1,4 @@
-"""A judge's opinion of a workflow beside its reference: 0 to 5, several calls averaged."""
+"""Judge's opinion of a workflow beside its reference: 0 to 5, several calls averaged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORKFLOW = prompts_of(__package__)["workflow_judge"]
 
 
 class Asker(Protocol):
-    """A judge, such as `evenkeel.metrics.judge.Judge`."""
+    """Judge, such as `evenkeel.metrics.judge.Judge`."""
 
     async def ask(self, question: Question, *, vote: int = 0) -> Reply:
         """Return the judge's reply to a question. Never raises for what a model or a network can do."""
@@ -42,11 +42,11 @@ class JudgedWorkflow:
     """Result of a judge's calls about one pair of workflows, and their cost."""
 
     outcome: float | Failure
-    """Mean rating over 5, in [0, 1], or why there is none."""
+    """Mean rating over 5, in [0, 1], or the reason why there is none."""
     ratings: tuple[int, ...] = ()
     """Ratings from 0 to 5, in the order of the calls; calls that failed are left out."""
     initial: tuple[int, ...] = ()
-    """The ratings before the judge checked itself, of the calls that gave one."""
+    """Ratings before the judge checked itself, of the calls that gave one."""
     explanation: str = ""
     """Explanation of the first call with a rating."""
     tokens: int = 0
@@ -55,7 +55,7 @@ class JudgedWorkflow:
 
 
 class WorkflowJudge:
-    """Asks a judge how well the candidate does what the reference does."""
+    """Metric that asks a judge how well the candidate does what the reference does."""
 
     name: ClassVar[str] = WORKFLOW.name
     version: ClassVar[int] = WORKFLOW.version

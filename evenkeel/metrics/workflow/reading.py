@@ -129,7 +129,7 @@ _ARROW = re.compile(r"\s*(?:-+>|=+>|→|⟶)\s*")
 _PAIR = re.compile(r"\(?\s*([^,()]+?)\s*,\s*([^,()]+?)\s*\)?")
 _ENDS = 2
 _DEEPEST = 3
-"""Wrappers such as {"workflow": {"plan": …}} that are looked into."""
+"""Levels of wrappers that are opened, such as {"workflow": {"plan": …}}."""
 _SHOWN = 60
 
 
@@ -213,7 +213,7 @@ def _entries(steps: Tree) -> Iterator[tuple[str | None, Tree]]:
 def _node(
     name: str | None, entry: Tree, index: int
 ) -> tuple[Node, list[tuple[str | None, str | None]] | None]:
-    """A step, and the edges that it names itself, None standing for the step; None if it says nothing."""
+    """Return a step and the edges that it names, in which None is the step; None if it has no text."""
     if isinstance(entry, str):
         return Node(name, entry or _required("", index)), None
     if isinstance(entry, tuple):
@@ -275,7 +275,7 @@ def _edges(edges: Tree) -> Iterator[NamedEdge]:
 
 
 def _between(keys: Mapping[str, Tree]) -> Iterator[NamedEdge]:
-    """The edges of a mapping with two ends, each of which may be several steps."""
+    """Return the edges of a mapping with two ends, each of which may be several steps."""
     before, after = _first(keys, _EDGE_BEFORE), _first(keys, _EDGE_AFTER)
     if before is None or after is None:
         raise WorkflowError("malformed", f"an edge has no ends: {', '.join(keys)[:_SHOWN]!r}")
@@ -296,7 +296,7 @@ def _spoken(edge: str) -> Iterator[NamedEdge]:
 
 
 def _keys(mapping: Mapping[str, Tree]) -> dict[str, Tree]:
-    """A mapping by keys in one spelling: "dependsOn" and "Depends on" are "depends_on"."""
+    """Return a mapping by keys in one spelling: "dependsOn" and "Depends on" are "depends_on"."""
     return {
         re.sub(r"[\s-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())).lower(): value
         for key, value in mapping.items()
@@ -374,7 +374,7 @@ def _form(text: str) -> WorkflowFormat:
 
 
 def _fenced(text: str, language: str) -> str:
-    """The first fenced block in a language; the whole text if there is none."""
+    """Return the first fenced block in a language; the whole text if there is none."""
     return next((fence.text for fence in fences(text) if fence.language == language), text)
 
 

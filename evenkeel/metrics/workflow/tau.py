@@ -1,4 +1,4 @@
-"""Kendall's τ of the aligned steps: as it is printed, and weighted by how many steps are aligned."""
+"""Kendall's τ of the aligned steps: as published, and weighted by the share of steps aligned."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class TauScore:
     tau: float | None
     """Kendall's τ in [-1, 1]: 1 = the same order, -1 = reversed; None if fewer than two steps are aligned."""
     coverage: float
-    """Aligned steps, of the reference's; in [0, 1]. 1 if neither side has steps, 0 if only one has."""
+    """Share of the reference's steps that are aligned, in [0, 1].
+
+    It is 1 if neither side has steps, 0 if only one has.
+    """
 
     @property
     def weighted(self) -> float:
@@ -37,7 +40,7 @@ class TauScore:
 
 
 class Tau:
-    """Order of the aligned steps, whatever is missing."""
+    """Order of the aligned steps; missing steps do not count."""
 
     name: ClassVar[str] = "workflow_tau"
     version: ClassVar[int] = 1
@@ -67,7 +70,7 @@ class Tau:
 
 
 class WeightedTau:
-    """Order of the aligned steps, times how many of the reference's steps are aligned."""
+    """Order of the aligned steps, times the share of the reference's steps that are aligned."""
 
     name: ClassVar[str] = "workflow_tau_weighted"
     version: ClassVar[int] = 1

@@ -111,7 +111,7 @@ class StepBertScore:
         return self.means([both])[0]
 
     def means(self, pairs: Sequence[Both]) -> list[float | Failure]:
-        """The mean for each two workflows; the model is called once."""
+        """Return the mean for each two workflows; the model is called once."""
         asked = [_in_turn(both.reference, both.candidate) for both in pairs]
         given = iter(self._score.score_all([pair for steps in asked for pair in steps]))
         found: list[float | Failure] = []

@@ -1,4 +1,4 @@
-"""A workflow: steps in words, and which of them must come before which."""
+"""Workflow: steps in words, and which of them must come before which."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MOST_STEPS = 10_000
-"""Longer workflows are refused: answers have tens of steps, attacks any number."""
+"""Most steps of a workflow; longer ones are refused. Answers have tens of steps, attacks any number."""
 MOST_EDGES = 200_000
 _SHOWN_STEPS = 6
 
@@ -44,7 +44,7 @@ class Workflow:
     """
 
     steps: tuple[str, ...]
-    """Texts, in the order in which they are listed."""
+    """Texts of the steps, in the order in which they are listed."""
     edges: tuple[Edge, ...] = ()
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Workflow:
 
     @property
     def chain(self) -> tuple[str, ...]:
-        """The steps' texts in canonical order."""
+        """Texts of the steps in canonical order."""
         return tuple(self.steps[index] for index in self.order)
 
     @property
@@ -90,11 +90,11 @@ class Workflow:
 
     @property
     def text(self) -> str:
-        """All steps joined by a space, in canonical order."""
+        """Text of all steps joined by a space, in canonical order."""
         return " ".join(self.chain)
 
     def arranged(self) -> Workflow:
-        """The same workflow with its steps listed in canonical order."""
+        """Return the same workflow with its steps listed in canonical order."""
         order = self.order
         if order == tuple(range(len(self.steps))):
             return self
@@ -102,7 +102,10 @@ class Workflow:
         return workflow(self.chain, ((place[before], place[after]) for before, after in self.edges))
 
     def _cycle(self, order: Sequence[int]) -> str:
-        """Steps of one cycle, by number: every step that is not in the order has another before it."""
+        """Return the step numbers of one cycle, joined by arrows.
+
+        Every step that is not in the order has another one before it.
+        """
         left = set(range(len(self.steps))) - set(order)
         before = {edge.after: edge.before for edge in self.edges if edge.before in left}
         seen: dict[int, None] = {}
@@ -138,7 +141,7 @@ def sequence(steps: Iterable[str]) -> Workflow:
 
 
 def neighbours(size: int, edges: Iterable[Edge]) -> tuple[list[list[int]], list[list[int]]]:
-    """Direct predecessors and direct successors of each of `size` steps."""
+    """Return the direct predecessors and direct successors of each of `size` steps."""
     before: list[list[int]] = [[] for _ in range(size)]
     after: list[list[int]] = [[] for _ in range(size)]
     for edge in edges:
@@ -153,7 +156,7 @@ def _order(given: Workflow) -> tuple[int, ...]:
 
 
 def _topological(size: int, edges: Iterable[Edge]) -> list[int]:
-    """Indices by Kahn's algorithm, the smallest first; those on a cycle and behind it are missing."""
+    """Return the indices by Kahn's algorithm, smallest first; those on a cycle or behind it are missing."""
     before, after = neighbours(size, edges)
     waiting = [len(found) for found in before]
     ready = [index for index, count in enumerate(waiting) if not count]
