@@ -1,4 +1,4 @@
-"""Entity slot filling: named values out of a text, compared slot by slot.
+"""Entity slot filling: named values read from a text and compared slot by slot.
 
 A prompt's schema says which slots may be filled and which of them have a fixed choice of values. Keys and
 choices must match exactly, free text by its wording.
@@ -132,7 +132,7 @@ class SlotMatch:
     about: ClassVar[About] = About("entity", telling={"data": 3})
 
     def score(self, pair: Pair) -> float | Failure:
-        """Slots filled alike in both answers, over the slots filled in either.
+        """Share of the filled slots that both answers fill alike.
 
         Keys must be equal, and so must the values of slots with a fixed choice; other values must
         reach a ROUGE-L F1 of 0.7. The choices are those of the prompt's schema (see `read_schema`). Where
@@ -180,7 +180,7 @@ class SlotRouge:
 def slot_f1(
     reference: Sequence[Slot], candidate: Sequence[Slot], alike: Callable[[Slot, Slot], float]
 ) -> float:
-    """F1 over slots, assigned one to one within their key so that most agree.
+    """Return the F1 over slots, assigned one to one within their key for the greatest agreement.
 
     Args:
         reference: The slots of one answer.
@@ -216,7 +216,7 @@ def _by_key(slots: Sequence[Slot]) -> dict[str, list[Slot]]:
 
 
 def read_slots(text: str, wanted: Format | None = None) -> list[Slot] | UnreadableError | None:
-    """The filled slots of an answer in any structured format.
+    """Return the filled slots of an answer in any structured format.
 
     Returns: slots in order, from records with a name and a value, or from the fields of a mapping
         (nested ones by their own key); several values of a field are several slots. None if the

@@ -1,4 +1,4 @@
-"""Rates two answers without a judge where they are identical, and measures how near all others are.
+"""Heuristic rater: rates identical answers without a judge, and measures how close all others are.
 
 Identical answers are a 3, an empty answer beside one that is not a 1. All else is *unsure*, an outcome of its
 own: a judge decides it, and without one the similarity is all that is known.
@@ -39,8 +39,11 @@ CROSS_LANGUAGE: Final = "cross_language"
 _SAME, _OTHER = 3, 1
 
 MEANING_WEIGHT: Final = 0.15
-"""Share of the distance between two answers that an encoder can take away. More of it loses where one
-question is answered by changed models, which mean much the same: `python -m benchmarks.similarity`."""
+"""Largest share of the distance between two answers that an encoder can take away.
+
+A larger share loses accuracy where changed models answer one question, with much the same meaning: `python -m
+benchmarks.similarity`.
+"""
 
 _MEANING_STEEPNESS: Final = 4
 """Power of the cosine: answers to one question have cosines near 1, and 0.9 is far from 0.97 there."""
@@ -50,7 +53,7 @@ Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 
 
 class HeuristicRater:
-    """Rates identical and empty answers, and measures the similarity of all pairs.
+    """Rater of identical and empty answers, which measures the similarity of all pairs.
 
     Answers in two languages can be compared in neither way: a `Failure` "cross_language".
     """
@@ -98,7 +101,7 @@ class HeuristicRater:
         return list(await asyncio.gather(*map(self.rate, pairs)))
 
     async def rate(self, pair: Pair) -> Rating:
-        """The rating, computed in a thread. Details hold the scores behind the similarity.
+        """Return the rating, computed in a thread. Details hold the scores behind the similarity.
 
         The meaning is measured together with that of other pairs, and its price is the rating's.
         """
@@ -113,7 +116,7 @@ class HeuristicRater:
         return replace(step, tokens=tokens, cost_usd=cost_usd) if tokens or cost_usd else step
 
     def rate_now(self, pair: Pair) -> Rating:
-        """The rating, computed here.
+        """Return the rating, computed in this thread.
 
         Returns: a `Rating` whose outcome is 3, 2, 1 or None, or a `Failure`: "no_text" if neither side has
             text or a tool call, "cross_language" if the answers are in two languages (and not equal).
@@ -168,7 +171,7 @@ class HeuristicRater:
 
 
 def nearer_by_meaning(closeness: float, cosine: float) -> float:
-    """Closeness in words, raised by closeness in meaning: never lower, and at most 1.
+    """Return the closeness in words, raised by closeness in meaning: never lower, and at most 1.
 
     Args:
         closeness: Of the words, in [0, 1].

@@ -1,4 +1,4 @@
-"""Identity: the only equality that code decides. Everything else is the judge's.
+"""Identity: the only equality that code decides. The judge decides everything else.
 
 Two answers are identical if their text is the same after Unicode NFC, line ends, and blanks at the ends of
 lines and of the text; or if both are data with the same values; and if they call the same tools in the same

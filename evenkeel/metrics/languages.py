@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def languages_of(pair: Pair, language_of: LanguageOf) -> tuple[str | None, str | None]:
-    """The languages of reference and candidate, None where unknown.
+    """Return the languages of reference and candidate, None where unknown.
 
     A candidate that is too short to tell is taken to be in the language it was asked for.
     """
@@ -33,7 +33,7 @@ class Coverage:
     """Function that returns a text's language. Without it every pair is compared."""
 
     def gap(self, pair: Pair) -> str | None:
-        """Why the model cannot compare two answers: in different languages, of which it does not know both.
+        """Return the reason why the model cannot compare two answers: it does not know both languages.
 
         Returns: a sentence for people; None if it can, or a language is not certain.
         """

@@ -26,7 +26,7 @@ class PairError(ValueError):
 
 
 def read_pair(row: object) -> Pair:
-    """The pair of a row.
+    """Return the pair of a row.
 
     Args:
         row: A mapping with `reference` and `candidate`, each a text or `{text, tool_calls}`, and maybe
@@ -137,7 +137,7 @@ async def scored(pairs: Iterable[Pair], scorer: TwoStageScorer) -> AsyncIterator
 def score_pairs(
     rows: Iterable[Mapping[str, Any]], scorer: TwoStageScorer | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of pairs with what was found of each; see `read_pair` and `finding`.
+    """Return each row with the result of scoring its pair; see `read_pair` and `finding`.
 
     Args:
         rows: As a file of `evenkeel score` has them.

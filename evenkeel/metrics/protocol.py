@@ -89,7 +89,7 @@ class Metric(Protocol):
         ...
 
     def score(self, pair: Pair) -> float | Failure:
-        """Closeness of the candidate to the reference.
+        """Return the closeness of the candidate to the reference.
 
         Every implementation documents what 0 and 1 mean, what it gives for two empty sides and for
         one, and where the definition comes from.

@@ -1,4 +1,4 @@
-"""Every metric over a pair of answers: those of evenkeel, and those that other people's packages offer.
+"""Registry of every metric over a pair of answers: those of evenkeel, and those of other packages.
 
 A metric of ours is one file with an `About`, and one line in `BUILTIN`. A metric of somebody else's is an
 entry point of the group `evenkeel.metrics` that names a class with `name`, `version`, `about` and `score`.
@@ -118,7 +118,7 @@ def heuristics() -> tuple[Metric, ...]:
 
 
 def built(listed: Listed, *needed: object) -> Metric:
-    """A metric of that kind.
+    """Return a metric of that kind, built with what it needs.
 
     Args:
         listed: The metric.
@@ -130,7 +130,7 @@ def built(listed: Listed, *needed: object) -> Metric:
 
 
 def metric(name: str) -> Listed:
-    """The metric of a name.
+    """Return the metric of a name.
 
     Raises:
         UnknownMetricError: There is none; the message suggests up to three like it.
@@ -183,7 +183,7 @@ def _listed(kind: Any) -> Listed:
 
 
 def _offered(extension: Extension, known: Collection[str]) -> Listed:
-    """The metric of an entry point.
+    """Return the metric of an entry point.
 
     Raises: ExtensionError if it cannot be loaded, is no metric, or has the name of a known one.
     """

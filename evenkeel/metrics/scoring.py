@@ -40,7 +40,7 @@ def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # 
 
 
 class TwoStageScorer:
-    """Scores pairs by one rater and the qualities of the pair's task.
+    """Scorer of pairs by one rater and the qualities of the pair's task.
 
     1. Identical answers are the same: rating 3, free of charge.
     2. An answer that ignores the format or the language that the variant asks for is invalid and is not
@@ -167,7 +167,9 @@ def _similarity(rated: Rating, pair: Pair) -> float:
 def heuristic_scorer(
     rater: HeuristicRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
 ) -> TwoStageScorer:
-    """A scorer without a judge: it rates identical and empty answers, and measures the similarity of others.
+    """Return a scorer without a judge.
+
+    It rates identical and empty answers, and measures the similarity of others.
 
     Args:
         rater: Default: one without embeddings that tells no languages, so that answers in two languages may
@@ -197,7 +199,7 @@ def judge_scorer(
     count: Callable[[str], None] = lambda _: None,
     count_group: Callable[[str, str], None] = lambda _what, _outcome: None,
 ) -> TwoStageScorer:
-    """A scorer whose similarity and quality ratings are the judge's, but for what is clear without it.
+    """Return a scorer whose similarity and quality ratings are the judge's, except for clear cases.
 
     The price of its tokens is the judge's own (`Judge(price=…)`). Closing the judge is the
     caller's business.

@@ -48,7 +48,7 @@ def find_task(name: str | None) -> Task:
 
 
 def task_named(name: str) -> Task:
-    """The task of a name that must be right, as in the settings; case, spaces and hyphens do not count.
+    """Return the task of a name from the settings; case, spaces and hyphens do not count.
 
     Raises: ValueError if there is no such task, naming the nearest one.
     """
@@ -142,7 +142,7 @@ _FEWEST_SLOTS: Final = 3
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a lower-case text, without the empty ones and the fields of a case.
+    """Return the sentences and lines of a lower-case text, except empty ones and the fields of a case.
 
     What a customer writes may speak of summaries, too.
     """
@@ -168,7 +168,7 @@ def has_transcript(text: str) -> bool:
 
 
 def document_labels(text: str) -> frozenset[str]:
-    """The labels of the documents that a lower-case prompt holds, without the word before them.
+    """Return the labels of the documents in a lower-case prompt, without the word before them.
 
     "doc 2:", "[2] …" and `<document id="2">` all give "2"; tags without a label are counted.
     """
@@ -232,7 +232,7 @@ class Turn(NamedTuple):
 
 
 def recognise(turns: Iterable[Turn]) -> Task | None:
-    """The task of a prompt, if it is plain.
+    """Return the task of a prompt, or None if it is not clear.
 
     Read are the system messages and the last message of the user: in a conversation that goes on, only
     its last question is being answered. A task is only recognised if an instruction asks for it and the data

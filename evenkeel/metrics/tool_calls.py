@@ -48,7 +48,7 @@ class ToolArguments:
 
 
 def read_arguments(arguments: str) -> Tree:
-    """Arguments as a tree: empty ones are {}, unreadable ones their text.
+    """Return the arguments as a tree: empty ones are {}, unreadable ones their text.
 
     Raises:
         UnreadableError: "too_deep".
@@ -202,7 +202,7 @@ Read = TypeVar("Read")
 def _mean_over_shared(
     metric: Metric, pair: Pair, read: Callable[[str], Read], compare: Callable[[Read, Read], float]
 ) -> float | Failure:
-    """The mean closeness of arguments over the calls that both answers make of the same tools.
+    """Return the mean closeness of arguments over the calls that both answers make of the same tools.
 
     Args:
         metric: In whose name it fails.

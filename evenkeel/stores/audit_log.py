@@ -64,7 +64,7 @@ _ACTIONS: Final = Collection(name="actions", key=("id",), kept=KEPT, body=plain(
 
 
 class ActionLog:
-    """Actions in the order in which they were recorded; of very many the oldest are dropped.
+    """Log of actions in the order in which they were recorded; beyond `KEPT` the oldest are dropped.
 
     Calls block on storage. Several processes may use one log at a time.
     """

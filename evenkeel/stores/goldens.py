@@ -108,7 +108,7 @@ class Imported:
 
 
 class GoldenStore:
-    """Goldens by id and version. The newest version of an id is the one in use, unless it is retired.
+    """Store of goldens by id and version. The newest version of an id is in use, unless it is retired.
 
     Calls block on storage. Several processes may use one store at a time.
     """
@@ -219,7 +219,7 @@ class GoldenStore:
         active: bool = True,
         limit: int | None = None,
     ) -> tuple[Golden, ...]:
-        """Goldens in their newest version, the last approved first.
+        """Return goldens in their newest version, the last approved first.
 
         Args:
             route: only of this route.

@@ -42,7 +42,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def kept(folder: Path, name: str) -> str:
-    """The secret of that name: 32 random bytes as URL-safe text, made if it is not there.
+    """Return the secret of that name: 32 random bytes as URL-safe text, made if it does not exist.
 
     Processes that ask at the same time get the same one.
 

@@ -1,4 +1,4 @@
-"""Labels: what people say of verdicts. They are kept when the verdicts they are about are gone.
+"""Labels: ratings that people give to verdicts. They are kept when the verdicts are gone.
 
 What may quote an answer is encrypted, the figures are not: the agreement of judge and people is known even
 where the keys are gone.
@@ -126,7 +126,7 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
-    """The label that this makes of a verdict, in version 1.
+    """Return the label that a statement makes of a verdict, in version 1.
 
     Args:
         verdict: what it is about.
@@ -251,7 +251,7 @@ _TEXTS: Final = Collection(
 
 
 class LabelStore:
-    """Labels by verdict and person. Nothing is overwritten: a correction is the next version.
+    """Store of labels by verdict and person. Nothing is overwritten: a correction is the next version.
 
     Calls block on storage. Several processes may use one store at a time.
     """
@@ -314,7 +314,7 @@ class LabelStore:
         return tuple(self._documents.history(_LABELS, verdict_id))
 
     def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
-        """Labels that count, in their newest version, the last said first.
+        """Return labels that count, in their newest version, newest first.
 
         Args:
             route: only of this route.

@@ -46,7 +46,7 @@ class AlertFacts:
 
 @dataclass(frozen=True, slots=True)
 class AlertEvent:
-    """An alert was raised or resolved, or a person decided something about an incident.
+    """Event of an alert that was raised or resolved, or of a person's decision about an incident.
 
     `id` makes delivery idempotent for receivers.
     """
@@ -55,8 +55,10 @@ class AlertEvent:
     at: float
     """Unix time in seconds of whatever decided the event, mostly a verdict."""
     kind: str
-    """"raised" or "resolved"; of an incident "acknowledged", "closed", "reopened", "explained" or
-    "followed"."""
+    """Kind of the event.
+
+    "raised" or "resolved"; for an incident "acknowledged", "closed", "reopened", "explained" or "followed".
+    """
     route: str
     model: str
     """Model of the cell; for a change, the requested model."""
@@ -69,8 +71,11 @@ class AlertEvent:
     excess: float | None
     """Estimated paired excess at that time."""
     what: str = "excess"
-    """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it.
-    "incident": it is about the incident as a whole."""
+    """Subject of the event.
+
+    "excess": above the threshold. "drift": away from the baseline. "change": nobody announced it. "incident":
+    it is about the incident as a whole.
+    """
     direction: str = ""
     """Direction of a drift: "risen" or "fallen"; "" for other events and once the drift is over."""
     verdict: str = ""
@@ -80,8 +85,11 @@ class AlertEvent:
     run_trials: int = 0
     """Trials since the estimated start of the change."""
     measure: str = ""
-    """"content", "similarity", "quality" or "invalid": what crossed its limit first; or "drift". Of a change
-    "references" if it is found and "traits" if it is suspected."""
+    """Measure that crossed its limit first.
+
+    "content", "similarity", "quality" or "invalid"; "drift" for a drift. For a change "references" if it is
+    found and "traits" if it is suspected.
+    """
     limit: float | None = None
     """Limit of that measure."""
     limit_source: str = ""
@@ -89,8 +97,11 @@ class AlertEvent:
     change: str = ""
     """Id of the change that the event is about or that came before it; "" if there was none lately."""
     incident: str = ""
-    """Id of the incident that it belongs to: that of the change which opened it, on all routes where it
-    shows; where none did, that of the first event."""
+    """Id of the incident that the event belongs to.
+
+    It is the id of the change that opened the incident, on all routes where it shows; if no change opened it,
+    the id of the first event.
+    """
     after: float | None = None
     """Unix time in seconds after which a change came about."""
     since: float | None = None

@@ -1,4 +1,4 @@
-"""Exchanges and verdicts as a queue and a log keep them.
+"""Encoding of exchanges and verdicts in a queue and a log.
 
 An exchange is one blob of bytes, compressed where that is worth it, and encrypted as a whole. Of a verdict
 only the texts that may quote an answer are encrypted: the monitor folds a log whose keys are gone, and

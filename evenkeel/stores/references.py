@@ -75,8 +75,10 @@ class Reference:
     changed_at: float = 0.0
     """Unix time in seconds at which that change was noticed; 0 if there was none."""
     changed_since: float = 0.0
-    """Unix time in seconds of the first answer that showed it: of the former ones, those from then on are of
-    after the change."""
+    """Unix time in seconds of the first answer that showed the change.
+
+    Former answers from then on were given after the change.
+    """
     upstream: int = 0
     """Index of the route's upstream: 0 is the first, others are fallbacks."""
     asked_at: float = 0.0
@@ -109,7 +111,7 @@ class Reference:
         )
 
     def renewed(self, kept: Callable[[KeptAnswer], bool], *, at: float, since: float) -> Reference:
-        """The reference after a change: of its answers those stay to be compared with that `kept` says.
+        """Return the reference after a change: only answers that `kept` accepts stay to be compared with.
 
         Args:
             kept: whether an answer is one of after the change.

@@ -133,7 +133,7 @@ def check_name(inside: str, asked_for: str, place: str) -> None:
 
 
 def payload_keys(written: str) -> tuple[PayloadKey, ...]:
-    """The keys in a variable's text: 32 bytes each in base64, parted by commas or white space.
+    """Return the keys in a variable's text: 32 bytes each in base64, separated by commas or white space.
 
     Raises: SealError, without the text, if an entry is no such key.
     """
@@ -155,7 +155,7 @@ def payload_keys(written: str) -> tuple[PayloadKey, ...]:
 
 
 def seal_of(environment: Mapping[str, str]) -> Seal:
-    """The seal that an environment asks for; one that seals nothing if it names no key.
+    """Return the seal that an environment asks for; one that seals nothing if it names no key.
 
     Raises: SealError for keys that cannot be used.
     """

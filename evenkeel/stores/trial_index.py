@@ -43,8 +43,11 @@ COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "format": lambda verdict: verdict.wanted.format,
     "language": _language,
 }
-"""Columns with their values. `state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged
-or None; `control` is held, changed or none; `language` is a base tag. The time is a column besides."""
+"""Columns of the index with the functions that compute them from a verdict.
+
+`state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged or None; `control` is held,
+changed or none; `language` is a base tag. The time is a further column.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ class Stretch:
 
 
 class VerdictLog(Protocol):
-    """An append-only log in which every verdict id occurs once; notes stand among them.
+    """Append-only log in which every verdict id occurs once; notes lie between the verdicts.
 
     Notes are approvals, labels, decisions about incidents, and sightings. Who reads verdicts sees nothing of
     them but gaps in the offsets; `entries_after` gives all.
@@ -187,7 +187,7 @@ class VerdictLog(Protocol):
         ...
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ...) -> Stretch:
-        """Verdicts before `offset` (None = from the newest) that are looked for, newest first.
+        """Return verdicts before `offset` (None = from the newest) that `narrow` admits, newest first.
 
         Reads up to `limit` verdicts. SQLite finds them by the columns of `trial_index`. Redis has no such
         index and gives fewer, perhaps none, though there are older ones: go on before `reached`.

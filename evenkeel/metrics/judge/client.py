@@ -1,4 +1,4 @@
-"""A call to a judge: a question in, a ruling or a failure out, and what it cost.
+"""Calls to a judge: each takes a question and returns a ruling or a failure, with its cost.
 
 Rulings are remembered by content: the same question to the same judge need not be paid for twice.
 """
@@ -34,7 +34,7 @@ log = logging.getLogger("evenkeel.judge")
 
 
 def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> str:
-    """SHA-256, in hex, of everything that decides a ruling.
+    """Return the SHA-256, in hex, of everything that decides a ruling.
 
     The order of the texts is part of the question's messages, so swapped sides have a key of their own.
 
@@ -88,7 +88,7 @@ _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
 
 
 class Judge:
-    """A model behind an `Endpoint`, asked for ratings.
+    """Judge: a model behind an `Endpoint`, asked for ratings.
 
     Asks for structured output, temperature 0 and a fixed seed, and does without what the endpoint
     rejects. Rulings may be remembered in a cache.

@@ -1,4 +1,4 @@
-"""The pairs of one exchange, judged together: one call rates all candidates against their common reference.
+"""Joint judgement of the pairs of one exchange: one call rates all candidates against their reference.
 
 What could make such ratings worse than those of single calls is kept in check. The order of the candidates is
 drawn by chance, so that no perturbation has a place of its own. A share of the pairs is judged alone as well
@@ -64,15 +64,17 @@ _TO_THE_JUDGE: Final = re.compile(
     r"\"(?:pair|ratings?)\"\s*:|<<<\s*(?:begin|end)\b|\b(?:candidate|reference)\s+answers?\s+#?\d",
     re.IGNORECASE,
 )
-"""Forms of a group's question or reply. A text that has one may be meant for the judge, and could speak of
-other pairs."""
+"""Forms of a group's question or reply.
+
+A text that has one may be meant for the judge, and could speak of other pairs.
+"""
 _LONGEST_CHARS: Final = 40_000
 """Most characters of the answers in one call: judges overlook details in long ones."""
 _NUMBERED: Final = re.compile(r"\b((?:candidate|reference)(?: answer)?) #?\d+\b", re.IGNORECASE)
 
 
 class GroupRater:
-    """Rates the pairs that are given together in one call, as far as that is possible, and all others alone.
+    """Rater that rates pairs given together in one call, as far as possible, and all others alone.
 
     A pair whose rating is missing or unreadable is judged alone, and so are all pairs of a call that was
     refused, cut off or too long, and one with a text that may be meant for the judge. Equal candidates are
@@ -100,7 +102,7 @@ class GroupRater:
         """Number of exchanges to come before the next call about several pairs."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """The judge's ratings in order, each as of the rater of single pairs.
+        """Return the judge's ratings in order, each as of the rater of single pairs.
 
         A rating given in a group has `JUDGED_TOGETHER` among its details, and its part of the call's price.
         """
@@ -143,7 +145,7 @@ class GroupRater:
         return answers
 
     async def _parts(self, reference: str, candidates: dict[str, list[int]]) -> list[list[_Candidate]]:
-        """The candidates of each call, in an order drawn by chance that follows from the texts alone.
+        """Return the candidates of each call, in a random order that depends on the texts alone.
 
         Left out are those whose ruling is remembered, what may be meant for the judge, and one that would be
         alone in its call.

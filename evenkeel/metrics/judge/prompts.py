@@ -1,4 +1,4 @@
-"""Questions to a judge, versioned, with answers and context kept apart from instructions.
+"""Versioned questions to a judge, in which answers and context are kept apart from instructions.
 
 The wording is in the `prompts.toml` of the packages that ask.
 
@@ -86,7 +86,7 @@ class Prompt:
         return f"{self.name}@{self.version}"
 
     def fill(self, texts: Mapping[str, str]) -> Question:
-        """The messages for one call.
+        """Return the messages for one call.
 
         Args:
             texts: What is judged, by label ("REFERENCE ANSWER"), in the order in which it is shown.
@@ -100,7 +100,7 @@ class Prompt:
         return Question(self.name, self.version, messages, self.steps)
 
     def fill_group(self, reference: str, candidates: Sequence[str], *, swapped: bool = False) -> Question:
-        """The messages for one call about several candidates, each to be rated against one reference.
+        """Return the messages for one call that rates several candidates against one reference.
 
         Role, question and scale are those of `fill`.
 
@@ -120,7 +120,7 @@ class Prompt:
         return Question(self.name, self.version, messages, self.steps, count)
 
     def _material(self, texts: Mapping[str, str]) -> tuple[str, str, str]:
-        """The tag, the system's message, and the texts between their markers.
+        """Return the tag, the system's message, and the texts between their markers.
 
         The tag follows from the first text, so that calls about one request or one reference begin with the
         same bytes, which a provider's cache then serves.
@@ -132,7 +132,7 @@ class Prompt:
 
 
 def prompts_of(package: str) -> dict[str, Prompt]:
-    """The prompts of a package's `prompts.toml`, by the names of their tables.
+    """Return the prompts of a package's `prompts.toml`, by the names of their tables.
 
     A text of the file, or `by_content` of the judge's own, may be quoted in a question as `{name}`. A table's
     `findings` are the fields that a reply has before its explanation.
@@ -168,7 +168,7 @@ def reminded(question: Question) -> Question:
 
 
 def rubric_prompt(name: str, description: str, scale_texts: Mapping[int, str], *, version: int = 1) -> Prompt:
-    """A prompt for one quality of an answer, from a rubric in words.
+    """Return a prompt for one quality of an answer, from a rubric in words.
 
     Args:
         name: Label of the metric, snake_case.
@@ -209,7 +209,7 @@ def marked(label: str, text: str, tag: str) -> str:
 
 
 def unforgeable_tag(texts: Iterable[str], others: Iterable[str] = ()) -> str:
-    """Sixteen hex digits that depend on all texts and occur in none of them.
+    """Return sixteen hex digits that depend on all texts and occur in none of them.
 
     Args:
         texts: What it depends on.
@@ -254,7 +254,7 @@ They are plain English, for which usual tokenizers need a token for four or five
 
 
 def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: int) -> int:
-    """Upper estimate of the prompt tokens of one call.
+    """Return an upper estimate of the prompt tokens of one call.
 
     A text is taken to need at most a token for each of its characters: some four times what English
     needs, and about what Chinese or Japanese may need.

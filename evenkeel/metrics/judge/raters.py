@@ -1,4 +1,4 @@
-"""The judge as a rater of pairs and of single answers: several calls, and what they decide together.
+"""Raters of pairs and of single answers by a judge, which decide from several calls.
 
 A judge may favour what stands first or what is called the reference. Showing a share of the pairs the
 other way round turns such a habit from a bias into noise, which the control shares. How steady a judge is
@@ -114,7 +114,7 @@ async def poll(cast: Callable[[int], Awaitable[Vote]], votes: int) -> list[Vote]
 
 
 def decide(cast: Sequence[Vote], votes: int, prompt: Prompt) -> Rating:
-    """The median of the votes, with the explanation of the first that gave this rating.
+    """Return the median of the votes, with the explanation of the first vote that gave this rating.
 
     Returns: a `Rating` whose details hold, if `votes` > 1, `votes` (replies with a rating),
         `votes_failed`, and `votes_spread` (highest minus lowest rating among them; of a bare majority if
@@ -176,7 +176,7 @@ class _Asking:
         return self._prompt.prompt_version
 
     def estimate(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one rating costs, all votes together.
+        """Return an upper estimate of the cost of one rating, all votes together.
 
         Args:
             texts_chars: Characters of both texts together.
@@ -252,7 +252,7 @@ class JudgeRater(_Asking):
         return list(await asyncio.gather(*map(self.rate, pairs)))
 
     async def rate(self, pair: Pair) -> Rating:
-        """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
+        """Return the judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
 
         Its details hold `swapped`, the share of the calls with swapped sides, if `swap_share` is not
         0; `cached`, the share of the calls that were remembered, if any; and those of `decide`.
@@ -304,7 +304,7 @@ class JudgedQuality(_Asking):
         return self._prompt.version
 
     async def rate(self, answer: Answer, context: str) -> Rating:
-        """The judge's rating of the answer against its request.
+        """Return the judge's rating of the answer against its request.
 
         Args:
             answer: What is rated.

@@ -42,7 +42,7 @@ class Ruling:
 
 
 def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Fault:
-    """The rating in a judge's reply.
+    """Return the rating in a judge's reply.
 
     The reply is one JSON object with a whole number as "rating" and, if the judge gives them, a text as
     "explanation" and a whole number as "initial_rating"; further fields are ignored. It may stand in one
@@ -62,7 +62,7 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
 
 
 def read_rulings(text: str | None, count: int, scale: Sequence[int] = SCALE) -> list[Ruling | Fault] | Fault:
-    """The ratings of several pairs in a judge's reply.
+    """Return the ratings of several pairs in a judge's reply.
 
     The reply is one JSON object, as for `read_ruling`, with a list "ratings" of objects, each with the number
     of its "pair" from 1 on and otherwise as there. One that is missing, stands there twice or cannot be read

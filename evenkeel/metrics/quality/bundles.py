@@ -1,4 +1,4 @@
-"""Which metrics a task is measured by: one table, in which one more task is one entry.
+"""Bundles: one table of the metrics that measure each task. A new task is a new entry.
 
 The prompts of the judged qualities are in `prompts.toml`; an application's own are described in words.
 """
@@ -45,13 +45,15 @@ class Bundle:
     judged: tuple[Prompt, ...] = ()
     """Qualities for which a judge is asked."""
     stand_ins: tuple[StandIn, ...] = ()
-    """Measured instead where there is no judge; their names end in `_proxy`. A quality without one can't
-    be measured by rule and is left out."""
+    """Heuristics measured instead where there is no judge; their names end in `_proxy`.
+
+    A quality without one cannot be measured by rule and is left out.
+    """
     by_rule: tuple[PairQuality, ...] = ()
     """Qualities measured with and without a judge."""
 
     def measures(self, judged: Callable[[Prompt], QualityMetric] | None = None) -> tuple[PairQuality, ...]:
-        """The qualities to measure, in order.
+        """Return the qualities to measure, in order.
 
         Args:
             judged: Makes a metric of a prompt, e.g. `partial(JudgedQuality, judge)`; None = no judge.
@@ -124,7 +126,7 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
 
 
 def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) -> Bundle:
-    """A bundle with the judged qualities that the settings name.
+    """Return a bundle with the judged qualities that the settings name.
 
     Args:
         bundle: The task's own.
@@ -161,7 +163,7 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
 def bundles_by(
     qualities: Mapping[str, Iterable[str]], custom: Iterable[Prompt] = ()
 ) -> Mapping[Task, Bundle]:
-    """All bundles, with the judged qualities that the settings name for some tasks.
+    """Return all bundles, with the judged qualities that the settings name for some tasks.
 
     Args:
         qualities: By name of the task, the names of its qualities; tasks that are left out keep theirs.

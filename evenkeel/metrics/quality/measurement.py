@@ -57,7 +57,7 @@ class Measured:
 
 
 class PairQuality(Protocol):
-    """Says of a pair whether a quality changed. All that the second stage of the score needs.
+    """Measure of whether a quality changed within a pair: all that the second stage of the score needs.
 
     A `QualityMetric` becomes one by `EachSide`, a similarity metric by `Agreement`.
     """
@@ -103,7 +103,7 @@ class EachSide:
         return self._metric.version
 
     async def measure(self, pair: Pair) -> Measured:
-        """The reference's rating, then the candidate's; without the former the latter is not asked for.
+        """Rate the reference, then the candidate; if the former fails, the latter is not asked for.
 
         One after the other, because both questions begin with the request: by then a provider has cached it.
         """
@@ -125,7 +125,7 @@ def always(_: Pair) -> bool:
 
 
 class Agreement:
-    """A similarity metric as a quality, for tasks with one right answer: filled slots, tool calls.
+    """Quality made of a similarity metric, for tasks with one right answer: filled slots, tool calls.
 
     The reference agrees with itself, so its value is 1 and the candidate's is the metric's. Quality
     changed if that is below 1 by more than the tolerance. Which answer is the right one it can't say.

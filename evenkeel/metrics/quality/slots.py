@@ -121,7 +121,7 @@ class SlotCoverage:
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
-        """The share of each side, on the scale "ratio".
+        """Return the share of filled slots on each side, on the scale "ratio".
 
         The slots are those of the prompt's schema; without one, those that either answer fills. A value
         that can be checked and is not in the prompt fills nothing (see `SlotValues.supported`).
@@ -154,7 +154,7 @@ class SlotGrounding:
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
-        """The share of each side, on the scale "ratio".
+        """Return the share of supported values on each side, on the scale "ratio".
 
         Checkable are numbers, dates, identifiers and addresses in slots without a fixed choice (see
         `SlotValues.supported`), so languages and wording do not count.

@@ -28,7 +28,7 @@ FLOOR: Final = 0.5
 
 
 class SharedWords:
-    """Steps are the same if their texts are equal, or share half of their content words.
+    """Aligner for which steps are the same if their texts are equal, or share half of their content words.
 
     Rougher than an encoder: "Reboot the server" and "Restart the machine" are two steps.
     """
@@ -71,8 +71,11 @@ def _dice(one: frozenset[str], other: frozenset[str]) -> float:
 
 NO_WORKFLOW: Final = "no_workflow"
 TOLERANCE: Final = 0.18
-"""Losing a third of the steps is a change, a tenth is none. At 0.82 lies the threshold of a calibration on
-the published scores of missing steps: see docs/research/workflows.md."""
+"""Loss of agreement that counts as no change: losing a third of the steps is one, losing a tenth is not.
+
+The threshold of a calibration on the published scores of missing steps is at 0.82: see
+docs/research/workflows.md.
+"""
 
 
 class WorkflowSteps:
@@ -86,7 +89,7 @@ class WorkflowSteps:
     version: ClassVar[int] = 1
 
     def score(self, pair: Pair) -> float | Failure:
-        """Steps that the answers share in an allowed order, against the steps of both.
+        """Share of the steps that the answers have in common in an allowed order.
 
         Returns: ratio in [0, 1]; 1 = all steps, in an order that the reference allows; 0 = none, or only one
             answer is a workflow. A `Failure` "no_workflow" if neither has two steps or more, or the
@@ -107,7 +110,7 @@ class WorkflowSteps:
 
 
 class StepsKept:
-    """`WorkflowSteps` as a quality of a pair.
+    """Quality of a pair by `WorkflowSteps`.
 
     Two workflows agree as far as they share their steps in an allowed order. Where the task asks for a
     workflow, an answer that stops being one is worse, and one that becomes one is better.

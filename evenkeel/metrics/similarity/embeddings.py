@@ -35,8 +35,11 @@ _CHUNK_WORDS = 150
 
 
 _ENCODED_AT_ONCE = 8
-"""Texts are padded to the longest of their batch: on a processor small ones are a tenth to a quarter quicker
-than the library's 32."""
+"""Texts encoded at once.
+
+Texts are padded to the longest of their batch: on a processor small batches are a tenth to a quarter quicker
+than the library's 32.
+"""
 
 
 class EmbeddingsUnavailableError(RuntimeError):
@@ -138,7 +141,7 @@ class Embeddings:
         return NOTHING
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
-        """Closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
+        """Return the closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
 
         Equal texts have 1. A `Failure` "encoder_failed" if the model raises.
         """
@@ -227,7 +230,9 @@ def load_embeddings(
 
 
 def packaged_minilm() -> Path:
-    """Folder of the packaged model, weights verified: the package's publisher is not the model's.
+    """Return the folder of the packaged model after verifying its weights.
+
+    They are verified because the package's publisher is not the model's.
 
     Raises:
         EmbeddingsUnavailableError: The weights are missing or not the official ones.

@@ -1,4 +1,4 @@
-"""Likeness: how near two texts are to each other, on a scale fine enough to compare a rerun with a change.
+"""Likeness: closeness of two texts on a scale fine enough to compare a rerun with a change.
 
 A rating says whether two answers say the same; most pairs of long answers do not in every detail. Likeness
 says how far apart they are, so that pairs of a change can be compared with pairs of an identical resend.

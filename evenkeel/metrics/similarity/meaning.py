@@ -65,7 +65,7 @@ def endpoint_encoder(model: str) -> str:
 
 
 class PairBatches:
-    """Gives pairs that arrive at about the same time to one call.
+    """Queue that gives pairs which arrive at about the same time to one call.
 
     A batch is what has gathered within some milliseconds, or while all calls that may be under way
     are.
@@ -194,7 +194,7 @@ _OF_ONE_TEXT = frozenset({"bad_request", "rate_limited", "refused", "too_long"})
 
 
 class EndpointEmbeddings:
-    """Cosine of the two texts' embeddings, computed by a model somewhere else.
+    """Cosine of the two texts' embeddings, computed by a model behind an endpoint.
 
     Closing the endpoint is the caller's business.
     """

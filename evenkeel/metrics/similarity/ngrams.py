@@ -81,7 +81,7 @@ class NGrams:
 
 
 def tokens(text: str) -> list[str]:
-    """Tokens in order, case and punctuation kept, over the first 50,000 characters.
+    """Return the tokens in order, case and punctuation kept, over the first 50,000 characters.
 
     Scripts written without spaces (Chinese, Japanese) give
     one token a character.

@@ -37,7 +37,7 @@ _DEEPEST = 100
 
 
 def json_value(text: str) -> Any:
-    """The JSON value of a text.
+    """Return the JSON value of a text.
 
     Raises: ValueError if it is no JSON, or nested deeper than 100 levels.
     """
@@ -59,7 +59,7 @@ def json_value(text: str) -> Any:
 
 
 def parse_json(text: str) -> Any | None:
-    """The JSON object or array a text consists of, fenced or not; None if it is anything else.
+    """Return the JSON object or array a text consists of, fenced or not; None if it is anything else.
 
     A bare string, number or literal is prose as far as answers go, so it gives None.
     """
@@ -75,7 +75,7 @@ def parse_json(text: str) -> Any | None:
 
 
 def normalise(text: str) -> str:
-    """The text with everything removed that carries no content.
+    """Return the text without everything that carries no content.
 
     Removed or unified: Unicode compatibility forms (NFKC), case, runs of whitespace, Markdown
     marks, kinds of quotes and dashes, and punctuation at the end of words.
@@ -139,7 +139,7 @@ def _canonical(value: Any) -> Any:
 
 
 def canonical_text(text: str) -> str:
-    """The canonical JSON of a text that is JSON, else the normalised text.
+    """Return the canonical JSON of a text that is JSON, else the normalised text.
 
     Answers are kept after being read: the cascade, the rater and the next trial ask for the same.
     """
@@ -177,7 +177,7 @@ class NormalisedEquality:
     about: ClassVar[About] = About("equality")
 
     def score(self, pair: Pair) -> float | Failure:
-        """1.0 if text and tool calls are both equal after normalisation, else 0.0.
+        """Return 1.0 if text and tool calls are both equal after normalisation, else 0.0.
 
         Two texts that are both JSON are compared as JSON values; tool calls by name and arguments,
         in order. One empty side gives 0.

@@ -31,7 +31,7 @@ _Side = TypeVar("_Side", str, Sequence[str])
 
 
 def common_length(left: Sequence[str], right: Sequence[str]) -> int:
-    """Length of the longest common subsequence of two sequences of words.
+    """Return the length of the longest common subsequence of two sequences of words.
 
     Of longer differing stretches than 4,096 words, that of their parts in order, which may be less.
     """

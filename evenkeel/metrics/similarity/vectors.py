@@ -65,7 +65,7 @@ def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
 
 
 def unit(vector: Vector) -> tuple[float, ...]:
-    """The vector at length 1; a vector of zeros stays one.
+    """Return the vector scaled to length 1; a vector of zeros stays one.
 
     Raises:
         ValueError: A number is not finite, or all together are beyond what a float holds.
@@ -77,7 +77,7 @@ def unit(vector: Vector) -> tuple[float, ...]:
 
 
 def cosine(left: Vector, right: Vector) -> float:
-    """Cosine of two unit vectors, negative values cut to 0.
+    """Return the cosine of two unit vectors, negative values cut to 0.
 
     Raises:
         ValueError: They have different lengths.

@@ -58,7 +58,7 @@ The time grows with the product of both sides.
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words in order. Equal to the rouge-score package's tokens on ASCII text.
+    """Return the lower-case words in order. Equal to the rouge-score package's tokens on ASCII text.
 
     Answers are kept after being read, as every metric reads the same; the list is the caller's own.
     """
@@ -74,7 +74,7 @@ def _words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Distinct lower-case words that are not glue.
+    """Return the distinct lower-case words that are not function words.
 
     Texts of glue alone keep all their words, so that "yes" and "no, it is" differ.
     """
@@ -113,7 +113,7 @@ def _content(found: Iterable[str]) -> frozenset[str]:
 
 
 def stem(word: str) -> str:
-    """The word without its commonest English endings; the same for "restart", "restarted", "restarts".
+    """Return the word without its commonest English endings: "restarted" and "restarts" give the same stem.
 
     Crude on purpose: it only has to bring forms of a word together, not to give a real word.
     """

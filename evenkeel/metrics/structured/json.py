@@ -56,7 +56,7 @@ def read_json(text: str) -> Tree:
 
 
 def find_json(text: str) -> Excerpt | None:
-    """The longest JSON object or array in a text, repaired if need be.
+    """Return the longest JSON object or array in a text, repaired if need be.
 
     Repaired are: trailing and missing commas, single, typographic and missing quotes, unescaped
     quotes and line breaks in strings, comments, Python's literals, missing brackets, a cut end.

@@ -41,7 +41,7 @@ class Fence(NamedTuple):
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """The fenced blocks of a text in order; one that is not closed reaches to the end.
+    """Yield the fenced blocks of a text in order; one that is not closed reaches to the end.
 
     Source: CommonMark: fences of three or more backticks or tildes, closed by as many or more.
     """

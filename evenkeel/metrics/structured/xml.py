@@ -75,7 +75,7 @@ class Soup(NamedTuple):
 
 
 def parse_xml(text: str) -> Element:
-    """The root element of a well-formed XML document.
+    """Return the root element of a well-formed XML document.
 
     Raises:
         UnreadableError: "malformed"; "entity" if the document declares one (neither bombs nor

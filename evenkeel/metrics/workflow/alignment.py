@@ -59,7 +59,7 @@ class Aligner(Protocol):
         ...
 
     def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
-        """The steps that are the same, one to one.
+        """Return the steps that are the same, one to one.
 
         Raises:
             CannotAlignError: These workflows cannot be compared, with the reason.

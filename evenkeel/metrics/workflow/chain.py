@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def largest_antichain(related: Sequence[Sequence[int]]) -> int:
-    """Size of the largest antichain.
+    """Return the size of the largest antichain.
 
     Args:
         related: For each item, all items that it is above of; transitive, without itself.
@@ -41,7 +41,7 @@ def largest_antichain(related: Sequence[Sequence[int]]) -> int:
 
 
 Orders = Literal["only", "all", "canonical"]
-"""Over which orders of the reference a longest chain is the longest.
+"""Orders of the reference over which a longest chain is the longest.
 
 "only": the reference has just one. "all": over every order that its edges allow. "canonical": over the
 canonical one, where all would have been too dear; the true value may be higher.

@@ -38,7 +38,7 @@ class Aligned:
 
 
 def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
-    """The workflows of both answers.
+    """Return the workflows of both answers.
 
     Returns: a `Failure` with the reason of the `WorkflowError` if an answer cannot be read, and which
         one in its detail. An answer that holds an empty workflow is read; one that holds none is not.
@@ -66,7 +66,7 @@ class Comparison:
         self._lock = Lock()
 
     def aligned(self, metric: str, version: int, pair: Pair) -> Aligned | Failure:
-        """Both workflows and the steps they share.
+        """Return both workflows and the steps they share.
 
         Returns: a `Failure` as `read_both`, or with the aligner's reason.
         """

@@ -38,7 +38,7 @@ class NamedEdge(NamedTuple):
 
 
 def assemble(nodes: Sequence[Node], edges: Iterable[NamedEdge] | None, *, by_id: bool = False) -> Workflow:
-    """A workflow of what was written.
+    """Return the workflow of nodes and edges as they are written.
 
     Edges name a step by its id or, failing that, by its text. Where no step has an id they may name its
     number: from 1, with 0 for the start and one more than there are steps for the end; from 0 if 0

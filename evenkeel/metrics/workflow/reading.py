@@ -1,4 +1,4 @@
-"""Workflows out of answers, in any usual form: diagrams, JSON and YAML, lists, and tool calls.
+"""Reader of workflows in answers of any usual form: diagrams, JSON and YAML, lists, and tool calls.
 
 `read_answer` and `read_workflow` tell which form an answer has; `diagrams` reads those with nodes and edges.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def read_calls(calls: Iterable[ToolCall]) -> Workflow:
-    """A sequence of one step a call: the tool's name, as arguments have metrics of their own.
+    """Return a sequence of one step a call: the tool's name, as arguments have metrics of their own.
 
     Raises:
         WorkflowError: "empty_step" for a call without name, or "too_large".
@@ -313,7 +313,7 @@ _MERMAID_FENCE = re.compile(r"^[ ]{0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b", re.IGNOR
 
 
 def read_answer(answer: Answer) -> Workflow:
-    """The workflow of an answer: its text's, or that of its tool calls if it has no text.
+    """Return the workflow of an answer: that of its tool calls if it has any, else that of its text.
 
     A text next to tool calls is what the model says about them, so the calls are the workflow then.
 

@@ -96,7 +96,7 @@ class WeightedTau:
 
 
 def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) -> TauScore:
-    """Rank correlation of the two canonical orders over the aligned steps.
+    """Return the rank correlation of the two canonical orders over the aligned steps.
 
     τ = (C − D) / (n(n − 1)/2) over n aligned steps: it does not see what is missing, so every deletion
     that keeps the order has 1. Weighted by coverage it does, and is what the paper's tables hold. Steps that

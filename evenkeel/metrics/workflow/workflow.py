@@ -17,7 +17,7 @@ _SHOWN_STEPS = 6
 
 
 class WorkflowError(ValueError):
-    """A workflow that cannot be read, or that is none.
+    """Failure to read a workflow, or to find one.
 
     `reason` is a word usable as a label: "no_workflow", "malformed", "unknown_step", "ambiguous_step",
     "cycle", "empty_step", "too_large", "too_deep", "not_degradable".
@@ -37,7 +37,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """Steps and precedence edges; always acyclic.
+    """Steps and precedence edges, always acyclic.
 
     Steps may have the same text: their index distinguishes them. Edges are sorted and unique.
     Build it by `workflow` or `sequence`.
@@ -70,7 +70,7 @@ class Workflow:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The canonical order: indices of the steps, each after all that must come before it.
+        """Return the canonical order: indices of the steps, each after all that must come before it.
 
         The order in which they are listed, if the edges allow it; else the steps that could be next
         are taken in the order in which they are listed.
@@ -122,7 +122,7 @@ class Workflow:
 
 
 def workflow(steps: Iterable[str], edges: Iterable[tuple[int, int]]) -> Workflow:
-    """A workflow of steps and edges (indices from 0), which may come in any order and twice.
+    """Return a workflow of steps and edges (indices from 0), in any order and possibly repeated.
 
     Raises:
         WorkflowError: As `Workflow` does.
@@ -131,7 +131,7 @@ def workflow(steps: Iterable[str], edges: Iterable[tuple[int, int]]) -> Workflow
 
 
 def sequence(steps: Iterable[str]) -> Workflow:
-    """A workflow whose steps follow each other.
+    """Return a workflow whose steps follow each other.
 
     Raises:
         WorkflowError: As `Workflow` does.

@@ -34,7 +34,7 @@ _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
 
 
 class RedisCostTracker(CostTracker):
-    """`CostTracker` on Redis: however many workers there are, together they keep to the budgets.
+    """`CostTracker` on Redis, which keeps any number of workers together within the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
     quarter of an hour.

@@ -67,7 +67,7 @@ PASSING = (
 
 
 class RedisStore:
-    """Shared by all stores of a process, and by its threads. Connects when it is first used.
+    """Connection that all stores and threads of a process share. Connects when it is first used.
 
     A command that meets a lost connection or a failover is sent again, with growing pauses, for some seconds.
     It may have been done already: every script here has the same effect twice as once. Nothing here is
@@ -254,8 +254,10 @@ class RedisPlace:
     """Address and credentials of a Redis: a server, a group watched by Sentinels, or a Cluster."""
 
     url: str = "redis://127.0.0.1:6379/0"
-    """`redis://`, `rediss://` (TLS) or `unix://`, without credentials. Of a Cluster any node; with Sentinels
-    only scheme and number of the database count."""
+    """Address: `redis://`, `rediss://` (TLS) or `unix://`, without credentials.
+
+    For a Cluster give any node; with Sentinels only the scheme and the number of the database are used.
+    """
     username: str | None = None
     """ACL user; None = the default user."""
     password: str | None = field(default=None, repr=False)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RedisLease:
-    """Held by one at a time, by the server's clock. A holder that falls silent loses it.
+    """Lease held by one process at a time, by the server's clock. A silent holder loses it.
 
     It can change hands while its holder is still at work, so what it guards must bear being done twice.
     """

@@ -55,7 +55,7 @@ class RedisMonitorStore:
         self._commit = Script(store, "monitor_commit")
 
     def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes.
+        """Return the last committed checkpoint and the log offset it includes.
 
         Its parts are read in the same step: a commit of a monitor that died may still be on its way, and a
         checkpoint with the parts of a later one would count verdicts twice.

@@ -1,4 +1,4 @@
-"""The distributed queue: a Redis stream with a group of workers.
+"""Distributed queue: a Redis stream with a group of workers.
 
 Every operation is one atomic script, `scripts/queue_*.lua`. Their `KEYS`: 1 the stream of exchanges that
 wait or are held, 2 the hash exchange id → "entry size", 3 the hash of figures (`bytes`, `lease_ms`,

@@ -37,7 +37,7 @@ _HOLD = (
 
 
 class SqliteCostTracker(CostTracker):
-    """`CostTracker` on SQLite: worker and monitor together keep to the budgets.
+    """`CostTracker` on SQLite, which keeps worker and monitor together within the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
     quarter of an hour.

@@ -47,7 +47,7 @@ _SECOND_LOOK_S = 0.02
 
 
 class Database:
-    """A SQLite file with one connection per thread.
+    """SQLite file with one connection per thread.
 
     `synchronous=NORMAL` in WAL mode: a commit survives the death of any process; the last commits
     may be lost if the machine loses power.
@@ -200,7 +200,7 @@ class Database:
         return sqlite3.OperationalError(problem)
 
     def _try_again(self) -> None:
-        """Go on with files that were cut short if nobody is writing over them any more.
+        """Resume use of files that were cut short, if no process is writing over them any more.
 
         Raises: sqlite3.OperationalError if somebody may be, or it is too early to look again.
         """

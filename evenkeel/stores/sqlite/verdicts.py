@@ -43,7 +43,7 @@ _TRIMMED_AT_ONCE = 2_000
 
 
 class SqliteVerdictLog:
-    """The verdict log. Offsets are the table's row ids, which SQLite never gives twice.
+    """Verdict log on SQLite. Offsets are the table's row ids, which SQLite never reuses.
 
     The newest `kept` verdicts are there to be read, and up to `_TRIM_EVERY` more; those trimmed are counted.
     What a monitor has not folded yet is not trimmed before the log holds twice as many. The file stays as
