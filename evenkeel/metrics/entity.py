@@ -201,7 +201,7 @@ def slot_f1(
 
 
 def _agreed(left: list[Slot], right: list[Slot], alike: Callable[[Slot, Slot], float]) -> float:
-    """The sum over the best assignment; 0 where a field has so many values that nobody compares them."""
+    """Return the sum over the best assignment; 0 if a field has too many values to compare."""
     if not left or not right or len(left) * len(right) > MOST_CELLS:
         return 0.0
     table = [[alike(one, other) for other in right] for one in left]
@@ -229,7 +229,7 @@ def read_slots(text: str, wanted: Format | None = None) -> list[Slot] | Unreadab
 
 
 def slot_key(name: str) -> str:
-    """A slot's name as all formats spell it: "Host name" in a heading of HTML is host_name in JSON."""
+    """Return a slot's name as all formats spell it: the HTML heading "Host name" is host_name in JSON."""
     return "_".join(name.lower().replace("_", " ").replace("-", " ").split())
 
 

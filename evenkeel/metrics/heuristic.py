@@ -46,7 +46,8 @@ benchmarks.similarity`.
 """
 
 _MEANING_STEEPNESS: Final = 4
-"""Power of the cosine: answers to one question have cosines near 1, and 0.9 is far from 0.97 there."""
+"""Rating in steps: a generator that yields a pair, receives its closeness in meaning, and returns the rating.
+"""
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 """A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""
@@ -207,7 +208,7 @@ def _rating(finding: _Finding, scores: dict[str, float], similarity: float) -> R
 
 
 def _next(steps: Steps, found: float | Failure | None) -> Pair | Rating:
-    """The pair whose closeness in meaning is asked for, or the rating."""
+    """Return the pair whose closeness in meaning is needed next, or the rating."""
     try:
         return next(steps) if found is None else steps.send(found)
     except StopIteration as done:
@@ -258,7 +259,7 @@ def _share(left: str, right: str) -> float:
 
 
 def _wording(pair: Pair) -> Pair:
-    """The pair with data as its values where the two formats differ, so that only what is said counts."""
+    """Return the pair with data replaced by its values if the two formats differ, so that content counts."""
     found = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
     formats = [side.format if isinstance(side, Structure) else "free" for side in found]
     if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):

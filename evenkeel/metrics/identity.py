@@ -38,7 +38,10 @@ class Scalar:
     """Value without members, as its data format writes it."""
 
     kind: Kind
-    """`untyped` is the text of an XML element, which may stand for a string, a number or a boolean."""
+    """Kind of a value.
+
+    `untyped` is the text of an XML element, which may stand for a string, a number or a boolean.
+    """
     lexeme: str
     """A string without its quotes and escapes; a number to the letter, so that 2.10 differs from 2.1."""
 

@@ -38,7 +38,7 @@ class Task(StrEnum):
     WORKFLOW = "workflow"
     """Lay out steps and what each depends on."""
     CHAT = "chat"
-    """Everything else."""
+    """Any other task."""
 
 
 def find_task(name: str | None) -> Task:

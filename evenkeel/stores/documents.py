@@ -32,9 +32,9 @@ class Body(Generic[Item]):
     """Encoding of documents: a function that writes them and one that reads them."""
 
     pack: Callable[[Item, Seal], Packed]
-    """Returns what is stored, sealed as far as it quotes prompts or answers."""
+    """Function that returns the stored form, in which texts that quote prompts or answers are sealed."""
     unpack: Callable[[Packed, Seal, tuple[str, ...]], Item]
-    """Returns the document, given what is stored and its key."""
+    """Function that returns the document from its stored form and its key."""
 
 
 def plain(kind: type[Item]) -> Body[Item]:

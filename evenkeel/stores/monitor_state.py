@@ -140,7 +140,7 @@ class IncidentRow(NamedTuple):
     offset: int
     """Place in the verdict log of its last event."""
     body: bytes
-    """`evenkeel.monitor.incidents.Incident` as JSON."""
+    """Incident (`evenkeel.monitor.incidents.Incident`) as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

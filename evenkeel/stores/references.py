@@ -54,9 +54,9 @@ class Reference:
     """Id of the exchange that it comes from."""
     route: str
     requested_model: str
-    """"" if the request names none."""
+    """Model that the request names; "" if it names none."""
     prompt_version: str
-    """"" if it was not known."""
+    """Version of the prompt; "" if it was not known."""
     path: str
     """Path of the API, without the route's prefix; a query with its credentials removed."""
     request: str

@@ -33,7 +33,7 @@ _PROMPTS: Final = prompts_of(__package__)
 RESERVED: Final = frozenset(
     ("similarity", "probe", "faithfulness", "completeness", "relevance", "citations", "conciseness")
 )
-"""Names that are taken."""
+"""Names of qualities that an application's own may not have."""
 _LONGEST_NAME: Final = 40
 _FIRST_VERSION: Final = 1_000_000
 

@@ -228,7 +228,7 @@ class _TorchMatcher:
             return [self._compare(*([found[piece] for piece in side] for side in both)) for both in texts]
 
     def _encode(self, texts: list[str]) -> list[tuple[Any, Any]]:
-        """Unit vectors of each text's tokens, and which of them are words instead of marks of the model."""
+        """Return the unit vectors of each text's tokens, and a mask of those that are words."""
         encoded = self._tokeniser(
             texts,
             return_tensors="pt",

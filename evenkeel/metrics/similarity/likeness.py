@@ -85,7 +85,7 @@ class Likeness:
 
 
 def likeness(reference: str, candidate: str) -> float:
-    """The same of two texts; 1 if neither has words."""
+    """Return the likeness of two texts, in [0, 1]; 1 if neither has words."""
     left, right = _read(reference), _read(candidate)
     if not left.size or not right.size:
         return float(left.size == right.size)

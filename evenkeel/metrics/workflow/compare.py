@@ -53,7 +53,7 @@ def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
 
 
 class Comparison:
-    """Reads and aligns pairs. Shared by metrics, so that a pair is aligned once for all of them."""
+    """Reader and aligner of pairs. Metrics share it, so that a pair is aligned once for all of them."""
 
     def __init__(self, aligner: Aligner | None = None) -> None:
         """Compare by an aligner.

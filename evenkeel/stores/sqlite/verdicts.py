@@ -245,7 +245,7 @@ class SqliteVerdictLog:
         return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """Up to `limit` verdicts before `offset` that are looked for, newest first; all that are read."""
+        """Return up to `limit` verdicts before `offset` that `narrow` admits, newest first."""
         condition, values = _condition(narrow)
         if offset is not None:
             condition += " AND offset < ?"
