@@ -46,8 +46,7 @@ benchmarks.similarity`.
 """
 
 _MEANING_STEEPNESS: Final = 4
-"""Rating in steps: a generator that yields a pair, receives its closeness in meaning, and returns the rating.
-"""
+"""Rating in steps: yields a pair, receives its closeness in meaning, and returns the rating."""
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 """A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""

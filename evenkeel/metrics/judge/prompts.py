@@ -66,8 +66,7 @@ class Prompt:
 
     name: str
     version: int
-    """Version, raised with every change of wording: ratings under different wordings are different metrics.
-    """
+    """Version, raised with every change of wording: another wording is another metric."""
     role: str
     question: str
     scale: str
