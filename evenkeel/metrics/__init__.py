@@ -1,4 +1,4 @@
-"""Judgement plane: rates how close two answers are, and whether their quality changed.
+"""Metrics: how similar two answers are, and whether their quality changed.
 
 `tasks` (what the answers are for) → `heuristic`, `judge` (rate them; `cascade` asks the judge only where it
 is needed) → `quality` (what else changed) → `scoring` (the two-stage `Judgement`).
@@ -68,5 +68,5 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         return found
 
     def __dir__() -> list[str]:
-        """The public names among the rest."""
+        """Return the public names among the rest."""
         return sorted({*globals(), *__all__})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CascadeRater:
-    """Rates as a judge does, but for pairs that need none, and measures the similarity of all."""
+    """Rater that asks a judge only about pairs that need one, and measures the similarity of all."""
 
     name = "cascade"
     version = 3

@@ -1,4 +1,4 @@
-"""Entity slot filling: named values out of a text, compared slot by slot.
+"""Entity slot filling: named values read from a text and compared slot by slot.
 
 A prompt's schema says which slots may be filled and which of them have a fixed choice of values. Keys and
 choices must match exactly, free text by its wording.
@@ -78,7 +78,7 @@ def _trees(text: str) -> Iterator[Tree]:
 
 
 def _schema(tree: Tree) -> dict[str, frozenset[str]]:
-    """The slots of a tree, or of the first branch of it that has any."""
+    """Return the slots of a tree, or of the first branch of it that has any."""
     if isinstance(tree, str):
         return {}
     if isinstance(tree, tuple):
@@ -111,14 +111,14 @@ def _choices(item: Mapping[str, Tree]) -> frozenset[str]:
 
 
 SAME_TEXT = 0.7
-"""ROUGE-L F1 from which two free texts fill a slot alike."""
+"""ROUGE-L F1 from which two free texts count as the same value of a slot."""
 
 _NAME_KEYS = ("name", "entity", "slot", "key", "field", "entity_name")
 _VALUE_KEYS = ("value", "entity_value", "values")
 
 
 class Slot(NamedTuple):
-    """A filled slot."""
+    """Slot that is filled."""
 
     key: str
     value: str
@@ -132,7 +132,7 @@ class SlotMatch:
     about: ClassVar[About] = About("entity", telling={"data": 3})
 
     def score(self, pair: Pair) -> float | Failure:
-        """Slots filled alike in both answers, over the slots filled in either.
+        """Share of the filled slots that both answers fill alike.
 
         Keys must be equal, and so must the values of slots with a fixed choice; other values must
         reach a ROUGE-L F1 of 0.7. The choices are those of the prompt's schema (see `read_schema`). Where
@@ -180,7 +180,7 @@ class SlotRouge:
 def slot_f1(
     reference: Sequence[Slot], candidate: Sequence[Slot], alike: Callable[[Slot, Slot], float]
 ) -> float:
-    """F1 over slots, assigned one to one within their key so that most agree.
+    """Return the F1 over slots, assigned one to one within their key for the greatest agreement.
 
     Args:
         reference: The slots of one answer.
@@ -201,7 +201,7 @@ def slot_f1(
 
 
 def _agreed(left: list[Slot], right: list[Slot], alike: Callable[[Slot, Slot], float]) -> float:
-    """The sum over the best assignment; 0 where a field has so many values that nobody compares them."""
+    """Return the sum over the best assignment; 0 if a field has too many values to compare."""
     if not left or not right or len(left) * len(right) > MOST_CELLS:
         return 0.0
     table = [[alike(one, other) for other in right] for one in left]
@@ -216,7 +216,7 @@ def _by_key(slots: Sequence[Slot]) -> dict[str, list[Slot]]:
 
 
 def read_slots(text: str, wanted: Format | None = None) -> list[Slot] | UnreadableError | None:
-    """The filled slots of an answer in any structured format.
+    """Return the filled slots of an answer in any structured format.
 
     Returns: slots in order, from records with a name and a value, or from the fields of a mapping
         (nested ones by their own key); several values of a field are several slots. None if the
@@ -229,7 +229,7 @@ def read_slots(text: str, wanted: Format | None = None) -> list[Slot] | Unreadab
 
 
 def slot_key(name: str) -> str:
-    """A slot's name as all formats spell it: "Host name" in a heading of HTML is host_name in JSON."""
+    """Return a slot's name as all formats spell it: the HTML heading "Host name" is host_name in JSON."""
     return "_".join(name.lower().replace("_", " ").replace("-", " ").split())
 
 

@@ -1,4 +1,4 @@
-"""Rates two answers without a judge where they are identical, and measures how near all others are.
+"""Heuristic rater: rates identical answers without a judge, and measures how close all others are.
 
 Identical answers are a 3, an empty answer beside one that is not a 1. All else is *unsure*, an outcome of its
 own: a judge decides it, and without one the similarity is all that is known.
@@ -39,18 +39,21 @@ CROSS_LANGUAGE: Final = "cross_language"
 _SAME, _OTHER = 3, 1
 
 MEANING_WEIGHT: Final = 0.15
-"""Share of the distance between two answers that an encoder can take away. More of it loses where one
-question is answered by changed models, which mean much the same: `python -m benchmarks.similarity`."""
+"""Largest share of the distance between two answers that an encoder can take away.
+
+A larger share loses accuracy where changed models answer one question, with much the same meaning: `python -m
+benchmarks.similarity`.
+"""
 
 _MEANING_STEEPNESS: Final = 4
-"""Power of the cosine: answers to one question have cosines near 1, and 0.9 is far from 0.97 there."""
+"""Rating in steps: yields a pair, receives its closeness in meaning, and returns the rating."""
 
 Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
 """A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""
 
 
 class HeuristicRater:
-    """Rates identical and empty answers, and measures the similarity of all pairs.
+    """Rater of identical and empty answers, which measures the similarity of all pairs.
 
     Answers in two languages can be compared in neither way: a `Failure` "cross_language".
     """
@@ -76,7 +79,7 @@ class HeuristicRater:
         """
         self._count = count
         self.language_of = language_of
-        """Tells a text's language, None if nobody does."""
+        """Function that returns a text's language; None if there is none."""
         self._embeddings: Embeddings | None = None
         self._meaning: Meaning | None = None
         if isinstance(embeddings, Embeddings):
@@ -86,19 +89,19 @@ class HeuristicRater:
 
     @property
     def encoder(self) -> str | None:
-        """Whose embeddings are compared, None if none are."""
+        """Name of the encoder whose embeddings are compared; None if none are."""
         return self._meaning.encoder if self._meaning else None
 
     def expense(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one rating costs, by the characters of both answers together."""
+        """Return an upper estimate of the cost of one rating, by the characters of both answers together."""
         return self._meaning.expense(texts_chars) if self._meaning else NOTHING
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """The ratings in order, as of `rate`."""
+        """Return the ratings in order, each as of `rate`."""
         return list(await asyncio.gather(*map(self.rate, pairs)))
 
     async def rate(self, pair: Pair) -> Rating:
-        """The rating, computed in a thread. Details hold the scores behind the similarity.
+        """Return the rating, computed in a thread. Details hold the scores behind the similarity.
 
         The meaning is measured together with that of other pairs, and its price is the rating's.
         """
@@ -113,7 +116,7 @@ class HeuristicRater:
         return replace(step, tokens=tokens, cost_usd=cost_usd) if tokens or cost_usd else step
 
     def rate_now(self, pair: Pair) -> Rating:
-        """The rating, computed here.
+        """Return the rating, computed in this thread.
 
         Returns: a `Rating` whose outcome is 3, 2, 1 or None, or a `Failure`: "no_text" if neither side has
             text or a tool call, "cross_language" if the answers are in two languages (and not equal).
@@ -168,7 +171,7 @@ class HeuristicRater:
 
 
 def nearer_by_meaning(closeness: float, cosine: float) -> float:
-    """Closeness in words, raised by closeness in meaning: never lower, and at most 1.
+    """Return the closeness in words, raised by closeness in meaning: never lower, and at most 1.
 
     Args:
         closeness: Of the words, in [0, 1].
@@ -179,7 +182,7 @@ def nearer_by_meaning(closeness: float, cosine: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Languages:
-    """Of both answers; None where not certain."""
+    """Languages of both answers and the one asked for; None where not certain."""
 
     reference: str | None
     candidate: str | None
@@ -188,7 +191,7 @@ class _Languages:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """The rating of a pair by rule, if there is one."""
+    """Rating of a pair by rule, if there is one."""
 
     rating: int | None
     stage: Stage
@@ -204,7 +207,7 @@ def _rating(finding: _Finding, scores: dict[str, float], similarity: float) -> R
 
 
 def _next(steps: Steps, found: float | Failure | None) -> Pair | Rating:
-    """The pair whose closeness in meaning is asked for, or the rating."""
+    """Return the pair whose closeness in meaning is needed next, or the rating."""
     try:
         return next(steps) if found is None else steps.send(found)
     except StopIteration as done:
@@ -241,7 +244,7 @@ def _gap(pair: Pair, languages: _Languages) -> str | None:
 
 _ONE_LANGUAGE_SHARE: Final = 0.65
 _TELLING: Final = 60
-"""Characters from which on an identifier is believed that two answers are in two languages."""
+"""Characters a text needs before the language identifier is trusted."""
 
 
 def _content(text: str) -> frozenset[str]:
@@ -249,13 +252,13 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _share(left: str, right: str) -> float:
-    """Share of the smaller vocabulary that the larger one has."""
+    """Return the share of the smaller vocabulary that the larger one contains."""
     one, other = _content(left), _content(right)
     return len(one & other) / max(1, min(len(one), len(other)))
 
 
 def _wording(pair: Pair) -> Pair:
-    """The pair with data as its values where the two formats differ, so that only what is said counts."""
+    """Return the pair with data replaced by its values if the two formats differ, so that content counts."""
     found = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
     formats = [side.format if isinstance(side, Structure) else "free" for side in found]
     if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):

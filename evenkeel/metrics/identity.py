@@ -1,4 +1,4 @@
-"""Identity: the only equality that code decides. Everything else is the judge's.
+"""Identity: the only equality that code decides. The judge decides everything else.
 
 Two answers are identical if their text is the same after Unicode NFC, line ends, and blanks at the ends of
 lines and of the text; or if both are data with the same values; and if they call the same tools in the same
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair, ToolCall
 
 DEEPEST: Final = 64
-"""Levels of nesting that are compared; deeper data counts as text."""
+"""Levels of nesting that are compared; data nested more deeply counts as text."""
 LONGEST: Final = 200_000
 """Characters that are read as data; longer data counts as text."""
 
@@ -35,10 +35,13 @@ Kind = Literal["string", "number", "boolean", "null", "untyped"]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A value of data without members, as its format writes it."""
+    """Value without members, as its data format writes it."""
 
     kind: Kind
-    """`untyped` is the text of an XML element, which may stand for a string, a number or a boolean."""
+    """Kind of a value.
+
+    `untyped` is the text of an XML element, which may stand for a string, a number or a boolean.
+    """
     lexeme: str
     """A string without its quotes and escapes; a number to the letter, so that 2.10 differs from 2.1."""
 
@@ -47,7 +50,7 @@ Value: TypeAlias = "Scalar | list[Value] | dict[str, Value] | ET.Element"
 
 
 class NotDataError(ValueError):
-    """A text is not data in one format, or is data in a form that parsers disagree about."""
+    """Text that is not data in one format, or is data in a form that parsers disagree about."""
 
 
 def identical(pair: Pair) -> str | None:
@@ -184,7 +187,7 @@ def json_value(text: str) -> Value:
 
 
 class _Number(str):
-    """A number of JSON to the letter, distinct from a string."""
+    """Number of JSON, kept to the letter and distinct from a string."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Whether two answers are in one language, as far as somebody can tell them apart."""
+"""Languages of two answers: whether they are the same, and whether a model knows them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def languages_of(pair: Pair, language_of: LanguageOf) -> tuple[str | None, str | None]:
-    """The languages of reference and candidate, None where unknown.
+    """Return the languages of reference and candidate, None where unknown.
 
     A candidate that is too short to tell is taken to be in the language it was asked for.
     """
@@ -25,15 +25,15 @@ def languages_of(pair: Pair, language_of: LanguageOf) -> tuple[str | None, str |
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The languages a model can compare texts in."""
+    """Languages in which a model can compare texts."""
 
     languages: frozenset[str] | None = None
-    """Base tags; None = any."""
+    """Base tags of the languages; None = any."""
     language_of: LanguageOf | None = None
-    """Tells a text's language. Without it every pair is compared."""
+    """Function that returns a text's language. Without it every pair is compared."""
 
     def gap(self, pair: Pair) -> str | None:
-        """Why the model cannot compare two answers: in different languages, of which it does not know both.
+        """Return the reason why the model cannot compare two answers: it does not know both languages.
 
         Returns: a sentence for people; None if it can, or a language is not certain.
         """
@@ -45,7 +45,7 @@ class Coverage:
         return f"The model does not know both languages: {found[0]}, {found[1]}."
 
     def unknown(self, pair: Pair) -> bool:
-        """Whether an answer is certainly in a language that the model does not know.
+        """Return whether an answer is certainly in a language that the model does not know.
 
         It can be compared with another in that language all the same, but on no known scale.
         """
@@ -56,4 +56,4 @@ class Coverage:
 
 
 ANY_LANGUAGE: Final = Coverage()
-"""Of a multilingual model, or one whose languages nobody named."""
+"""Coverage of a multilingual model, or of one whose languages nobody named."""

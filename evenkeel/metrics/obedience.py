@@ -1,4 +1,4 @@
-"""Whether an answer has the format and the language that a variant asks for."""
+"""Check of an answer against the format and the language that a variant asks for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...]:
-    """What the variant asked of the candidate's form and did not get.
+    """Return what the variant asked of the candidate's form and did not get.
 
     An answer of tool calls alone owes neither. A language that is not certain is not held against it.
 

@@ -22,11 +22,11 @@ _MEMBERS: Final = frozenset(("format", "language"))
 
 
 class PairError(ValueError):
-    """A row is no pair. The message names the field and says what belongs there."""
+    """Row that is not a pair. The message names the field and says what belongs there."""
 
 
 def read_pair(row: object) -> Pair:
-    """The pair of a row.
+    """Return the pair of a row.
 
     Args:
         row: A mapping with `reference` and `candidate`, each a text or `{text, tool_calls}`, and maybe
@@ -85,7 +85,7 @@ def _wanted(given: object) -> Wanted:
 
 
 def finding(judgement: Judgement) -> dict[str, Any]:
-    """What a judgement says, as values for JSON.
+    """Return a judgement as values for JSON.
 
     Returns: `rating` (3, 2, 1 or None), `similarity` in [0, 1], `decided_by` ("equality", "heuristic",
         "difference", "judge", "unsure", "invalid" or "nobody"), `explanation`, `qualities`, `invalid`, and
@@ -119,7 +119,7 @@ _AT_ONCE: Final = 32
 
 
 async def scored(pairs: Iterable[Pair], scorer: TwoStageScorer) -> AsyncIterator[Judgement]:
-    """The judgement of each pair, in order; some are scored at once, so that a judge is kept busy."""
+    """Return the judgement of each pair, in order; several are scored at once to keep a judge busy."""
     waiting = iter(pairs)
     under_way: list[asyncio.Task[Judgement]] = []
     try:
@@ -137,7 +137,7 @@ async def scored(pairs: Iterable[Pair], scorer: TwoStageScorer) -> AsyncIterator
 def score_pairs(
     rows: Iterable[Mapping[str, Any]], scorer: TwoStageScorer | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of pairs with what was found of each; see `read_pair` and `finding`.
+    """Return each row with the result of scoring its pair; see `read_pair` and `finding`.
 
     Args:
         rows: As a file of `evenkeel score` has them.

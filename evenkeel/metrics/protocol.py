@@ -1,4 +1,4 @@
-"""What a metric is and what it declares about itself, and what a rater of pairs gives back."""
+"""Protocols of metrics and raters, and what a metric declares about itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 SCALE = (1, 2, 3)
-"""Every rating of this project: 3 is best (or same), 1 is worst (or different)."""
+"""Rating scale of this project: 3 is best (or same), 1 is worst (or different)."""
 
 
 Family = Literal[
@@ -30,16 +30,19 @@ Family = Literal[
     "surface",
     "judge",
 ]
-"""What a metric looks at: "structured" is data in an answer, "structural" are the steps of a workflow,
-"order" is their order. Of the lexical ones, those that look for the longest "sequence" notice parts that
-moved, those that look at the "vocabulary" alone do not, and n-grams lie between."""
+"""Family of a metric: the aspect of an answer that it measures.
+
+"structured" is data in an answer, "structural" are the steps of a workflow, "order" is their order. Of the
+lexical families, a "sequence" metric looks for the longest shared sequence and notices parts that moved; a
+"vocabulary" metric does not; n-grams lie between.
+"""
 Cost = Literal["microseconds", "model", "judge"]
-"""What a pair costs: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
+"""Cost of scoring a pair: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
 HighMeans = Literal["alike", "better"]
-"""The direction: a high value says that the answers are alike, or that the candidate is good."""
+"""Meaning of a high value: the answers are alike, or the candidate is good."""
 Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
 AnswerForm = Literal["workflow", "prose", "list", "data"]
-"""Of a task's answers, as a calibration sees them."""
+"""Form of a task's answers, as a calibration distinguishes them."""
 
 ANY = ("*",)
 """Languages of a metric that reads all of them, as far as the model behind it does."""
@@ -47,21 +50,21 @@ ANY = ("*",)
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What people and calibrations must know of a metric. Each metric declares its own."""
+    """Facts about a metric that people and calibrations need. Each metric declares its own."""
 
     family: Family
     akin: Family | None = None
-    """Family whose blind spots it shares, if that is another one than its own."""
+    """Family whose blind spots the metric shares, if that is not its own."""
     label: str = ""
-    """Its name for people; "" = the metric's name with spaces."""
+    """Name for people; "" = the metric's name with spaces."""
     cost: Cost = "microseconds"
     high_means: HighMeans = "alike"
     languages: tuple[str, ...] = ANY
-    """Base tags of the languages it was made for, `ANY` for all."""
+    """Base tags of the languages the metric was made for; `ANY` for all."""
     needs: Needs = "nothing"
-    """What its constructor asks for; a metric that needs nothing is a heuristic."""
+    """Dependency that the constructor takes; a metric that needs nothing is a heuristic."""
     aligns: bool = False
-    """Whether its constructor takes a `Comparison`, so that steps of workflows can be aligned by meaning."""
+    """True if the constructor takes a `Comparison`, so that steps of workflows can be aligned by meaning."""
     telling: Mapping[AnswerForm, int] = field(default_factory=dict)
     """Forms of answers in which it tells damage from a harmless change: there a calibration takes it. The
     number is its place in reports and where two metrics are equally good, lowest first.
@@ -73,7 +76,7 @@ class About:
 
 
 class Metric(Protocol):
-    """One number about how close two answers are. Pure, synchronous, safe to call from threads."""
+    """Measure of how close two answers are. Pure, synchronous, safe to call from threads."""
 
     @property
     def name(self) -> str:
@@ -82,11 +85,11 @@ class Metric(Protocol):
 
     @property
     def version(self) -> int:
-        """Raised whenever the same pair may score differently than before."""
+        """Version, raised whenever the same pair may score differently than before."""
         ...
 
     def score(self, pair: Pair) -> float | Failure:
-        """Closeness of the candidate to the reference.
+        """Return the closeness of the candidate to the reference.
 
         Every implementation documents what 0 and 1 mean, what it gives for two empty sides and for
         one, and where the definition comes from.
@@ -98,10 +101,13 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The outcome of rating something on the scale 1–3, and what it cost."""
+    """Outcome of rating something on the scale 1–3, and its cost."""
 
     outcome: int | Failure | None
-    """1, 2 or 3, or why there is none; None = unsure: nothing is proven, and no judge was asked."""
+    """Rating 1, 2 or 3, or the reason why there is none.
+
+    None = unsure: nothing is proven, and no judge was asked.
+    """
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name."""
@@ -109,13 +115,13 @@ class Rating:
     """Prompt and completion tokens spent, also on a rating that failed."""
     cost_usd: float = 0.0
     prompt_version: str = ""
-    """Under which wording a judge was asked, as "name@version"; "" if none was."""
+    """Name and version of the judge's prompt, as "name@version"; "" if no judge was asked."""
     similarity: float | None = None
-    """How near two answers are, in [0, 1]; None if that was not measured."""
+    """Closeness of the two answers, in [0, 1]; None if it was not measured."""
 
 
 class Rater(Protocol):
-    """Decides the similarity ratings of pairs: the heuristics, or an LLM judge."""
+    """Rater of the similarity of pairs: the heuristics, or an LLM judge."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """Rate each pair 3 (same content and details), 2 (same ideas) or 1 (different message).
@@ -128,15 +134,15 @@ class Rater(Protocol):
 
 
 class BatchMetric(Metric, Protocol):
-    """A metric that scores many pairs at once for less than one at a time."""
+    """Metric that scores many pairs at once for less than one at a time."""
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order."""
+        """Return the result of `score` for each pair, in order."""
         ...
 
 
 class AsyncMetric(Protocol):
-    """A metric that waits for a network. Belongs to one event loop."""
+    """Metric that waits for a network. Belongs to one event loop."""
 
     @property
     def name(self) -> str:
@@ -145,13 +151,13 @@ class AsyncMetric(Protocol):
 
     @property
     def version(self) -> int:
-        """Raised whenever the same pair may score differently than before."""
+        """Version, raised whenever the same pair may score differently than before."""
         ...
 
     async def score(self, pair: Pair) -> float | Failure:
-        """Closeness of the candidate to the reference, a ratio in [0, 1], or why there is none."""
+        """Return the closeness of the candidate to the reference, in [0, 1], or a `Failure`."""
         ...
 
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order, in as few requests as possible."""
+        """Return the result of `score` for each pair, in order, in as few requests as possible."""
         ...

@@ -1,4 +1,4 @@
-"""Every metric over a pair of answers: those of evenkeel, and those that other people's packages offer.
+"""Registry of every metric over a pair of answers: those of evenkeel, and those of other packages.
 
 A metric of ours is one file with an `About`, and one line in `BUILTIN`. A metric of somebody else's is an
 entry point of the group `evenkeel.metrics` that names a class with `name`, `version`, `about` and `score`.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import AnswerForm, AsyncMetric, Family, Metric
 
 GROUP: Final = "evenkeel.metrics"
-"""Group of entry points."""
+"""Name of the group of entry points."""
 
 BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.normalised:NormalisedEquality",
@@ -63,29 +63,29 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.surface.length:LengthRatio",
     "evenkeel.metrics.surface.truncation:TruncationAgreement",
 )
-"""Module and class, by what they read. A new metric is one file and one line here."""
+"""Module and class of each metric, grouped by what they read. A new metric is one file and one line here."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _log: Final = logging.getLogger(__name__)
 
 
 class UnknownMetricError(LookupError):
-    """There is no metric of that name. The message names the nearest ones, or why the metric was refused."""
+    """Name that no metric has. The message names the nearest metrics, or why this one was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A metric and what one must know to choose it. All values are ratios in [0, 1]."""
+    """Metric with the facts needed to choose it. All values are ratios in [0, 1]."""
 
     kind: type[Metric | AsyncMetric]
-    """Its class, to be built with what it needs."""
+    """Class of the metric, to be built with the dependencies it needs."""
     name: str
     version: int
     about: About
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Name for people."""
         return self.about.label or self.name.replace("_", " ")
 
     @property
@@ -98,27 +98,27 @@ class Listed:
 class _Catalogue:
     metrics: Mapping[str, Listed]
     refused: Mapping[str, str]
-    """By name of the entry point: why it is not among the metrics."""
+    """Reason for each refused metric, by the name of its entry point."""
 
 
 def metrics() -> tuple[Listed, ...]:
-    """All of them, ours first. Other people's packages are imported at the first call."""
+    """Return all metrics, ours first. Other people's packages are imported at the first call."""
     return tuple(_catalogue().metrics.values())
 
 
 def refused() -> Mapping[str, str]:
-    """Entry points that give no metric, by their names, and why."""
+    """Return the reasons why entry points give no metric, by their names."""
     return _catalogue().refused
 
 
 @cache
 def heuristics() -> tuple[Metric, ...]:
-    """The metrics that need nothing, ready for use: pure, and safe to call from threads."""
+    """Return the metrics that need nothing, ready for use: pure, and safe to call from threads."""
     return tuple(built(one) for one in metrics() if one.about.needs == "nothing")
 
 
 def built(listed: Listed, *needed: object) -> Metric:
-    """A metric of that kind.
+    """Return a metric of that kind, built with what it needs.
 
     Args:
         listed: The metric.
@@ -130,7 +130,7 @@ def built(listed: Listed, *needed: object) -> Metric:
 
 
 def metric(name: str) -> Listed:
-    """The metric of a name.
+    """Return the metric of a name.
 
     Raises:
         UnknownMetricError: There is none; the message suggests up to three like it.
@@ -154,7 +154,7 @@ def publish_labels() -> None:
 
 
 def telling(form: AnswerForm) -> tuple[str, ...]:
-    """Names of the metrics that tell damage from a harmless change in such answers, see `About.telling`."""
+    """Return the metrics that tell damage from a harmless change in such answers; see `About.telling`."""
     found = [one for one in metrics() if form in one.about.telling]
     return tuple(one.name for one in sorted(found, key=lambda one: one.about.telling[form]))
 
@@ -183,7 +183,7 @@ def _listed(kind: Any) -> Listed:
 
 
 def _offered(extension: Extension, known: Collection[str]) -> Listed:
-    """The metric of an entry point.
+    """Return the metric of an entry point.
 
     Raises: ExtensionError if it cannot be loaded, is no metric, or has the name of a known one.
     """

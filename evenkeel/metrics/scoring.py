@@ -1,4 +1,4 @@
-"""The two-stage score of a pair: how similar the answers are, and if they are not, whether quality moved."""
+"""Two-stage score of a pair: the similarity of the answers and, if they differ, whether quality changed."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _SAME = max(SCALE)
 
 
 def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # noqa: ARG001 - an estimate
-    """The estimate of a scorer that asks nobody."""
+    """Return the estimate of a scorer that makes no calls."""
     return Spend(0, 0.0)
 
 
 class TwoStageScorer:
-    """Scores pairs by one rater and the qualities of the pair's task.
+    """Scorer of pairs by one rater and the qualities of the pair's task.
 
     1. Identical answers are the same: rating 3, free of charge.
     2. An answer that ignores the format or the language that the variant asks for is invalid and is not
@@ -79,11 +79,11 @@ class TwoStageScorer:
 
     @property
     def scorer(self) -> Scorer:
-        """Who decides the rating of answers that are not equal."""
+        """Scorer that decides the rating of answers that are not equal."""
         return self._scorer
 
     def estimate(self, answers_chars: int, context_chars: int, task: str | None) -> Spend:
-        """What scoring a pair costs at most, before it is scored.
+        """Return the most that scoring a pair can cost, before it is scored.
 
         Args:
             answers_chars: Characters of both answers together.
@@ -121,7 +121,7 @@ class TwoStageScorer:
         return [judgement or next(judged) for judgement in decided]
 
     def _decide(self, pair: Pair) -> Judgement | None:
-        """The judgement of a form that was ignored, or of equal answers; None if the pair is to be rated."""
+        """Return the judgement of an ignored form or of equal answers; None if the pair is to be rated."""
         invalid = ignored(pair, self._language_of)
         if invalid:
             near = likeness(pair.reference.text, pair.candidate.text)
@@ -134,7 +134,7 @@ class TwoStageScorer:
         return None
 
     async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
-        """The judgement of a pair that was rated, with the qualities of its task if it shifted."""
+        """Return the judgement of a rated pair, with the qualities of its task if its content shifted."""
         if isinstance(rated.outcome, Failure):
             return Judgement(
                 self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens
@@ -167,7 +167,9 @@ def _similarity(rated: Rating, pair: Pair) -> float:
 def heuristic_scorer(
     rater: HeuristicRater | None = None, *, bundles: Mapping[Task, Bundle] = BUNDLES
 ) -> TwoStageScorer:
-    """A scorer without a judge: it rates identical and empty answers, and measures the similarity of others.
+    """Return a scorer without a judge.
+
+    It rates identical and empty answers, and measures the similarity of others.
 
     Args:
         rater: Default: one without embeddings that tells no languages, so that answers in two languages may
@@ -197,7 +199,7 @@ def judge_scorer(
     count: Callable[[str], None] = lambda _: None,
     count_group: Callable[[str, str], None] = lambda _what, _outcome: None,
 ) -> TwoStageScorer:
-    """A scorer whose similarity and quality ratings are the judge's, but for what is clear without it.
+    """Return a scorer whose similarity and quality ratings are the judge's, except for clear cases.
 
     The price of its tokens is the judge's own (`Judge(price=…)`). Closing the judge is the
     caller's business.

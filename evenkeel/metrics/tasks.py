@@ -1,4 +1,4 @@
-"""What an answer is for: the tasks by name, and how a prompt shows which one it sets.
+"""Tasks of answers: their names, and how the task of a prompt is recognised.
 
 An application that names its task is believed, then the route's setting, then `recognise`; what is
 none of them is `Task.CHAT`.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Task(StrEnum):
-    """What a prompt asks for. A StrEnum: members are equal to the names used in settings and headers."""
+    """Task that a prompt sets. A StrEnum: members equal the names used in settings and headers."""
 
     CASE_SUMMARY = "case_summary"
     """Summarise a support case."""
@@ -38,17 +38,17 @@ class Task(StrEnum):
     WORKFLOW = "workflow"
     """Lay out steps and what each depends on."""
     CHAT = "chat"
-    """Everything else."""
+    """Any other task."""
 
 
 def find_task(name: str | None) -> Task:
-    """The task of a name that anybody may have given, in any case; `Task.CHAT` if there is none."""
+    """Return the task of a name from an untrusted source, in any case; `Task.CHAT` if there is none."""
     wanted = _plain(name or "")
     return next((task for task in Task if task == wanted), Task.CHAT)
 
 
 def task_named(name: str) -> Task:
-    """The task of a name that must be right, as in the settings; case, spaces and hyphens do not count.
+    """Return the task of a name from the settings; case, spaces and hyphens do not count.
 
     Raises: ValueError if there is no such task, naming the nearest one.
     """
@@ -60,7 +60,7 @@ def task_named(name: str) -> Task:
 
 
 def nearest(wrong: str, known: list[str] | list[Task]) -> str:
-    """'did you mean "…"?' with the nearest known name, or else all of them in order."""
+    """Return 'did you mean "…"?' with the nearest known name, or else all of them in order."""
     names = sorted(str(name) for name in known)
     near = difflib.get_close_matches(wrong, names, n=1)
     return f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
@@ -76,11 +76,14 @@ _SIGNS: Final = {
         files(__package__).joinpath("tasks.toml").read_text("utf-8")
     ).items()
 }
-"""What instructions ask for, by what is meant."""
+"""Patterns for the phrases of instructions, by their meaning."""
 
 _SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
 _LONGEST_SENTENCE: Final = 600
-"""Characters of a sentence that are read; instructions are shorter, data may have no full stop at all."""
+"""Most characters of a sentence that are read.
+
+Instructions are shorter; data may have no full stop at all.
+"""
 
 _SPEAKER: Final = re.compile(
     # [10:02] Lena: …, **Agent Tom:** …, [10:02] <nick> …, 2024-03-05 10:02 - Ana: …
@@ -139,7 +142,7 @@ _FEWEST_SLOTS: Final = 3
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a lower-case text, without the empty ones and the fields of a case.
+    """Return the sentences and lines of a lower-case text, except empty ones and the fields of a case.
 
     What a customer writes may speak of summaries, too.
     """
@@ -148,21 +151,24 @@ def sentences(text: str) -> list[str]:
 
 
 def together(said: list[str], one: re.Pattern[str], other: re.Pattern[str]) -> bool:
-    """Whether both patterns occur in one sentence or in two that follow each other."""
+    """Return whether both patterns occur in one sentence or in two neighbouring ones."""
     ones = [one.search(sentence) is not None for sentence in said]
     others = [other.search(sentence) is not None for sentence in said]
     return any((ones[at] and (others[at] or any(others[max(0, at - 1) : at + 2]))) for at in range(len(said)))
 
 
 def has_transcript(text: str) -> bool:
-    """Whether at least four lines are spoken by at least two people, of whom one speaks twice."""
+    """Return whether a text is a transcript.
+
+    It is if it has at least two speakers, and those who speak more than once have at least four lines.
+    """
     speakers = Counter((found[1] or found[2]).strip().lower() for found in _SPEAKER.finditer(text))
     lines = sum(count for speaker, count in speakers.items() if count > 1)
     return lines >= _SPOKEN_LINES and len(speakers) > 1
 
 
 def document_labels(text: str) -> frozenset[str]:
-    """The labels of the documents that a lower-case prompt holds, without the word before them.
+    """Return the labels of the documents in a lower-case prompt, without the word before them.
 
     "doc 2:", "[2] …" and `<document id="2">` all give "2"; tags without a label are counted.
     """
@@ -176,57 +182,57 @@ def document_labels(text: str) -> frozenset[str]:
 
 
 def has_context(text: str) -> bool:
-    """Whether a lower-case prompt sets material apart as its context."""
+    """Return whether a lower-case prompt sets material apart as its context."""
     return _CONTEXT.search(text) is not None
 
 
 def has_question(text: str) -> bool:
-    """Whether a lower-case prompt sets a question apart."""
+    """Return whether a lower-case prompt sets a question apart."""
     return _QUESTION.search(text) is not None
 
 
 def has_case(text: str) -> bool:
-    """Whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
+    """Return whether a lower-case prompt shows a case: by two of its labels, a tag, or a heading."""
     labels = {found[1] for found in _CASE_LABEL.finditer(text)}
     return len(labels) > 1 or _CASE_HEAD.search(text) is not None
 
 
 def leads_to_case(said: list[str]) -> bool:
-    """Whether one of the sentences announces a case: "Here is the ticket:"."""
+    """Return whether one of the sentences announces a case: "Here is the ticket:"."""
     return any(one.endswith((":", "\uff1a")) and _SIGNS["case"].search(one) is not None for one in said)
 
 
 def has_form(text: str) -> bool:
-    """Whether a prompt lists at least three slots: in a schema, or one a line."""
+    """Return whether a prompt lists at least three slots: in a schema, or one a line."""
     lower = text.lower()
     return len(_FIELD_LINE.findall(lower)) >= _FEWEST_SLOTS or len(read_schema(text)) >= _FEWEST_SLOTS
 
 
 def has_blanks(text: str) -> bool:
-    """Whether a lower-case prompt says of at least three slots that they may stay empty."""
+    """Return whether a lower-case prompt allows at least three slots to stay empty."""
     return sum(1 for _ in _OR_EMPTY.finditer(text)) >= _FEWEST_SLOTS
 
 
 def has_plan(text: str) -> bool:
-    """Whether a lower-case prompt shows two parts of a plan: nodes, edges, steps, actions, START."""
+    """Return whether a lower-case prompt shows two parts of a plan: nodes, edges, steps, actions, START."""
     return len({next(filter(None, found.groups())).rstrip("s") for found in _PLAN_SHAPE.finditer(text)}) > 1
 
 
 _INSTRUCTING = frozenset(("system", "developer"))
 _ASKING = "user"
 _HALF_READ = 20_000
-"""Characters that are read from either end of a prompt: instructions stand at the ends."""
+"""Characters that are read from either end of a prompt: instructions are at the ends."""
 
 
 class Turn(NamedTuple):
-    """One message of a prompt."""
+    """Message of a prompt."""
 
     role: str
     text: str
 
 
 def recognise(turns: Iterable[Turn]) -> Task | None:
-    """The task of a prompt, if it is plain.
+    """Return the task of a prompt, or None if it is not clear.
 
     Read are the system messages and the last message of the user: in a conversation that goes on, only
     its last question is being answered. A task is only recognised if an instruction asks for it and the data

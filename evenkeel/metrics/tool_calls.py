@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Metric
 
 Argument = tuple[str, Scalar]
-"""Where a scalar stands in the arguments of a call, as ".customer.tags[0]", and what it is."""
+"""Path of a scalar in the arguments of a call, such as ".customer.tags[0]", and its value."""
 
 
 class ToolArguments:
@@ -48,7 +48,7 @@ class ToolArguments:
 
 
 def read_arguments(arguments: str) -> Tree:
-    """Arguments as a tree: empty ones are {}, unreadable ones their text.
+    """Return the arguments as a tree: empty ones are {}, unreadable ones their text.
 
     Raises:
         UnreadableError: "too_deep".
@@ -71,7 +71,7 @@ class ToolNames:
     about: ClassVar[About] = About("tools", telling={"workflow": 10})
 
     def score(self, pair: Pair) -> float | Failure:
-        """How many calls of the two answers go to the same tools. Symmetric.
+        """Share of the two answers' calls that go to the same tools. Symmetric.
 
         Repeated calls count as often as they occur; arguments and order do not count.
 
@@ -119,7 +119,7 @@ class ToolCalls:
     about: ClassVar[About] = About("tools")
 
     def score(self, pair: Pair) -> float | Failure:
-        """How many tool names and argument values the two answers share.
+        """Share of tool names and argument values that the two answers have in common.
 
         Every call gives one item for its name and one for each scalar in its arguments (at its
         path, to the letter). Repeated calls count as often as they occur; their order does not count.
@@ -202,7 +202,7 @@ Read = TypeVar("Read")
 def _mean_over_shared(
     metric: Metric, pair: Pair, read: Callable[[str], Read], compare: Callable[[Read, Read], float]
 ) -> float | Failure:
-    """The mean closeness of arguments over the calls that both answers make of the same tools.
+    """Return the mean closeness of arguments over the calls that both answers make of the same tools.
 
     Args:
         metric: In whose name it fails.

@@ -1,4 +1,4 @@
-"""The archive of sampled exchanges: what can be approved as a golden later."""
+"""Archive of sampled exchanges, from which goldens can be approved later."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 KEPT_PER_ROUTE = 1_000
 KEPT_BYTES = 64 << 20
 LARGEST_BYTES = 1 << 20
-"""An exchange that takes more when packed, as those with pictures do, is not archived."""
+"""Most bytes of a packed exchange; larger ones, such as those with pictures, are not archived."""
 KEPT_S = 30 * 86_400.0
 _PLACE = "archive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedExchange:
-    """A sampled request and its answer, both readable. Credentials and headers are never part of it."""
+    """Sampled request and its answer, both readable. Credentials and headers are never part of it."""
 
     id: str
     """The exchange's id, as in its verdicts."""
@@ -42,28 +42,28 @@ class ArchivedExchange:
 
 
 class ExchangeArchive(Protocol):
-    """A bounded archive of exchanges. Calls block on storage."""
+    """Bounded archive of exchanges. Calls block on storage."""
 
     def put(self, exchange: ArchivedExchange) -> bool:
-        """Keep an exchange; False, changing nothing, if its id is there already or it is too large."""
+        """Keep an exchange. Return False, changing nothing, if its id exists already or it is too large."""
         ...
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """One exchange; None if it was never kept, or no longer is."""
+        """Return one exchange; None if it was never kept or has been dropped."""
         ...
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
-        """Exchanges of one route or all, the newest first."""
+        """Return the exchanges of one route or of all, newest first."""
         ...
 
 
 def pack_archived(exchange: ArchivedExchange, seal: Seal) -> bytes:
-    """An archived exchange as compressed bytes, encrypted if there is a key."""
+    """Pack an archived exchange into compressed bytes, encrypted if there is a key."""
     return seal.close(zlib.compress(to_json(exchange).encode(), 1), _PLACE)
 
 
 def unpack_archived(packed: bytes, seal: Seal, asked_for: str | None = None) -> ArchivedExchange:
-    """What `pack_archived` made. Raises: SealError if it cannot be opened, or has another id."""
+    """Unpack the result of `pack_archived`. Raises: SealError if it cannot be opened or has another id."""
     exchange = from_json(zlib.decompress(seal.open(packed, _PLACE)), ArchivedExchange)
     if asked_for is not None:
         check_name(exchange.id, asked_for, _PLACE)

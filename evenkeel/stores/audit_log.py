@@ -1,4 +1,4 @@
-"""The audit log: who approved, retired or labelled what, and how sure the name is."""
+"""Audit log: who approved, retired or labelled what, and how the name of that person is known."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ KNOWN_BY: Final[dict[KnownBy, str]] = {
     "typed": "as typed",
     "command": "by command, as typed",
 }
-"""How the name is known, in words. As typed means that nobody has checked it."""
+"""Words for how a name is known. "As typed" means that nobody has checked it."""
 
 KEPT: Final = 100_000
-"""Actions that a store keeps, the newest."""
+"""Number of actions that a store keeps; older ones are dropped."""
 MOST_READ: Final = 1_000
 _LONGEST_TEXT: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Who has done what, and when. Says nothing of what prompts, answers and notes say."""
+    """Record of who did what, and when. It never quotes prompts, answers or notes."""
 
     at: float
     """Unix time in seconds."""
@@ -51,12 +51,12 @@ class Action:
     known_by: KnownBy
     what: What
     subject: str
-    """What it was done to: the id of a golden, of a verdict, or the name of a route."""
+    """Object of the action: the id of a golden or of a verdict, or the name of a route."""
     detail: str = ""
 
     @property
     def id(self) -> str:
-        """A digest: an action that is recorded again is the same one."""
+        """Digest of the action: recording the same action again gives the same id."""
         return hashlib.sha256(to_json(self).encode()).hexdigest()[:32]
 
 
@@ -64,7 +64,7 @@ _ACTIONS: Final = Collection(name="actions", key=("id",), kept=KEPT, body=plain(
 
 
 class ActionLog:
-    """Actions in the order in which they were recorded; of very many the oldest are dropped.
+    """Log of actions in the order in which they were recorded; beyond `KEPT` the oldest are dropped.
 
     Calls block on storage. Several processes may use one log at a time.
     """
@@ -75,15 +75,15 @@ class ActionLog:
         documents.open(self._actions)
 
     def record(self, action: Action) -> None:
-        """Append an action, durably; texts that are very long are cut."""
+        """Append an action durably; very long texts are cut."""
         by, subject, detail = (text[:_LONGEST_TEXT] for text in (action.by, action.subject, action.detail))
         self._documents.add(self._actions, replace(action, by=by, subject=subject, detail=detail))
 
     def latest(self, limit: int) -> list[Action]:
-        """The newest, newest first, at most `limit`."""
+        """Return at most `limit` actions, newest first."""
         return self._documents.select(self._actions, limit=max(0, limit))
 
 
 def is_name(text: str) -> bool:
-    """Whether somebody can be called so: 1 to 200 visible characters, no blank at either end."""
+    """Return whether a text can name a person: 1 to 200 printable characters, no blank at either end."""
     return 0 < len(text) <= LONGEST_NAME and text.isprintable() and text == text.strip()

@@ -11,34 +11,37 @@ if TYPE_CHECKING:
 
 
 class Override(NamedTuple):
-    """A route is sampled more until a time."""
+    """Override that samples a route more until a given time."""
 
     route: str
     rate: float
     until: float
     """Unix time in seconds."""
     change: str
-    """Id of the change that it is about."""
+    """Id of the change that caused the burst."""
 
 
 _BURSTS: Final = Collection(name="bursts", key=("route",), body=plain(Override))
 
 
 class Bursts:
-    """What is sampled more at the moment. Calls block on storage; several processes may share it."""
+    """Store of the routes that are sampled more for a time.
+
+    Calls block on storage; several processes may share it.
+    """
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         documents.open(_BURSTS)
 
     def put(self, override: Override) -> None:
-        """Sample a route more; replaces what was said about it before."""
+        """Sample a route more; replaces its earlier override."""
         self._documents.put(_BURSTS, override)
 
     def drop(self, route: str) -> None:
-        """Sample it as the settings say again."""
+        """Sample a route again as the settings say."""
         self._documents.drop(_BURSTS, route)
 
     def active(self, now: float) -> list[Override]:
-        """Those that hold at a time, by route."""
+        """Return the overrides that are in force at `now`, ordered by route."""
         return sorted(one for one in self._documents.history(_BURSTS) if one.until > now)

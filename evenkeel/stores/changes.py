@@ -1,4 +1,4 @@
-"""What the change response remembers: runs of goldens, scores of references, responses, and settings."""
+"""Store of the change response: golden runs, gate runs, reference scores, responses and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 _RUNS_KEPT: Final = 400
-"""Of each route; a year of daily canaries."""
+"""Golden runs kept for each route; a year of daily canaries."""
 
 
 Trigger = Literal["canary", "change"]
@@ -22,21 +22,21 @@ Trigger = Literal["canary", "change"]
 
 @dataclass(frozen=True, slots=True)
 class GoldenResult:
-    """One golden in one run."""
+    """Result of one golden in one run."""
 
     golden: str
-    """Its id and version, as `key_of` writes them."""
+    """Id and version of the golden, as `key_of` writes them."""
     breaches: dict[str, bool] = field(default_factory=dict)
-    """By measure whether the answer breaches it; those that could not be measured are left out."""
+    """Breaches by measure: True if the answer breaches it. Measures that failed are left out."""
     scores: dict[str, float] = field(default_factory=dict)
-    """By metric, in [0, 1], 1 = as approved."""
+    """Scores by metric, in [0, 1]; 1 = as approved."""
     failure: str = ""
-    """Why there is no answer or no score, in snake case; "" if there is."""
+    """Reason why there is no answer or no score, in snake case; "" if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenRun:
-    """All goldens of a route, asked once."""
+    """Run of all goldens of a route, each asked once."""
 
     id: str
     route: str
@@ -44,17 +44,17 @@ class GoldenRun:
     """Unix time in seconds."""
     trigger: Trigger
     change: str
-    """Id of the change that it looks into; "" for a canary."""
+    """Id of the change that the run looks into; "" for a canary."""
     asked: str
-    """What was asked, in a line for people."""
+    """Endpoint that was asked, in one line for people."""
     model: str
-    """Name in the answers, of the most."""
+    """Model name that most of the answers returned."""
     deciding: tuple[str, ...]
     """Measures that can show a change; the others are only shown."""
     scorer: str
-    """Who scored, and by which thresholds: runs of different ones are not compared."""
+    """Scorer and its thresholds; runs with different scorers are not compared."""
     judged: bool
-    """Whether a judge took part in the scores."""
+    """True if a judge took part in the scores."""
     results: tuple[GoldenResult, ...]
     left_out: dict[str, int] = field(default_factory=dict)
     """Goldens that could not be asked, by reason."""
@@ -65,32 +65,32 @@ Move = Literal["better", "worse", "changed", "same"]
 
 @dataclass(frozen=True, slots=True)
 class ScoredReference:
-    """The new answer to a reference prompt beside an earlier one."""
+    """Comparison of the new answer to a reference prompt with an earlier one."""
 
     reference: str
-    """Its id."""
+    """Id of the reference."""
     rating: int | None = None
-    """1 to 3, 3 = same content; None if it could not be rated."""
+    """Rating from 1 to 3, 3 = same content; None if it could not be rated."""
     qualities: dict[str, Move] = field(default_factory=dict)
-    """By metric what the new answer is; empty where the content is the same."""
+    """Verdict on the new answer by metric; empty where the content is the same."""
     failure: str = ""
-    """Why there are no scores, in snake case; "" if there are."""
+    """Reason why there are no scores, in snake case; "" if there are some."""
 
 
 class QualityTally(NamedTuple):
-    """One quality over all references that were scored."""
+    """Counts of one quality metric over all references that were scored."""
 
     metric: str
     worse: int
     better: int
     changed: int
-    """Otherwise, as far as the metric can tell."""
+    """References whose quality differs without being better or worse, as far as the metric can tell."""
     n: int
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerScores:
-    """What the two-stage scoring says of the answers before and after a change that nobody announced."""
+    """Two-stage scores of the answers before and after a change that nobody announced."""
 
     change: str
     """Id of the change."""
@@ -98,17 +98,17 @@ class AnswerScores:
     at: float
     """Unix time in seconds."""
     judged: bool
-    """Whether a judge scored, or heuristics alone."""
+    """True if a judge scored; False for heuristics alone."""
     results: tuple[ScoredReference, ...]
 
     @property
     def scored(self) -> int:
-        """References with scores."""
+        """Number of references with scores."""
         return sum(not one.failure for one in self.results)
 
     @property
     def tallies(self) -> tuple[QualityTally, ...]:
-        """By quality, the one that moved in the most references first."""
+        """Counts by quality metric; the metric that moved in the most references comes first."""
         scored = [one.qualities for one in self.results if not one.failure]
         found = []
         for metric in dict.fromkeys(name for one in scored for name in one):
@@ -120,36 +120,36 @@ class AnswerScores:
 
 @dataclass(frozen=True, slots=True)
 class GateRun:
-    """What `evenkeel gate` said of a candidate."""
+    """Result of one `evenkeel gate` run."""
 
     id: str
     route: str
-    """"" for goldens of several routes."""
+    """Route of the goldens; "" for goldens of several routes."""
     at: float
     """Unix time in seconds."""
     candidate: str
-    """What was asked, in a line for people."""
+    """Candidate that was asked, in one line for people."""
     reference: str
-    """The same; "" if none was asked."""
+    """Reference that was asked, in one line for people; "" if none was asked."""
     verdict: str
-    """"pass", "regression", "undecided" or "could_not_measure"."""
+    """Verdict of the gate: "pass", "regression", "undecided" or "could_not_measure"."""
     headline: str
-    """The verdict and its reason in one sentence."""
+    """Verdict and its reason in one sentence."""
     goldens: int
-    """Goldens that were compared."""
+    """Number of goldens that were compared."""
     calls: int
     usd: float
 
 
 class _Claim(NamedTuple):
-    """Somebody responds to a change."""
+    """Claim of a process to respond to a change."""
 
     change: str
     at: float
 
 
 class _SettingsVersion(NamedTuple):
-    """What a fingerprint of settings stands for."""
+    """Settings behind a fingerprint."""
 
     fingerprint: str
     values: dict[str, str]
@@ -172,7 +172,7 @@ _GATES: Final = Collection(
     body=plain(GateRun),
 )
 _SCORES_KEPT: Final = 100
-"""Of each route."""
+"""Scores kept for each route."""
 _SCORES: Final = Collection(
     name="reference_scores",
     key=("change",),
@@ -189,49 +189,49 @@ _SETTINGS: Final = Collection(name="settings_versions", key=("fingerprint",), bo
 
 
 class ChangeStore:
-    """What the change response remembers. Calls block on storage; several processes may share it."""
+    """Store of the change response. Calls block on storage; several processes may share it."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         documents.open(_RUNS, _GATES, _SCORES, _RESPONSES, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
-        """Keep a run of goldens; one of the same id replaces it."""
+        """Keep a run of goldens; it replaces a run of the same id."""
         self._documents.put(_RUNS, run)
 
     def runs(self) -> list[GoldenRun]:
-        """All runs that are kept, oldest first."""
+        """Return all runs that are kept, oldest first."""
         return self._documents.history(_RUNS)
 
     def revision(self) -> int:
-        """Grows with every run that is kept."""
+        """Number that grows with every run that is kept."""
         return self._documents.revision(_RUNS)
 
     def put_gate(self, run: GateRun) -> None:
-        """Keep what a gate said."""
+        """Keep the result of a gate run."""
         self._documents.put(_GATES, run)
 
     def gates(self) -> list[GateRun]:
-        """What gates said, oldest first."""
+        """Return the gate runs, oldest first."""
         return self._documents.history(_GATES)
 
     def put_scores(self, scores: AnswerScores) -> None:
-        """Keep the scores of a change; others of the same change are replaced."""
+        """Keep the scores of a change; they replace earlier scores of the same change."""
         self._documents.put(_SCORES, scores)
 
     def scores(self) -> dict[str, AnswerScores]:
-        """The scores that are kept, by the id of the change."""
+        """Return the scores that are kept, by the id of the change."""
         return {one.change: one for one in self._documents.history(_SCORES)}
 
     def respond(self, change: str, at: float) -> bool:
-        """Claim the response to a change; False if somebody has it already."""
+        """Claim the response to a change. Return False if another process has claimed it."""
         return self._documents.add(_RESPONSES, _Claim(change, at))
 
     def put_settings(self, fingerprint: str, values: Mapping[str, str]) -> None:
-        """Remember what a fingerprint of settings stands for."""
+        """Remember the settings behind a fingerprint."""
         self._documents.add(_SETTINGS, _SettingsVersion(fingerprint, dict(values)))
 
     def settings(self, fingerprint: str) -> dict[str, str] | None:
-        """What it stands for; None if that was never said."""
+        """Return the settings behind a fingerprint; None if they were never stored."""
         found = self._documents.find(_SETTINGS, fingerprint)
         return None if found is None else found.values

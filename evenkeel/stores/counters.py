@@ -53,7 +53,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class RouteFlow:
-    """How many exchanges of one route reached each stage, since the process started."""
+    """Number of exchanges of one route that reached each stage since the process started."""
 
     route: str
     eligible: int
@@ -63,25 +63,25 @@ class RouteFlow:
     scored: int
     """Exchanges whose trials are in the verdict log."""
     skipped: dict[str, int] = field(default_factory=dict)
-    """Sampled but not scored, by reason."""
+    """Exchanges that were sampled but not scored, by reason."""
     requests: dict[str, int] = field(default_factory=dict)
-    """Forwarded, by class of status ("2xx", "aborted"); of all APIs."""
+    """Requests forwarded, of all APIs, by class of status ("2xx", "aborted")."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untried:
-    """A kind of perturbation that was not tried on a route, and why."""
+    """Perturbation that was not tried on a route, and the reason."""
 
     route: str
     perturbation: str
     reason: str
-    """Snake case, such as "no_rewriter" or "no_output_instructions"."""
+    """Reason in snake case, such as "no_rewriter" or "no_output_instructions"."""
     count: int | None
-    """How often, since the process started; None if it can't run at all as things are set."""
+    """Times skipped since the process started; None if the present settings rule it out entirely."""
 
 
 def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
-    """How far exchanges came, by route, since the service started."""
+    """Count the exchanges that reached each stage, by route, since the service started."""
     stages: dict[str, Counter[str]] = {}
     skipped: dict[str, dict[str, int]] = {}
     requests: dict[str, dict[str, int]] = {}
@@ -112,7 +112,7 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
 
 
 def untried(snapshots: Iterable[Snapshot]) -> list[Untried]:
-    """Perturbations that did not apply, the most frequent first."""
+    """Return the perturbations that did not apply, most frequent first."""
     found = [
         Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
         for name, labels, number in merge(snapshots)["counters"]
@@ -122,7 +122,10 @@ def untried(snapshots: Iterable[Snapshot]) -> list[Untried]:
 
 
 class CounterStore(Protocol):
-    """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not."""
+    """Store of the latest snapshot of each process.
+
+    The counters of a process that ended are kept, its gauges are not.
+    """
 
     def publish(self, source: str, snapshot: Snapshot) -> None:
         """Replace the snapshot of one process."""
@@ -133,11 +136,11 @@ class CounterStore(Protocol):
         ...
 
     def clear(self) -> None:
-        """Start from zero, as counters do when a service starts."""
+        """Reset all counters to zero, as when a service starts."""
         ...
 
     def read(self) -> list[Snapshot]:
-        """Snapshots of all processes, ended ones included."""
+        """Return the snapshots of all processes, ended ones included."""
         ...
 
 
@@ -149,13 +152,13 @@ class Tally:
         self._counters: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
-        """Count up. Label values must come from a bounded set."""
+        """Add to a counter. Label values must come from a bounded set."""
         key = (name, tuple(sorted(labels.items())))
         with self._lock:
             self._counters[key] = self._counters.get(key, 0) + amount
 
     def value(self, name: str, **labels: str) -> float:
-        """Sum of the counters of that name whose labels include these."""
+        """Return the sum of the counters of that name whose labels include these."""
         wanted = set(labels.items())
         with self._lock:
             return sum(
@@ -165,7 +168,7 @@ class Tally:
             )
 
     def snapshot(self, gauges: dict[str, float] | None = None) -> Snapshot:
-        """Everything counted, with gauges of the moment."""
+        """Return all counters, with the present gauges."""
         with self._lock:
             counters = [[name, dict(labels), number] for (name, labels), number in self._counters.items()]
         return {

@@ -29,12 +29,12 @@ _LEVEL: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Body(Generic[Item]):
-    """How documents are written and read."""
+    """Encoding of documents: a function that writes them and one that reads them."""
 
     pack: Callable[[Item, Seal], Packed]
-    """Returns what is stored, sealed as far as it quotes prompts or answers."""
+    """Function that returns the stored form, in which texts that quote prompts or answers are sealed."""
     unpack: Callable[[Packed, Seal, tuple[str, ...]], Item]
-    """Returns the document, given what is stored and its key."""
+    """Function that returns the document from its stored form and its key."""
 
 
 def plain(kind: type[Item]) -> Body[Item]:
@@ -68,13 +68,13 @@ class Collection(Generic[Item]):
     """Documents of one kind, in the order in which they were put."""
 
     name: str
-    """Of the table on SQLite, of the keys on Redis."""
+    """Name of the table on SQLite, and part of the keys on Redis."""
     key: tuple[str, ...]
     """Attributes, all texts, that name a document."""
     version: bool = False
-    """Whether a document is kept in every version, by its attribute `version`."""
+    """True if every version of a document is kept, by its attribute `version`."""
     fields: tuple[str, ...] = ()
-    """What documents are filtered by: attributes, unless `fields_of` says otherwise."""
+    """Names of the fields to filter by: attributes, unless `fields_of` returns other values."""
     fields_of: Callable[[Item], tuple[Field, ...]] | None = None
     body: Body[Item]
 
@@ -83,7 +83,7 @@ class Collection(Generic[Item]):
     kept: int | None = None
     """Documents kept, the newest; None = all."""
     kept_of: str = ""
-    """A field, if so many are kept of each of its values."""
+    """Field by which `kept` is counted: so many documents are kept for each of its values."""
 
     def key_of(self, item: Item) -> tuple[str, ...]:
         """Return the name of a document."""
@@ -101,7 +101,7 @@ class Collection(Generic[Item]):
 
 
 class Change(Protocol):
-    """Writes of one transaction."""
+    """Writes within one transaction."""
 
     def put(self, collection: Collection[Item], item: Item) -> None:
         """Store a document; one of the same name, and version, is replaced.
@@ -111,7 +111,7 @@ class Change(Protocol):
         ...
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
-        """Store a document; False, changing nothing, if one of its name is there."""
+        """Store a document. Return False, changing nothing, if one of its name exists."""
         ...
 
     def drop(self, collection: Collection[Any], *key: str) -> None:
@@ -125,7 +125,7 @@ class Documents(Protocol):
     seal: Seal
     """Encrypts prompts and answers."""
     remote: bool
-    """Whether bodies travel, so that large ones should be compressed."""
+    """True if bodies travel over a network, so that large ones should be compressed."""
 
     def open(self, *collections: Collection[Any]) -> None:
         """Make collections ready. Their typed layer does it once, before anything else."""

@@ -1,4 +1,4 @@
-"""What a store that cannot be used raises."""
+"""Errors of a store that cannot be used."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from evenkeel.core.errors import UserError
 
 
 class StoreError(UserError):
-    """The store cannot be opened or read. The message says what is wrong, where, and what to do."""
+    """Failure to open or read the store. The message says what is wrong, where, and what to do."""

@@ -22,17 +22,17 @@ _PLACE: Final = "golden"
 
 
 class GoldenError(UserError, ValueError):
-    """A golden cannot be read, stored or used. The message says which, what is wrong and what to do."""
+    """Failure to read, store or use a golden. The message says which, what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Golden:
-    """One approved exchange in one version. Credentials are never part of it."""
+    """Approved exchange in one version. Credentials are never part of it."""
 
     id: str
-    """Names it in all versions: the exchange's id, or what its file says."""
+    """Id that all versions share: the exchange's id, or the id in the golden's file."""
     version: int = 1
-    """1, and one more each time another answer is approved for it."""
+    """Version, from 1; it grows by one each time another answer is approved."""
     route: str = "default"
     path: str = CHAT_COMPLETIONS
     """Path of the API that it was asked through, without a route's prefix."""
@@ -45,30 +45,30 @@ class Golden:
     """Further answers of the same model to the same request, recorded without choosing: its rerun noise."""
     task: str | None = None
     model: str | None = None
-    """Which model gave the answer, as the endpoint returned it."""
+    """Model that gave the answer, as the endpoint returned it."""
     prompt_version: str | None = None
     approved_by: str = ""
-    """Who approved it, as they call themselves; "" if the file does not say."""
+    """Name of the person who approved it, as they gave it; "" if the file does not say."""
     approved_at: float | None = None
     """Unix time in seconds; None if the file does not say."""
     note: str = ""
     retired_by: str | None = None
     retired_at: float | None = None
-    """Unix time in seconds since when it is no longer used; None while it is."""
+    """Unix time in seconds since which it is no longer used; None while it is."""
 
     @property
     def retired(self) -> bool:
-        """Whether it is no longer used."""
+        """True if the golden is no longer used."""
         return self.retired_at is not None
 
 
 LONGEST_ID = 200
 _DOTS = frozenset({".", ".."})
-"""Browsers take these for folders, in any spelling."""
+"""Ids that browsers take for folders, in any spelling."""
 
 
 class Deed(StrEnum):
-    """What somebody did to a golden."""
+    """Action of a person on a golden."""
 
     APPROVED = "approved"
     IMPORTED = "imported"
@@ -78,37 +78,37 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry of the audit trail. Entries are only ever added."""
+    """Entry of the audit trail. Entries are only ever added."""
 
     golden_id: str
     version: int
     deed: Deed
     by: str
-    """Who did it, as they call themselves."""
+    """Name of the person who acted, as they gave it."""
     at: float
     """Unix time in seconds."""
     model: str | None = None
-    """Which model had given the answer in question."""
+    """Model that gave the answer in question."""
     prompt_version: str | None = None
 
     @property
     def name(self) -> str:
-        """Tell it from the other entries of its golden."""
+        """Name that tells the entry from the other entries of its golden."""
         return f"{self.version} {self.deed} {self.at!r}"
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did."""
+    """Result of an import."""
 
     added: int
-    """Versions that are new."""
+    """Number of versions that are new."""
     known: int
-    """Versions that were there already, the same."""
+    """Number of versions that existed already, unchanged."""
 
 
 class GoldenStore:
-    """Goldens by id and version. The newest version of an id is the one in use, unless it is retired.
+    """Store of goldens by id and version. The newest version of an id is in use, unless it is retired.
 
     Calls block on storage. Several processes may use one store at a time.
     """
@@ -219,7 +219,7 @@ class GoldenStore:
         active: bool = True,
         limit: int | None = None,
     ) -> tuple[Golden, ...]:
-        """Goldens in their newest version, the last approved first.
+        """Return goldens in their newest version, the last approved first.
 
         Args:
             route: only of this route.
@@ -231,26 +231,26 @@ class GoldenStore:
         return tuple(self._documents.select(_GOLDENS, where, limit))
 
     def find(self, golden_id: str, version: int | None = None) -> Golden | None:
-        """One golden, in its newest version if none is given."""
+        """Return a golden; the newest version if none is given. None if there is no such golden."""
         return self._documents.find(_GOLDENS, golden_id, version=version)
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
-        """All versions of a golden, oldest first; none if the id is unknown."""
+        """Return all versions of a golden, oldest first; none if the id is unknown."""
         found = self._documents.history(_GOLDENS, golden_id)
         return tuple(sorted(found, key=lambda golden: golden.version))
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
-        """What was done to a golden, oldest first."""
+        """Return the audit trail of a golden, oldest entry first."""
         return tuple(self._documents.history(_TRAIL, golden_id))
 
     def labels(self) -> tuple[tuple[str, str | None], ...]:
-        """Which pairs of route and task there are goldens of, retired ones included, in order."""
+        """Return the pairs of route and task that have goldens, retired ones included, in order."""
         found = self._documents.values(_GOLDENS, "route", "task")
         pairs = [(str(route), None if task is None else str(task)) for route, task in found]
         return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
-        """Which of these are ids of goldens, retired ones included."""
+        """Return those of the ids that are ids of goldens, retired ones included."""
         return self._documents.known(_GOLDENS, ids)
 
     def _approvable(self, golden_id: str, by: str) -> Golden:
@@ -262,14 +262,17 @@ class GoldenStore:
 
 
 def is_id(text: str) -> bool:
-    """Whether a golden can be named so: 1 to 200 characters on one line, not all of them blank."""
+    """Return whether a text can be a golden's id.
+
+    It must have 1 to 200 characters on one line, not all of them blank.
+    """
     return (
         bool(text.strip()) and len(text) <= LONGEST_ID and text not in _DOTS and not UNWRITABLE.search(text)
     )
 
 
 def check_approvable(golden: Golden, by: str) -> None:
-    """Raise GoldenError unless a golden can be stored on somebody's word."""
+    """Raise GoldenError unless a golden can be stored as approved by that person."""
     if not is_id(golden.id):
         raise GoldenError(
             f"a golden cannot be named {golden.id[:60]!r}; take 1 to {LONGEST_ID} characters on one line"
@@ -284,9 +287,9 @@ def check_approvable(golden: Golden, by: str) -> None:
 
 
 def says_the_same(one: Golden, other: Golden) -> bool:
-    """Whether two goldens ask the same and approve the same answer.
+    """Return whether two goldens have the same request and the same approved answer.
 
-    Who answered, at what cost and why the answer ended is not looked at.
+    The model, the cost and the reason why the answer ended are not compared.
     """
     return (one.path, one.request, one.answer.text, one.answer.tool_calls) == (
         other.path,
@@ -297,7 +300,7 @@ def says_the_same(one: Golden, other: Golden) -> bool:
 
 
 def unknown(golden_id: str) -> GoldenError:
-    """The error about an id that is not there."""
+    """Return the error about an id that does not exist."""
     return GoldenError(
         f'there is no golden "{golden_id}"; `evenkeel goldens list --all` shows those there are'
     )
@@ -328,5 +331,5 @@ _TRAIL: Final = Collection(name="golden_trail", key=("golden_id", "name"), body=
 
 
 def key_of(golden_id: str, version: int) -> str:
-    """Names a golden in a version: another approved answer is another measure."""
+    """Return the key of a golden in a version: another approved answer is another measure."""
     return f"{golden_id}@{version}"

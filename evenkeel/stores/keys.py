@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.store")
 
 ADMIN_TOKEN: Final = "admin-token"  # noqa: S105 - the file's name
-"""Opens everything on the admin port."""
+"""Name of the secret that opens everything on the admin port."""
 METRICS_TOKEN: Final = "metrics-token"  # noqa: S105 - the file's name
-"""Reads `/metrics` and nothing else."""
+"""Name of the secret that reads `/metrics` and nothing else."""
 SESSION_KEY: Final = "session-key"
-"""Encrypts the cookies of people who have signed in."""
+"""Name of the secret that encrypts the cookies of people who have signed in."""
 LOGIN_CODE: Final = "login-code"
-"""What the link of the banner carries; gone once it was used."""
+"""Login code in the link that the start-up banner prints; the file is removed once it was used."""
 KEY_FILES: Final = frozenset({ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, LOGIN_CODE})
 
 LOGIN_CODE_S: Final = 3600.0
-"""How long a link can be used."""
+"""Seconds for which a login link can be used."""
 _BYTES: Final = 32
 _LEAST_CHARACTERS: Final = 43
 _MOST_BYTES: Final = 4096
@@ -42,7 +42,7 @@ _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
 def kept(folder: Path, name: str) -> str:
-    """The secret of that name: 32 random bytes as URL-safe text, made if it is not there.
+    """Return the secret of that name: 32 random bytes as URL-safe text, made if it does not exist.
 
     Processes that ask at the same time get the same one.
 
@@ -63,16 +63,16 @@ def kept(folder: Path, name: str) -> str:
 
 
 def fresh(folder: Path, name: str) -> str:
-    """A new secret of that name in place of the old one. Raises: StoreError if it cannot be kept."""
+    """Replace the secret of that name by a new one. Raises: StoreError if it cannot be kept."""
     with contextlib.suppress(OSError):
         (folder / name).unlink()
     return kept(folder, name)
 
 
 def redeemed(folder: Path, code: str, *, now: float) -> bool:
-    """Whether that is the login code, which has not been used and is not too old. It is used up then.
+    """Return whether `code` is the login code, unused and not too old; it is then used up.
 
-    Of several processes that are asked at the same time only one says yes.
+    If several processes ask at the same time, only one gets True.
     """
     path = folder / LOGIN_CODE
     try:
@@ -87,7 +87,7 @@ def redeemed(folder: Path, code: str, *, now: float) -> bool:
 
 
 def _read(path: Path) -> str | None:
-    """What is in a file that only its owner could read or write; None if none can be trusted."""
+    """Return the contents of a file that only its owner can access; None if there is none to trust."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def _read(path: Path) -> str | None:
 
 
 def _make(path: Path, *, replace: bool) -> str:
-    """Write a new secret and return it, or the one that another process has written meanwhile."""
+    """Write a new secret and return it, or return the one that another process has written meanwhile."""
     made = secrets.token_urlsafe(_BYTES)
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE_MODE)

@@ -1,4 +1,4 @@
-"""Labels: what people say of verdicts. They are kept when the verdicts they are about are gone.
+"""Labels: ratings that people give to verdicts. They are kept when the verdicts are gone.
 
 What may quote an answer is encrypted, the figures are not: the agreement of judge and people is known even
 where the keys are gone.
@@ -32,7 +32,7 @@ Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 
 DecidedBy = Literal["judge", "heuristic", "equality", "metrics"]
-"""Who decided the rating: a stage of the cascade, or the heuristics of a set-up without a judge."""
+"""Source of the rating: a stage of the cascade, or the metrics of a set-up without a judge."""
 
 _PLACE: Final = "label"
 LONGEST_NOTE: Final = 2_000
@@ -40,39 +40,39 @@ _RATINGS: Final = (1, 2, 3)
 
 
 class LabelError(ValueError):
-    """A label that cannot be stored. The message says why."""
+    """Refusal of a label that cannot be stored. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What somebody says; `rating`, `quality`, or both."""
+    """Statement of one person about a verdict: `rating`, `quality`, or both."""
 
     by: str
-    """Who, as they call themselves."""
+    """Name of the person, as they gave it."""
     rating: int | None = None
-    """How alike the answers are: 3 same content, 2 some details differ, 1 different message."""
+    """Rating of how alike the answers are: 3 same content, 2 some details differ, 1 different message."""
     quality: Quality | None = None
-    """The answer to the changed prompt against that to the original; None if nothing is said of it."""
+    """Quality of the answer to the reworded prompt against the original; None if the person gave none."""
     note: str = ""
     drawn: bool = False
-    """Whether chance chose the verdict, and the person did not see its rating."""
+    """True if the verdict was drawn at random and the person did not see its rating."""
 
 
 class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A label in one version: what was said, and what the verdict said, which may be gone by now."""
+    """Label in one version, with a copy of the verdict, which may be gone by now."""
 
     verdict_id: str
     by: str
     version: int = 1
-    """Given by the store: the first thing a person says of a verdict is 1, each correction one more."""
+    """Version given by the store: 1 for a person's first label of a verdict, one more for each correction."""
     rating: int | None = None
     quality: Quality | None = None
     note: str = ""
     drawn: bool = False
     at: float
-    """Unix time in seconds at which it was said."""
+    """Unix time in seconds at which the person gave the label."""
     withdrawn_at: float | None = None
-    """None as long as it counts."""
+    """Unix time in seconds at which the label was withdrawn; None as long as it counts."""
 
     exchange_id: str
     route: str
@@ -84,49 +84,49 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted_language: str | None = None
     scored_at: float
     label_share: float = 0.0
-    """The verdict's: 0 unless chance drew the verdict itself, whatever the person saw."""
+    """Verdict's `label_share`: 0 unless the verdict itself was drawn at random, whatever the person saw."""
     judge_model: str = ""
-    """Who had rated, "" without a judge."""
+    """Model of the judge that rated; "" without a judge."""
     rated_by: str = ""
-    """Under which wording, as "similarity@1"."""
+    """Name and version of the judge's prompt, such as "similarity@1"."""
     decided_by: DecidedBy
     judge_rating: int | None
-    """The verdict's rating."""
+    """Rating of the verdict."""
     judge_proven: int | None = None
-    """The rating that heuristics decided; None if they did not."""
+    """Rating that heuristics decided; None if they did not."""
     judge_shifted: bool | None = None
-    """Whether the content moved, as the verdict has it; None for a label of an earlier release."""
+    """Verdict's finding on a content change; None for a label of an earlier release."""
     judge_direction: Direction | None = None
-    """The verdict's change of quality; None if it found none, or did not look."""
+    """Verdict's change of quality; None if it found none, or did not look."""
     judge_looked: bool = False
-    """Whether the verdict says anything about quality."""
+    """True if the verdict includes a quality comparison."""
     explanation: str = ""
-    """The verdict's."""
+    """Explanation of the verdict."""
     quality_scores: tuple[QualityScore, ...] = ()
-    """The verdict's."""
+    """Quality scores of the verdict."""
     details: dict[str, float] = msgspec.field(default_factory=dict)
-    """The verdict's."""
+    """Details of the verdict."""
 
     @property
     def counts(self) -> bool:
-        """Whether it was not withdrawn."""
+        """True unless the label was withdrawn."""
         return self.withdrawn_at is None
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict's rating is that of the person; None if one of them gave none."""
+        """True if the verdict's rating equals the person's; None if either gave no rating."""
         return None if self.rating is None or self.judge_rating is None else self.rating == self.judge_rating
 
     @property
     def judge_quality(self) -> Quality | None:
-        """The verdict's change of quality in the words of a label; None if it is mixed or not known."""
+        """Verdict's change of quality in the words of a label; None if it is mixed or not known."""
         if not self.judge_looked or self.judge_direction == "mixed":
             return None
         return self.judge_direction or "equal"
 
 
 def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
-    """The label that this makes of a verdict, in version 1.
+    """Return the label that a statement makes of a verdict, in version 1.
 
     Args:
         verdict: what it is about.
@@ -183,7 +183,7 @@ def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
 
 
 def decided_by(verdict: Verdict) -> DecidedBy:
-    """Who decided a verdict's rating."""
+    """Return the source of a verdict's rating."""
     if verdict.scoring.scorer != "judge":
         return "metrics"
     stage = stage_of(verdict.scoring.details)
@@ -191,7 +191,7 @@ def decided_by(verdict: Verdict) -> DecidedBy:
 
 
 def says_the_same(one: Label, other: Label) -> bool:
-    """Whether two labels of one person about one verdict say the same."""
+    """Return whether two labels of one person about one verdict have the same content."""
     return (one.rating, one.quality, one.note, one.drawn, one.withdrawn_at is None) == (
         other.rating,
         other.quality,
@@ -202,14 +202,14 @@ def says_the_same(one: Label, other: Label) -> bool:
 
 
 class LabelTexts(NamedTuple):
-    """Prompts and answers of a labelled verdict."""
+    """Evidence of a labelled verdict: its prompts and answers."""
 
     verdict_id: str
     evidence: Evidence
 
 
 def _pack(label: Label, seal: Seal) -> str:
-    """The label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
+    """Return a label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
     place = f"{_PLACE}/{label.verdict_id}"
     return to_json(
         replace(
@@ -251,7 +251,7 @@ _TEXTS: Final = Collection(
 
 
 class LabelStore:
-    """Labels by verdict and person. Nothing is overwritten: a correction is the next version.
+    """Store of labels by verdict and person. Nothing is overwritten: a correction is the next version.
 
     Calls block on storage. Several processes may use one store at a time.
     """
@@ -305,16 +305,16 @@ class LabelStore:
         return self._documents.change(_LABELS, work)
 
     def of_verdict(self, verdict_id: str) -> tuple[Label, ...]:
-        """What people say of a verdict in the newest version of each, withdrawn ones too."""
+        """Return each person's newest label of a verdict, withdrawn ones included."""
         newest = {label.by: label for label in self.history(verdict_id)}
         return tuple(newest.values())
 
     def history(self, verdict_id: str) -> tuple[Label, ...]:
-        """All versions of all labels of a verdict, oldest first."""
+        """Return all versions of all labels of a verdict, oldest first."""
         return tuple(self._documents.history(_LABELS, verdict_id))
 
     def select(self, *, route: str | None = None, limit: int | None = None) -> tuple[Label, ...]:
-        """Labels that count, in their newest version, the last said first.
+        """Return labels that count, in their newest version, newest first.
 
         Args:
             route: only of this route.
@@ -323,21 +323,21 @@ class LabelStore:
         return tuple(self._documents.select(_LABELS, {"counts": True, "route": route}, limit))
 
     def texts(self, verdict_id: str) -> Evidence | None:
-        """Prompts and answers of a labelled verdict; None if they were not known when it was labelled."""
+        """Return the prompts and answers of a labelled verdict; None if they were not known at the time."""
         found = self._documents.find(_TEXTS, verdict_id)
         return None if found is None else found.evidence
 
     def labelled(self, verdict_ids: Iterable[str]) -> frozenset[str]:
-        """Which of these verdicts have a label that counts."""
+        """Return those of the verdicts that have a label that counts."""
         return self._documents.known(_LABELS, verdict_ids, {"counts": True})
 
     def revision(self) -> int:
-        """A number that grows with every change: what was read stays true as long as it is the same."""
+        """Number that grows with every change; labels read earlier are valid as long as it is the same."""
         return self._documents.revision(_LABELS)
 
 
 class CountedLabels:
-    """Reads a store anew only when its revision has changed. Safe to use from threads."""
+    """Cache of the labels, read again only when their revision has changed. Safe to use from threads."""
 
     def __init__(self, store: LabelStore | None) -> None:
         """Prepare; nothing is read yet. Without a store there are no labels."""
@@ -347,7 +347,7 @@ class CountedLabels:
         self._labels: tuple[Label, ...] = ()
 
     def __call__(self) -> tuple[Label, ...]:
-        """Labels that count, the last said first; the same tuple as long as it is the same."""
+        """Return the labels that count, newest first; the same tuple as long as nothing changed."""
         if self._store is None:
             return ()
         with self._lock:

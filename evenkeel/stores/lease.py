@@ -1,4 +1,4 @@
-"""A lease: one of several processes does something, and another one once it is gone."""
+"""Lease: one of several processes does a job, and another takes over once that process is gone."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from typing import Protocol
 
 
 class Lease(Protocol):
-    """The right to do what must be done once."""
+    """Right to do a job that only one process may do."""
 
     def hold(self) -> bool:
-        """Take or renew it; whether it is held now."""
+        """Take or renew the lease. Return whether it is held now."""
         ...
 
     def leave(self) -> None:
-        """Give it back."""
+        """Give the lease back."""
         ...
 
 
 class SoleLease:
-    """`Lease` where there is nobody to share with."""
+    """Lease of a process that shares its job with no other."""
 
     def hold(self) -> bool:
-        """As `Lease`: always."""
+        """Return True: the lease is always held. See `Lease.hold`."""
         return True
 
     def leave(self) -> None:
-        """As `Lease`."""
+        """Do nothing. See `Lease.leave`."""

@@ -1,4 +1,4 @@
-"""What a monitor keeps: checkpoints, alert events and trend points."""
+"""State of a monitor: checkpoints, alert events and trend points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AlertFacts:
-    """What else is said about an event (`evenkeel.monitor.notify.alerts` has the words)."""
+    """Further facts about an event; `evenkeel.monitor.notify.alerts` puts them into words."""
 
     overall: Estimate | None = None
     """Paired excess over all pairs of the cell."""
@@ -21,131 +21,150 @@ class AlertFacts:
     """Share of shifted answers that a drift is measured from."""
     baseline_trials: int = 0
     approved: bool = False
-    """Whether a person approved that baseline."""
+    """True if a person approved that baseline."""
     line: float | None = None
-    """Share beyond which a drift counts."""
+    """Share of shifted answers beyond which a drift counts."""
     gone: Literal["", "model", "place", "prompts"] = ""
-    """What of a retired cell is gone: its model does not answer any more; its model's place went to another;
-    the prompts in which a drift was seen come no more."""
+    """Reason why a cell was retired.
+
+    "model": its model no longer answers. "place": another model took its model's place. "prompts": the
+    prompts in which a drift was seen no longer come.
+    """
     noticed_at: float | None = None
     """Unix time in seconds at which a change that is over was noticed."""
     beside: tuple[ChangeMark, ...] = ()
-    """What was stated in the traffic at the time of a change that nobody announced."""
+    """Marks stated in the traffic around the time of a change that nobody announced."""
     also_on: tuple[str, ...] = ()
-    """Other routes on which it was found."""
+    """Other routes on which the change was found."""
     moved: tuple[str, ...] = ()
     """Traits of answers that moved, the furthest first."""
     asks_references: bool = True
-    """Whether reference prompts could confirm it."""
+    """True if reference prompts could confirm the change."""
     still: str = ""
-    """What still answers though somebody said that it was rolled back."""
+    """Values that were said to be rolled back and are still in the traffic, joined by commas."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertEvent:
-    """An alert was raised or resolved, or a person decided something about an incident.
+    """Event of an alert that was raised or resolved, or of a person's decision about an incident.
 
     `id` makes delivery idempotent for receivers.
     """
 
     id: str
     at: float
-    """Unix time in seconds of what decided it, mostly a verdict."""
+    """Unix time in seconds of whatever decided the event, mostly a verdict."""
     kind: str
-    """"raised" or "resolved"; of an incident "acknowledged", "closed", "reopened", "explained" or
-    "followed"."""
+    """Kind of the event.
+
+    "raised" or "resolved"; for an incident "acknowledged", "closed", "reopened", "explained" or "followed".
+    """
     route: str
     model: str
-    """Of a change the requested one."""
+    """Model of the cell; for a change, the requested model."""
     perturbation: str
-    """"" of a change."""
+    """Name of the perturbation; "" for a change."""
     offset: int
-    """Place in the verdict log of what decided it."""
+    """Place in the verdict log of the entry that decided the event."""
     trials: int
-    """Trials of the cell so far; of a change the calls to references, or pairs of answers, behind it."""
+    """Trials of the cell so far; for a change, the calls to references or the pairs of answers behind it."""
     excess: float | None
     """Estimated paired excess at that time."""
     what: str = "excess"
-    """"excess": above the threshold. "drift": away from what it was. "change": nobody announced it.
-    "incident": it is about the incident as a whole."""
+    """Subject of the event.
+
+    "excess": above the threshold. "drift": away from the baseline. "change": nobody announced it. "incident":
+    it is about the incident as a whole.
+    """
     direction: str = ""
-    """Of a drift: "risen" or "fallen"; "" otherwise and once it is over."""
+    """Direction of a drift: "risen" or "fallen"; "" for other events and once the drift is over."""
     verdict: str = ""
     """Id of the deciding verdict; "" if something else decided."""
     trace_id: str = ""
-    """Of the trace in which that verdict was made; "" if it was not traced."""
+    """Id of the trace in which that verdict was made; "" if it was not traced."""
     run_trials: int = 0
     """Trials since the estimated start of the change."""
     measure: str = ""
-    """"content", "similarity", "quality" or "invalid": what crossed its limit first; or "drift". Of a change
-    "references" if it is found and "traits" if it is suspected."""
+    """Measure that crossed its limit first.
+
+    "content", "similarity", "quality" or "invalid"; "drift" for a drift. For a change "references" if it is
+    found and "traits" if it is suspected.
+    """
     limit: float | None = None
-    """Its limit."""
+    """Limit of that measure."""
     limit_source: str = ""
-    """Where that comes from: "default", "settings", "calibrated on …"."""
+    """Source of the limit: "default", "settings", "calibrated on …"."""
     change: str = ""
-    """Id of the change that it is about or that came before it; "" if there was none lately."""
+    """Id of the change that the event is about or that came before it; "" if there was none lately."""
     incident: str = ""
-    """Id of the incident that it belongs to: that of the change which opened it, on all routes where it
-    shows; where none did, that of the first event."""
+    """Id of the incident that the event belongs to.
+
+    It is the id of the change that opened the incident, on all routes where it shows; if no change opened it,
+    the id of the first event.
+    """
     after: float | None = None
     """Unix time in seconds after which a change came about."""
     since: float | None = None
     """Unix time in seconds of the first answer that was unlike those before it."""
     value: float | None = None
-    """What the measure was over the latest trials, in its own range."""
+    """Value of the measure over the latest trials, in its own range."""
     marks: tuple[ChangeMark, ...] = ()
-    """What was noticed of the change before the incident was opened: of an event that opens one. Of one that
-    "followed" what changed while it was open."""
+    """Marks of the change.
+
+    For an event that opens an incident, those noticed before it was opened; for one that "followed", those of
+    what changed while it was open.
+    """
     reason: str = ""
-    """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" of an event that ends nothing."""
+    """Reason why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" if the event ends nothing."""
     by: str = ""
-    """Who decided or approved; "" of what no person did."""
+    """Name of the person who decided or approved; "" if no person did."""
     note: str = ""
-    """Of who decided."""
+    """Note of the person who decided."""
     facts: AlertFacts = AlertFacts()
     clients: dict[str, int] = field(default_factory=dict)
-    """How many of the `run_trials` are whose, by name of the client, as far as that is known; of a drift
-    as many as the client's share in the latest trials."""
+    """Number of the `run_trials` by client name, as far as the client is known.
+
+    For a drift they are split by each client's share in the latest trials.
+    """
 
     @property
     def is_more(self) -> bool:
-        """Whether it shows a change on one more route, of which an alert was raised before."""
+        """True if the event shows the change on one more route after an alert was raised for it."""
         return self.what == "change" and self.incident != self.change
 
 
 class IncidentRow(NamedTuple):
-    """The record of an incident, as the monitor writes it."""
+    """Record of an incident, as the monitor writes it."""
 
     id: str
     offset: int
     """Place in the verdict log of its last event."""
     body: bytes
-    """`evenkeel.monitor.incidents.Incident` as JSON."""
+    """Incident (`evenkeel.monitor.incidents.Incident`) as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What one channel has sent about one incident so far."""
+    """State of one channel's messages about one incident."""
 
     messages: int
     phase: str
-    """Of the last one: "opened", "updated" or "resolved"."""
+    """Phase that the last message reported: "opened", "updated" or "resolved"."""
     effect: str
-    """What it said had happened to the answers."""
+    """Effect on the answers that the last message reported."""
     routes: int
-    """On how many routes it said that the incident shows."""
+    """Number of affected routes that the last message reported."""
     receipt: str = ""
-    """What the service called the first one; "" if it gives no name."""
+    """Id that the service gave the first message; "" if it gives none."""
     state: str = ""
-    """Of the incident as the service was last shown it, with a message or without."""
+    """Phase of the incident that the service was last shown, with a message or without."""
     attempts: int = 0
-    """How many changes it said came while the incident was open and did not end it."""
+    """Number of changes reported that came while the incident was open and did not end it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """A cell's estimates at one time, for trend lines. None = fewer trials than the minimum."""
+    """Estimates of a cell at one time, for trend lines. None = fewer trials than the minimum."""
 
     at: float
     trials: int
@@ -159,18 +178,18 @@ class TrendPoint:
 
 
 class MonitorStore(Protocol):
-    """The monitor's durable state. `commit` is atomic: state, offset and events, or nothing."""
+    """Durable state of the monitor. `commit` is atomic: state, offset and events, or nothing."""
 
     def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes; (None, 0) at first."""
+        """Return the last committed checkpoint and the log offset it includes; (None, 0) at first."""
         ...
 
     def parts(self) -> dict[str, bytes]:
-        """Every part of the checkpoint as it was last committed, by name."""
+        """Return every part of the checkpoint as it was last committed, by name."""
         ...
 
     def is_current(self) -> bool:
-        """Whether the checkpoint is still the one that was read or written last.
+        """Return whether the checkpoint is still the one that was last read or written.
 
         It is not once another has been written, or the store has lost the last: a Redis that failed over.
         """
@@ -202,15 +221,15 @@ class MonitorStore(Protocol):
         ...
 
     def events(self, limit: int) -> list[AlertEvent]:
-        """The newest alert events, newest first."""
+        """Return the newest alert events, newest first."""
         ...
 
     def incidents(self) -> list[bytes]:
-        """The records of all incidents that are kept, in no order."""
+        """Return the records of all incidents that are kept, in no order."""
         ...
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Events not yet notified, oldest first."""
+        """Return the events not yet notified, oldest first."""
         ...
 
     def mark_delivered(self, event_id: str) -> None:
@@ -218,13 +237,13 @@ class MonitorStore(Protocol):
         ...
 
     def sent(self, incident: str, channel: str) -> Sent | None:
-        """What a channel has sent about an incident; None if nothing."""
+        """Return the state of a channel's messages about an incident; None if it sent none."""
         ...
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
-        """Remember what a channel has sent about an incident. The latest thousand are kept."""
+        """Store the state of a channel's messages about an incident. The latest thousand are kept."""
         ...
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
-        """The newest `limit` points of one cell, oldest first."""
+        """Return the newest `limit` points of one cell, oldest first."""
         ...

@@ -1,4 +1,4 @@
-"""Exchanges and verdicts as a queue and a log keep them.
+"""Encoding of exchanges and verdicts in a queue and a log.
 
 An exchange is one blob of bytes, compressed where that is worth it, and encrypted as a whole. Of a verdict
 only the texts that may quote an answer are encrypted: the monitor folds a log whose keys are gone, and
@@ -36,21 +36,27 @@ _SIZES = struct.Struct("<II")
 _META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
 _RAW, _ZLIB = b"r", b"z"
 _SMALL_BYTES = 4 << 10
-"""Below this, packing costs the data plane more than it saves the disk."""
+"""Size in bytes below which packing costs the data plane more than it saves on disk."""
 _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
 _WORTH_IT = 0.7
-"""Pictures in base64 shrink to three quarters, text to a third: the former are stored as they are."""
+"""Ratio above which a compressed body is stored as it is.
+
+Pictures in base64 shrink to three quarters, text to a third.
+"""
 _EXCHANGE_PLACE = "exchange"
 
 
 def storable(given: str) -> str:
-    """Text as keys and columns can hold it: half a surrogate pair, which clients can send, becomes "?"."""
+    """Return a text as keys and columns can hold it.
+
+    Half a surrogate pair, which clients can send, becomes "?".
+    """
     return given.encode("utf-8", "replace").decode()
 
 
 def pack_exchange(exchange: Exchange) -> bytes:
-    """One compressed blob: two sizes, the fields as JSON, the request body, the response body."""
+    """Pack an exchange into one blob: two sizes, the fields as JSON, the request and response bodies."""
     meta = msgspec.json.encode([getattr(exchange, name) for name in _META])
     sizes = _SIZES.pack(len(meta), len(exchange.request_body))
     whole = b"".join((sizes, meta, exchange.request_body, exchange.response_body))
@@ -65,7 +71,7 @@ def pack_exchange(exchange: Exchange) -> bytes:
 
 
 def unpack_exchange(packed: bytes) -> Exchange:
-    """The exchange that was packed."""
+    """Unpack the result of `pack_exchange`."""
     raw = packed[1:] if packed[:1] == _RAW else zlib.decompress(packed[1:])
     meta_bytes, request_bytes = _SIZES.unpack_from(raw)
     request_at = _SIZES.size + meta_bytes
@@ -77,12 +83,12 @@ def unpack_exchange(packed: bytes) -> Exchange:
 
 
 def seal_exchange(exchange: Exchange, seal: Seal) -> bytes:
-    """The blob as a queue keeps it: packed, then encrypted if there is a key."""
+    """Pack an exchange as a queue keeps it, encrypted if there is a key."""
     return seal.close(pack_exchange(exchange), _EXCHANGE_PLACE)
 
 
 def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, attempt: int) -> Lease:
-    """The lease of what `sealed` made. Where that cannot be read, the lease says why."""
+    """Return the lease of a payload that `sealed` made. If it cannot be read, the lease says why."""
     try:
         if payload:
             return Lease(_opened(exchange_id, payload, seal), expires_at, attempt)
@@ -97,14 +103,14 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
 
 
 def _opened(exchange_id: str, payload: bytes, seal: Seal) -> Exchange:
-    """The exchange of a row. Raises: SealError, also if somebody moved it there from another row."""
+    """Return the exchange of a row. Raises: SealError, also if the payload was moved from another row."""
     found = unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
     check_name(found.id, exchange_id, _EXCHANGE_PLACE)
     return found
 
 
 def dead_body(exchange_id: str, payload: bytes, seal: Seal) -> Exchange | None:
-    """The exchange of a dead letter; None if its bodies are forgotten or cannot be read."""
+    """Return the exchange of a dead letter; None if its bodies were dropped or cannot be read."""
     if not payload:
         return None
     try:
@@ -114,19 +120,19 @@ def dead_body(exchange_id: str, payload: bytes, seal: Seal) -> Exchange | None:
 
 
 def check_readable(newest: bytes | None, seal: Seal) -> None:
-    """Raise SealError if the newest exchange of a queue cannot be decrypted: then hardly any could be."""
+    """Raise SealError if the newest exchange of a queue cannot be decrypted: others would fail too."""
     if newest is not None:
         seal.open(newest, _EXCHANGE_PLACE)
 
 
 _SEALED: Final = "\x00sealed:"
 _PLAIN: Final = "\x00plain:"
-"""Before a text that begins like one of the two, as a judge can be made to write."""
+"""Escape for a plain text that begins with either prefix, as a judge can be made to write."""
 _VERDICT_PLACE: Final = "verdict"
 
 
 def close_part(text: str, place: str, seal: Seal) -> str:
-    """A text within a document that stays readable: encrypted if there is a key, but for an empty one."""
+    """Encrypt a text within a readable document if there is a key; an empty text stays as it is."""
     if not seal.active:
         return _PLAIN + text if text.startswith((_SEALED, _PLAIN)) else text
     if not text:
@@ -136,7 +142,7 @@ def close_part(text: str, place: str, seal: Seal) -> str:
 
 
 def open_part(text: str, place: str, seal: Seal) -> str:
-    """What `close_part` was given. A text whose key is missing says so in its place."""
+    """Open a text from `close_part`. If its key is missing, the message about it is returned instead."""
     if not text.startswith(_SEALED):
         return text.removeprefix(_PLAIN)
     try:
@@ -147,23 +153,23 @@ def open_part(text: str, place: str, seal: Seal) -> str:
 
 
 def pack_evidence(evidence: Evidence, place: str, seal: Seal) -> bytes:
-    """Prompts and answers, compressed, encrypted if there is a key."""
+    """Pack prompts and answers: compressed, and encrypted if there is a key."""
     return seal.close(zlib.compress(to_json(evidence).encode()), place)
 
 
 def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
-    """What `pack_evidence` made. Raises: SealError if it cannot be opened."""
+    """Unpack the result of `pack_evidence`. Raises: SealError if it cannot be opened."""
     return from_json(zlib.decompress(seal.open(packed, place)), Evidence)
 
 
 def pack_verdict(verdict: Verdict, seal: Seal) -> str:
-    """The verdict as JSON, with its explanation and details of failures sealed if there is a key."""
+    """Return a verdict as JSON; its explanation and details of failures are sealed if there is a key."""
     place = f"{_VERDICT_PLACE}/{verdict.id}"
     return to_json(_with_texts(verdict, lambda text: close_part(text, place, seal)))
 
 
 def unpack_verdict(body: str, seal: Seal) -> Verdict:
-    """The verdict that was written. A text whose key is missing says so in its place."""
+    """Read the verdict that `pack_verdict` wrote. A text whose key is missing is replaced by a message."""
     verdict = from_json(body, Verdict)
     if (
         "u0000sealed:" not in body and "u0000plain:" not in body
@@ -175,7 +181,7 @@ def unpack_verdict(body: str, seal: Seal) -> Verdict:
 
 
 def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:
-    """The verdict with every text of it changed that can quote an answer."""
+    """Return the verdict with every text that can quote an answer passed through a function."""
 
     def changed(failure: Failure) -> Failure:
         return replace(failure, detail=change(failure.detail))

@@ -18,71 +18,73 @@ if TYPE_CHECKING:
     from evenkeel.stores.documents import Change, Documents
 
 FULL: Final = 4
-"""Answers from which on a reference is asked in its turn; until then it is filled."""
+"""Answers a reference needs before it is asked in its turn; until then it is filled."""
 RIPE: Final = 16
-"""Answers from which on another prompt may take its place."""
+"""Answers a reference needs before another prompt may take its place."""
 MOST_ANSWERS: Final = 40
-"""Answers at which it begins anew, where no other prompt has taken its place."""
+"""Answers at which a reference starts again, if no other prompt has taken its place."""
 FORMER_KEPT: Final = 12
 KEPT_CHARS: Final = 16_000_000
-"""Of all references, before they are compressed."""
+"""Characters that all references may hold together, before compression."""
 LARGEST_CHARS: Final = 400_000
-"""A reference that could come to hold more is not kept."""
+"""Most characters that a reference may come to hold; a larger one is not kept."""
 _PLACE: Final = "references"
 
 Source = Literal["original", "resend", "asked"]
-"""Where an answer comes from: the traffic, the identical resend after it, or a call of the asker."""
+"""Source of an answer: the traffic, the identical resend after it, or a call of the asker."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """One answer to a reference prompt."""
+    """Answer to a reference prompt, with its time, model and source."""
 
     answer: Answer
     at: float
     """Unix time in seconds."""
     model: str
-    """As the endpoint returned it, else the one requested."""
+    """Model as the endpoint returned it, else the one requested."""
     source: Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A request of the traffic and its answers. Credentials and headers are never part of it."""
+    """Request of the traffic and its answers. Credentials and headers are never part of it."""
 
     id: str
     """Id of the exchange that it comes from."""
     route: str
     requested_model: str
-    """"" if the request names none."""
+    """Model that the request names; "" if it names none."""
     prompt_version: str
-    """"" if it was not known."""
+    """Version of the prompt; "" if it was not known."""
     path: str
     """Path of the API, without the route's prefix; a query with its credentials removed."""
     request: str
     """Body of the request, as JSON text."""
     task: str | None = None
     cluster: str = ""
-    """As `Verdict.cluster`."""
+    """Cluster of the request, as in `Verdict.cluster`."""
     sketch: tuple[int, ...] = ()
-    """Of the prompt, as `AnswerSeen.prompt`."""
+    """Sketch of the prompt, as in `AnswerSeen.prompt`."""
     taken_at: float
-    """Unix time in seconds at which the traffic asked it."""
+    """Unix time in seconds of the request in the traffic."""
     answers: tuple[KeptAnswer, ...]
-    """Those that new answers are compared with, oldest first."""
+    """Answers that new ones are compared with, oldest first."""
     former: tuple[KeptAnswer, ...] = ()
-    """The last ones that new answers are no longer compared with since the last change."""
+    """Latest answers that new ones are no longer compared with since the last change."""
     changed_at: float = 0.0
     """Unix time in seconds at which that change was noticed; 0 if there was none."""
     changed_since: float = 0.0
-    """Unix time in seconds of the first answer that showed it: of the former ones, those from then on are of
-    after the change."""
+    """Unix time in seconds of the first answer that showed the change.
+
+    Former answers from then on were given after the change.
+    """
     upstream: int = 0
-    """Of the route: 0 is the first, others are fallbacks."""
+    """Index of the route's upstream: 0 is the first, others are fallbacks."""
     asked_at: float = 0.0
     """Unix time in seconds of the last call, failed ones included; 0 before the first."""
     failed: int = 0
-    """Calls that failed since the last that did not."""
+    """Calls that failed since the last successful one."""
 
     @property
     def chars(self) -> int:
@@ -92,11 +94,14 @@ class Reference:
 
     @property
     def before(self) -> tuple[KeptAnswer, ...]:
-        """The former answers that are of before the last change."""
+        """Former answers from before the last change."""
         return tuple(one for one in self.former if one.at < self.changed_since)
 
     def answered(self, answer: KeptAnswer) -> Reference:
-        """The reference with one more answer; begun anew with it if it has as many as it may have."""
+        """Return the reference with one more answer.
+
+        If it is full, it starts again with that answer.
+        """
         full = len(self.answers) >= MOST_ANSWERS
         return replace(
             self,
@@ -106,7 +111,7 @@ class Reference:
         )
 
     def renewed(self, kept: Callable[[KeptAnswer], bool], *, at: float, since: float) -> Reference:
-        """The reference after a change: of its answers those stay to be compared with that `kept` says.
+        """Return the reference after a change: only answers that `kept` accepts stay to be compared with.
 
         Args:
             kept: whether an answer is one of after the change.
@@ -124,7 +129,7 @@ class Reference:
 
 
 class ReferenceState(NamedTuple):
-    """What is known of a reference without reading its request and answers."""
+    """State of a reference without the texts of its request and answers."""
 
     id: str
     route: str
@@ -134,31 +139,31 @@ class ReferenceState(NamedTuple):
     answers: int
     failed: int
     asked_at: float
-    """In whole seconds, as the other times."""
+    """Time of the last call in whole seconds, like the other times here."""
     taken_at: float
     changed_at: float
     chars: int
 
     @property
     def ripe(self) -> bool:
-        """Whether another prompt may take its place."""
+        """True if another prompt may take its place."""
         return self.answers >= RIPE
 
 
 @dataclass(frozen=True, slots=True)
 class AskedToday:
-    """What has been asked of the references of a route on a day, and what is being asked."""
+    """Calls to the references of a route on one day, and the burst in progress."""
 
     route: str
     day: str
-    """UTC, as in "2026-11-23"."""
+    """UTC date, such as "2026-11-23"."""
     calls: int = 0
-    """In their turn, and to fill; without those of bursts."""
+    """Routine calls: those made in turn and those that fill a reference, without calls in bursts."""
     fills: int = 0
-    """Those to fill among them."""
+    """Calls among `calls` that fill a reference."""
     bursts: int = 0
     burst_calls: int = 0
-    """Of all bursts, with those to fill that one left over."""
+    """Calls of all bursts, including fills paid from the calls that a burst left over (`spare`)."""
     usd: float = 0.0
     asked_at: float = 0.0
     """Unix time in seconds of the last call, of any day."""
@@ -169,9 +174,9 @@ class AskedToday:
     burst_at: float = 0.0
     """Unix time in seconds at which the last burst began."""
     burst_left: int = 0
-    """Calls that it may still take; 0 if it is over."""
+    """Calls that the burst may still make; 0 if it is over."""
     spare: int = 0
-    """Further calls to fill, left by a burst that found the change."""
+    """Calls for fills that are left over from a burst that found the change."""
 
 
 class ReferenceStore:
@@ -213,15 +218,15 @@ class ReferenceStore:
         return self._documents.change(_REFERENCES, work)
 
     def find(self, reference_id: str) -> Reference | None:
-        """One reference; None if it was never kept, or no longer is."""
+        """Return one reference; None if it was never kept or has been dropped."""
         return self._documents.find(_REFERENCES, reference_id)
 
     def of_route(self, route: str) -> list[Reference]:
-        """The references of a route, the last kept first."""
+        """Return the references of a route, the last kept first."""
         return self._documents.select(_REFERENCES, {"route": route})
 
     def states(self) -> list[ReferenceState]:
-        """What is known of all references without their texts, the longest kept first."""
+        """Return the states of all references, without their texts, the longest kept first."""
         found = [ReferenceState(*row) for row in self._documents.values(_REFERENCES, *ReferenceState._fields)]  # type: ignore[arg-type]
         return sorted(found, key=lambda state: (state.taken_at, state.id))
 
@@ -245,11 +250,11 @@ class ReferenceStore:
         return self._documents.change(_REFERENCES, work)
 
     def drop(self, route: str | None = None) -> int:
-        """Forget the references of a route, or all; returns how many there were."""
+        """Forget the references of a route, or all. Return how many there were."""
         return self._forget(one for one in self.states() if route in {None, one.route})
 
     def prune(self, now: float, routes: Sequence[str] | None = None) -> int:
-        """Forget those that are too old or of another route than these; returns how many there were."""
+        """Forget references that are too old or of a route not given. Return how many there were."""
         return self._forget(
             one
             for one in self.states()
@@ -257,15 +262,15 @@ class ReferenceStore:
         )
 
     def remove(self, reference_id: str) -> None:
-        """Forget one, if it is there."""
+        """Forget one reference, if it exists."""
         self._documents.drop(_REFERENCES, reference_id)
 
     def asked(self, route: str) -> AskedToday | None:
-        """What was noted last of a route's calls, of whichever day; None before the first."""
+        """Return the latest record of a route's calls, of whichever day; None before the first."""
         return self._documents.find(_DAYS, route)
 
     def put_asked(self, asked: AskedToday) -> None:
-        """Note what has been asked."""
+        """Store the calls of a route's day."""
         self._documents.put(_DAYS, asked)
 
     def _forget(self, states: Iterable[ReferenceState]) -> int:

@@ -1,4 +1,4 @@
-"""The secret of an installation that names of clients are hashed with."""
+"""Secret of an installation with which client names are hashed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _SALT: Final = Collection(name="salts", key=("purpose",), body=Body(_closed, _op
 
 
 def client_salt(documents: Documents) -> bytes:
-    """The salt for names of clients, drawn by who asks first. Raises: SealError if it cannot be opened."""
+    """Return the salt for client names; the first caller draws it.
+
+    Raises: SealError if it cannot be opened.
+    """
     documents.open(_SALT)
     found = documents.find(_SALT, "clients")
     if found is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEY_VARIABLE: Final = "EVENKEEL_PAYLOAD_KEY"
 """Variable with the keys: the first seals, all open. The word `plain` in place of the first seals nothing."""
 MAGIC: Final = b"\x00ek1"
-"""Begins a sealed payload; nothing that is stored plain begins with a zero byte."""
+"""Prefix of a sealed payload; nothing that is stored plain begins with a zero byte."""
 
 _PLAIN: Final = "plain"
 _KEY_BYTES: Final = 32
@@ -34,18 +34,18 @@ _HEAD_BYTES: Final = len(MAGIC) + _ID_BYTES + _NONCE_BYTES
 
 
 class SealError(StoreError):
-    """A payload cannot be opened, or a key not be used. The message names keys by their id only."""
+    """Failure to open a payload or to use a key. The message names keys by their id only."""
 
 
 class PayloadKey(NamedTuple):
-    """A key for AES-256-GCM."""
+    """Key for AES-256-GCM."""
 
     secret: bytes
     """32 bytes."""
 
     @property
     def id(self) -> bytes:
-        """Four bytes that name the key and say nothing about it."""
+        """Four bytes that name the key and reveal nothing about it."""
         return hashlib.sha256(b"evenkeel payload key\0" + self.secret).digest()[:_ID_BYTES]
 
     def __repr__(self) -> str:
@@ -72,11 +72,11 @@ class Seal:
 
     @property
     def active(self) -> bool:
-        """Whether what is written is encrypted."""
+        """True if new payloads are encrypted."""
         return self._sealing_id is not None
 
     def close(self, payload: bytes, place: str) -> bytes:
-        """The payload sealed for a place, such as "evidence/ID"; as it is without a key."""
+        """Seal a payload for a place, such as "evidence/ID"; without a key it is returned unchanged."""
         if self._sealing_id is None:
             return payload
         nonce = os.urandom(_NONCE_BYTES)
@@ -85,7 +85,7 @@ class Seal:
         return head + sealed
 
     def open(self, payload: bytes, place: str) -> bytes:
-        """What was closed for that place; plain bytes as they are.
+        """Open a payload that was closed for that place; plain bytes are returned unchanged.
 
         Raises: SealError if the key is missing, or the payload was changed or belongs elsewhere.
         """
@@ -109,11 +109,11 @@ class Seal:
         return opened
 
     def close_text(self, text: str, place: str) -> str | bytes:
-        """Text sealed for a place; the same text without a key."""
+        """Seal a text for a place; without a key it is returned unchanged."""
         return self.close(text.encode("utf-8", "surrogatepass"), place) if self.active else text
 
     def open_text(self, stored: str | bytes, place: str) -> str:
-        """What `close_text` was given. Raises: SealError, as `open`."""
+        """Open a text from `close_text`. Raises: SealError, as `open`."""
         if isinstance(stored, str):
             return stored
         return self.open(stored, place).decode("utf-8", "surrogatepass")
@@ -133,7 +133,7 @@ def check_name(inside: str, asked_for: str, place: str) -> None:
 
 
 def payload_keys(written: str) -> tuple[PayloadKey, ...]:
-    """The keys in a variable's text: 32 bytes each in base64, parted by commas or white space.
+    """Return the keys in a variable's text: 32 bytes each in base64, separated by commas or white space.
 
     Raises: SealError, without the text, if an entry is no such key.
     """
@@ -155,7 +155,7 @@ def payload_keys(written: str) -> tuple[PayloadKey, ...]:
 
 
 def seal_of(environment: Mapping[str, str]) -> Seal:
-    """The seal that an environment asks for; one that seals nothing if it names no key.
+    """Return the seal that an environment asks for; one that seals nothing if it names no key.
 
     Raises: SealError for keys that cannot be used.
     """

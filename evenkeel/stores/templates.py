@@ -1,4 +1,4 @@
-"""What was learned of the routes' templates, as one document."""
+"""Store of the learned templates of the routes, as one document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PLACE: Final = "templates"
 _LEARNER: Final = "all"
 _ZLIB: Final = b"\x78"
-"""Begins what is compressed; no JSON does."""
+"""Prefix of compressed texts; no JSON begins with it."""
 
 
 class _State(NamedTuple):
@@ -43,7 +43,7 @@ _STATE: Final = Collection(name="templates", key=("learner",), body=Body(_closed
 
 
 class TemplateStore:
-    """What a learner of templates knows, as JSON."""
+    """State of a template learner, as JSON."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -51,10 +51,10 @@ class TemplateStore:
         documents.open(self._state)
 
     def load(self) -> str:
-        """What was saved last; "" if nothing was."""
+        """Return the state that was saved last; "" if there is none."""
         found = self._documents.find(self._state, _LEARNER)
         return found.text if found else ""
 
     def save(self, state: str) -> None:
-        """Replace it."""
+        """Replace the saved state."""
         self._documents.put(self._state, _State(_LEARNER, state))

@@ -1,4 +1,4 @@
-"""What trials can be found by: the columns of the index, and a selection over them."""
+"""Index of trials: its columns, and a selection over them."""
 
 from __future__ import annotations
 
@@ -43,28 +43,34 @@ COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "format": lambda verdict: verdict.wanted.format,
     "language": _language,
 }
-"""Columns with their values. `state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged
-or None; `control` is held, changed or none; `language` is a base tag. The time is a column besides."""
+"""Columns of the index with the functions that compute them from a verdict.
+
+`state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged or None; `control` is held,
+changed or none; `language` is a base tag. The time is a further column.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """Which trials are looked for; the default is all of them."""
+    """Selection of trials; the default selects all of them."""
 
     allowed: tuple[tuple[str, tuple[Value, ...]], ...] = ()
-    """Columns with the values that they may have. All must fit."""
+    """Allowed values by column. All columns must fit."""
     any_of: tuple[Narrow, ...] = ()
-    """One of these must fit; () = no matter."""
+    """Alternatives, of which at least one must fit; () = no restriction."""
     since: float | None = None
-    """Unix time of the first one."""
+    """Unix time in seconds of the earliest trial selected."""
     until: float | None = None
-    """Unix time of the last one."""
+    """Unix time in seconds of the latest trial selected."""
     ids: frozenset[str] | None = None
-    """Ids of verdicts; None = no matter."""
+    """Ids of the verdicts selected; None = no restriction."""
 
     @classmethod
     def by(cls, **values: Value | tuple[Value, ...] | None) -> Narrow:
-        """Trials with these values in columns; a tuple allows any of its values, None is left out."""
+        """Return a selection by values of columns.
+
+        A tuple allows any of its values; None is left out.
+        """
         return cls(
             tuple(
                 (name, value if isinstance(value, tuple) else (value,))
@@ -74,7 +80,7 @@ class Narrow:
         )
 
     def admits(self, verdict: Verdict) -> bool:
-        """Whether this is one of the trials looked for."""
+        """Return whether a verdict fits the selection."""
         return (
             all(COLUMNS[name](verdict) in values for name, values in self.allowed)
             and (not self.any_of or any(narrow.admits(verdict) for narrow in self.any_of))

@@ -1,4 +1,4 @@
-"""The verdict log: where scoring ends and monitoring begins. Implementations block on storage."""
+"""Verdict log: where scoring ends and monitoring begins. Implementations block on storage."""
 
 from __future__ import annotations
 
@@ -28,61 +28,61 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoggedVerdict:
-    """A verdict and its place in the log."""
+    """Verdict and its place in the log."""
 
     offset: int
-    """Strictly growing; reading after it gives the next ones."""
+    """Place in the log, strictly growing; reading after it returns the next verdicts."""
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedApproval:
-    """An approval of baselines and its place among the verdicts of the log."""
+    """Approval of baselines and its place among the verdicts of the log."""
 
     offset: int
-    """Of the same sequence as those of verdicts: no verdict has it."""
+    """Place in the sequence that verdicts share; no verdict has the same offset."""
     approval: Approval
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedLabel:
-    """What a person said of a verdict, or took back, and its place among the verdicts of the log."""
+    """Label that a person gave a verdict or withdrew, and its place among the verdicts of the log."""
 
     offset: int
-    """As that of an approval."""
+    """Place in the log, as for an approval."""
     label: Label
-    """Without its texts, which may quote an answer: the fold needs none of them."""
+    """Label without its texts, which may quote an answer; the fold needs none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedSighting:
-    """How an answer looks, or how a reference prompt was answered, and its place among the verdicts."""
+    """Traits of an answer, or the answer to a reference prompt, and its place among the verdicts."""
 
     offset: int
-    """As that of an approval."""
+    """Place in the log, as for an approval."""
     sighting: Sighting
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedDecision:
-    """What a person decided about an incident, and its place among the verdicts of the log."""
+    """Decision of a person about an incident, and its place among the verdicts of the log."""
 
     offset: int
-    """As that of an approval."""
+    """Place in the log, as for an approval."""
     decision: Decision
 
 
 LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting | LoggedDecision
-"""What is no verdict."""
+"""Entry of the log that is not a verdict."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
 
 Note: TypeAlias = Approval | Label | Decision | AnswerSeen | ReferenceAnswered
 Entry: TypeAlias = Verdict | Note
-"""What an entry is about."""
+"""Content of an entry, without its offset."""
 
 
 def logged(offset: int, entry: Entry) -> Logged:
-    """The entry at its place in a log."""
+    """Return an entry with its place in a log."""
     if isinstance(entry, Verdict):
         return LoggedVerdict(offset, entry)
     if isinstance(entry, Approval):
@@ -96,14 +96,17 @@ _LABEL_ID: Final = "label/"
 
 
 def note_id(note: Note) -> str:
-    """Names a note: adding it twice changes nothing."""
+    """Return the id of a note: adding it twice changes nothing."""
     if isinstance(note, Label):
         return f"{_LABEL_ID}{note.verdict_id}/{note.version}/{note.by}"
     return note.id
 
 
 def is_kept(note: Note) -> bool:
-    """Whether a note is kept for good, as what people say is; sightings go with the verdicts around them."""
+    """Return whether a note is kept for good.
+
+    Statements of people are; sightings are dropped with the verdicts around them.
+    """
     return isinstance(note, Approval | Label | Decision)
 
 
@@ -137,35 +140,35 @@ def logged_note(offset: int, written: str) -> LoggedNote:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A piece of the log, read backwards."""
+    """Part of the log, read backwards."""
 
     verdicts: list[LoggedVerdict]
-    """Newest first."""
+    """Verdicts that fit, newest first."""
     reached: int
-    """The offset before which nothing was looked at; 0 = the log's start was reached."""
+    """Offset before which nothing was read; 0 = the log's start was reached."""
     looked_at: int
-    """How many verdicts were read to find these."""
+    """Number of verdicts that were read to find these."""
     reached_s: float | None = None
-    """Unix time of the oldest of them; None if none was read."""
+    """Unix time in seconds of the oldest verdict read; None if none was read."""
 
 
 class VerdictLog(Protocol):
-    """An append-only log in which every verdict id occurs once; notes stand among them.
+    """Append-only log in which every verdict id occurs once; notes lie between the verdicts.
 
     Notes are approvals, labels, decisions about incidents, and sightings. Who reads verdicts sees nothing of
     them but gaps in the offsets; `entries_after` gives all.
     """
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
-        """Store a verdict durably. Returns False, changing nothing, if its id is there already."""
+        """Store a verdict durably. Return False, changing nothing, if its id exists already."""
         ...
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """Verdicts already logged for an exchange, oldest first."""
+        """Return the verdicts already logged for an exchange, oldest first."""
         ...
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts after `offset` (0 = from the start), in log order."""
+        """Return up to `limit` verdicts after `offset` (0 = from the start), in log order."""
         ...
 
     def note(self, note: Note) -> bool:
@@ -176,15 +179,15 @@ class VerdictLog(Protocol):
         ...
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Up to `limit` entries of any kind after `offset` (0 = from the start), in log order."""
+        """Return up to `limit` entries of any kind after `offset` (0 = from the start), in log order."""
         ...
 
     def approvals(self) -> list[LoggedApproval]:
-        """Every approval, in log order. They are kept for good."""
+        """Return every approval, in log order. They are never dropped."""
         ...
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ...) -> Stretch:
-        """Verdicts before `offset` (None = from the newest) that are looked for, newest first.
+        """Return verdicts before `offset` (None = from the newest) that `narrow` admits, newest first.
 
         Reads up to `limit` verdicts. SQLite finds them by the columns of `trial_index`. Redis has no such
         index and gives fewer, perhaps none, though there are older ones: go on before `reached`.
@@ -194,20 +197,20 @@ class VerdictLog(Protocol):
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """The newest verdicts, newest first."""
+        """Return the newest verdicts, newest first."""
         ...
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """The verdict with this id."""
+        """Return the verdict with this id."""
         ...
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """Prompts and answers behind a verdict, None once they have been pruned."""
+        """Return the prompts and answers behind a verdict; None once they have been pruned."""
         ...
 
 
 def readable_evidence(log: VerdictLog, verdict_id: str) -> Evidence | None:
-    """The evidence behind a verdict; None also if its key is missing, as in lists of many."""
+    """Return the evidence behind a verdict; None also if its key is missing, as in lists of many."""
     try:
         return log.evidence(verdict_id)
     except SealError:
@@ -215,13 +218,13 @@ def readable_evidence(log: VerdictLog, verdict_id: str) -> Evidence | None:
 
 
 class _Nothing(NamedTuple):
-    """Behind `start` up to `end` there is nothing of these routes: it need not be read again."""
+    """Range of offsets in which these routes have no entries, so that it is not read again."""
 
     start: int = 0
     end: int = 0
 
     def after(self, offset: int) -> int:
-        """Where to read on from an offset."""
+        """Return the offset to read on from."""
         return self.end if self.start <= offset <= self.end else offset
 
 
@@ -234,15 +237,15 @@ class RoutesLog:
         self._verdicts, self._entries = _Nothing(), _Nothing()
 
     def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
-        """As `VerdictLog`."""
+        """Append a verdict. See `VerdictLog.append`."""
         return self._log.append(verdict, evidence)
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """As `VerdictLog`."""
+        """Return the verdicts of an exchange. See `VerdictLog.of_exchange`."""
         return self._log.of_exchange(exchange_id)
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts of these routes after `offset`; reads on until there are some."""
+        """Return up to `limit` verdicts of these routes after `offset`; reads on until there are some."""
         at = self._verdicts.after(offset)
         while True:
             read = self._log.read_after(at, limit)
@@ -255,11 +258,11 @@ class RoutesLog:
             at = read[-1].offset
 
     def note(self, note: Note) -> bool:
-        """As `VerdictLog`."""
+        """Append a note. See `VerdictLog.note`."""
         return self._log.note(note)
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Up to `limit` entries of these routes after `offset`; reads on until there are some."""
+        """Return up to `limit` entries of these routes after `offset`; reads on until there are some."""
         at = self._entries.after(offset)
         while True:
             read = self._log.entries_after(at, limit)
@@ -272,11 +275,11 @@ class RoutesLog:
             at = read[-1].offset
 
     def approvals(self) -> list[LoggedApproval]:
-        """As `VerdictLog`."""
+        """Return the approvals for these routes. See `VerdictLog.approvals`."""
         return [one for one in self._log.approvals() if one.approval.route in self._routes]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """As `VerdictLog`; of the other routes nothing is given."""
+        """Return the verdicts of these routes before an offset. See `VerdictLog.read_before`."""
         read = self._log.read_before(offset, limit, narrow)
         found = [one for one in read.verdicts if one.verdict.route in self._routes]
         return replace(read, verdicts=found)
@@ -284,7 +287,7 @@ class RoutesLog:
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """As `VerdictLog`; of all these routes together, the newest of each are looked through."""
+        """Return the newest verdicts of these routes together. See `VerdictLog.latest`."""
         if route is not None:
             return self._log.latest(limit, route=route, perturbation=perturbation) if self._has(route) else []
         found = [
@@ -296,11 +299,11 @@ class RoutesLog:
         return found[:limit]
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """As `VerdictLog`."""
+        """Return one verdict. See `VerdictLog.find`."""
         return self._log.find(verdict_id)
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """As `VerdictLog`."""
+        """Return the evidence of a verdict. See `VerdictLog.evidence`."""
         return self._log.evidence(verdict_id)
 
     def _has(self, route: str) -> bool:

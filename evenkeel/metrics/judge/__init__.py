@@ -1,4 +1,4 @@
-"""An LLM that rates: similarity of two answers, and the quality of one.
+"""LLM judge: it rates the similarity of two answers, and the quality of one.
 
 `prompts` (what is asked, with the answers kept inside unforgeable markers) → `client` (one call to an
 `Endpoint`, behind a cache) → `reply` (a rating out of what came back) → `raters` (the judge behind the

@@ -1,4 +1,4 @@
-"""A call to a judge: a question in, a ruling or a failure out, and what it cost.
+"""Calls to a judge: each takes a question and returns a ruling or a failure, with its cost.
 
 Rulings are remembered by content: the same question to the same judge need not be paid for twice.
 """
@@ -34,7 +34,7 @@ log = logging.getLogger("evenkeel.judge")
 
 
 def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> str:
-    """SHA-256, in hex, of everything that decides a ruling.
+    """Return the SHA-256, in hex, of everything that decides a ruling.
 
     The order of the texts is part of the question's messages, so swapped sides have a key of their own.
 
@@ -50,14 +50,14 @@ def ruling_key(endpoint: str, model: str, question: Question, vote: int = 0) -> 
 
 
 class Rulings:
-    """Remembers rulings, never failures, in a cache that may fail: faults are counted and do no harm."""
+    """Cache of rulings, never of failures. Faults of the store behind it are counted and do no harm."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self.faults = 0
 
     async def get(self, key: str) -> Ruling | None:
-        """The ruling; None if there is none, or the cache cannot be read."""
+        """Return the ruling; None if there is none, or the cache cannot be read."""
         try:
             body = await asyncio.to_thread(self._cache.get, key)
             return None if body is None else Ruling(*json.loads(body))
@@ -82,13 +82,13 @@ class Rulings:
 _PROBE_TIMEOUT_S: Final = 15.0
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
-"""Of a question. Some 75,000 tokens of English."""
+"""Characters of the longest question; some 75,000 tokens of English."""
 _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
-"""Odd replies that a reminder of the form may cure. A refusal is an answer."""
+"""Reasons for unreadable replies that a reminder of the form may cure. A refusal is an answer."""
 
 
 class Judge:
-    """A model behind an `Endpoint`, asked for ratings.
+    """Judge: a model behind an `Endpoint`, asked for ratings.
 
     Asks for structured output, temperature 0 and a fixed seed, and does without what the endpoint
     rejects. Rulings may be remembered in a cache.
@@ -136,7 +136,7 @@ class Judge:
 
     @property
     def model(self) -> str:
-        """Model name as the endpoint knows it."""
+        """Name of the model as the endpoint knows it."""
         return self._endpoint.model
 
     def expense(self, prompt_tokens: int, *, calls: int = 1) -> Spend:
@@ -179,7 +179,7 @@ class Judge:
         return reply
 
     async def _asked(self, question: Question, vote: int, budget: CallBudget | None) -> Reply:
-        """The reply to a question that is sent, with reminders of the form where it cannot be read."""
+        """Send a question and return the reply, with reminders of the form if it cannot be read."""
         reply = self._reply(question, await self._chat(question, vote, budget))
         for _ in range(self._repairs):
             if isinstance(reply.outcome, Ruling) or reply.outcome.reason not in _REPAIRABLE:
@@ -238,7 +238,7 @@ class Judge:
 
     @property
     def pause_left_s(self) -> float:
-        """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
+        """Seconds for which the endpoint wants no calls; 0 if it accepts them."""
         return self._endpoint.pause_left_s
 
     async def check(self) -> Failure | None:
@@ -251,7 +251,7 @@ class Judge:
         return outcome if isinstance(outcome, Failure) and outcome.reason != "budget" else None
 
     async def known(self) -> Reply:
-        """The reply to the trivial question of `check`; right is `prompts.KNOWN_RATING`."""
+        """Ask the trivial question of `check`; the right rating is `prompts.KNOWN_RATING`."""
         return self._reply(_KNOWN_QUESTION, await self._endpoint.probe(_KNOWN, _PROBE_TIMEOUT_S))
 
     def _reply(self, question: Question, got: Completion | Fault) -> Reply:
@@ -285,7 +285,7 @@ _KNOWN_QUESTION: Final = PROBE.fill(
 
 
 def ruling_schema(scale: Sequence[int], pairs: int | None = None) -> dict[str, Any]:
-    """JSON schema of a ruling on this scale; of those of so many pairs, if they are given."""
+    """Return the JSON schema of a ruling on this scale, or of the rulings of so many pairs if given."""
     # The reason comes first, so that the rating is written after it.
     said = {"explanation": {"type": "string"}, "rating": {"type": "integer", "enum": list(scale)}}
     if pairs is None:

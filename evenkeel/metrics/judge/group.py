@@ -1,4 +1,4 @@
-"""The pairs of one exchange, judged together: one call rates all candidates against their common reference.
+"""Joint judgement of the pairs of one exchange: one call rates all candidates against their reference.
 
 What could make such ratings worse than those of single calls is kept in check. The order of the candidates is
 drawn by chance, so that no perturbation has a place of its own. A share of the pairs is judged alone as well
@@ -35,44 +35,46 @@ log = logging.getLogger("evenkeel.judge")
 
 
 class _Answer(NamedTuple):
-    """The part of a call's reply that is about one pair."""
+    """Part of a call's reply that is about one pair."""
 
     reply: Reply
-    """The ruling, with the pair's part of the call's price."""
+    """Ruling, with the pair's part of the call's price."""
     swapped: bool
     together: int
-    """Pairs in the call."""
+    """Number of pairs in the call."""
 
 
 class _Candidate(NamedTuple):
-    """A text to be rated, and the places of the pairs that have it."""
+    """Text to be rated, and the indexes of the pairs that have it."""
 
     text: str
     places: list[int]
 
 
 _NOT_ALONE: Final = frozenset({"circuit_open", "connection", "unauthorized"})
-"""Why a judge that did not take a group would not take one pair either."""
+"""Reasons for which a judge that refused a group would refuse a single pair too."""
 _USELESS: Final = frozenset(
     {"bad_request", "bad_schema", "empty", "refused", "server_error", "timeout", "truncated"}
 )
-"""Failures that speak against groups if they go on: each was paid for or waited for in vain."""
+"""Failures that count against groups if they repeat: each was paid for or waited for in vain."""
 _MOST_USELESS: Final = 5
-"""Calls in a row that rated no pair, after which pairs are judged alone for some exchanges."""
+"""Calls in a row without a rating after which pairs are judged alone for some exchanges."""
 _EXCHANGES_ALONE: Final = 200
 _TO_THE_JUDGE: Final = re.compile(
     r"\"(?:pair|ratings?)\"\s*:|<<<\s*(?:begin|end)\b|\b(?:candidate|reference)\s+answers?\s+#?\d",
     re.IGNORECASE,
 )
-"""Forms of a group's question or reply. A text that has one may be meant for the judge, and could speak of
-other pairs."""
+"""Forms of a group's question or reply.
+
+A text that has one may be meant for the judge, and could speak of other pairs.
+"""
 _LONGEST_CHARS: Final = 40_000
-"""Length of the answers in one call: judges overlook things in long ones."""
+"""Most characters of the answers in one call: judges overlook details in long ones."""
 _NUMBERED: Final = re.compile(r"\b((?:candidate|reference)(?: answer)?) #?\d+\b", re.IGNORECASE)
 
 
 class GroupRater:
-    """Rates the pairs that are given together in one call, as far as that is possible, and all others alone.
+    """Rater that rates pairs given together in one call, as far as possible, and all others alone.
 
     A pair whose rating is missing or unreadable is judged alone, and so are all pairs of a call that was
     refused, cut off or too long, and one with a text that may be meant for the judge. Equal candidates are
@@ -95,12 +97,12 @@ class GroupRater:
         self._most = most
         self._count = count
         self._useless = 0
-        """Calls in a row that rated no pair."""
+        """Number of calls in a row that rated no pair."""
         self._exchanges_alone = 0
-        """Exchanges to come before the next call about several pairs."""
+        """Number of exchanges to come before the next call about several pairs."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """The judge's ratings in order, each as of the rater of single pairs.
+        """Return the judge's ratings in order, each as of the rater of single pairs.
 
         A rating given in a group has `JUDGED_TOGETHER` among its details, and its part of the call's price.
         """
@@ -143,7 +145,7 @@ class GroupRater:
         return answers
 
     async def _parts(self, reference: str, candidates: dict[str, list[int]]) -> list[list[_Candidate]]:
-        """The candidates of each call, in an order drawn by chance that follows from the texts alone.
+        """Return the candidates of each call, in a random order that depends on the texts alone.
 
         Left out are those whose ruling is remembered, what may be meant for the judge, and one that would be
         alone in its call.
@@ -190,7 +192,7 @@ class GroupRater:
         return answers
 
     def _note(self, reply: GroupReply) -> None:
-        """Count what came of a call, and of its pairs; leave groups for a while if they come to nothing."""
+        """Count the outcome of a call and of its pairs; pause groups for a while if they fail."""
         rated = False
         if isinstance(reply.outcome, Failure):
             reason = reply.outcome.reason

@@ -1,4 +1,4 @@
-"""Questions to a judge, versioned, with answers and context kept apart from instructions.
+"""Versioned questions to a judge, in which answers and context are kept apart from instructions.
 
 The wording is in the `prompts.toml` of the packages that ask.
 
@@ -33,12 +33,12 @@ _RATER = "You rate one quality of an answer by a given scale, as a careful human
 REFERENCE: Final = "REFERENCE ANSWER"
 CANDIDATE: Final = "CANDIDATE ANSWER"
 _LISTED_STEPS = 5
-"""A longer scale without gaps is named by its ends."""
+"""Most steps of a scale that are listed; a longer one without gaps is named by its ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A prompt filled in for one call."""
+    """Prompt filled in for one call."""
 
     prompt: str
     """Name of the prompt: the metric of the rating and of its failures."""
@@ -47,42 +47,45 @@ class Question:
     scale: tuple[int, ...] = SCALE
     """Ratings that count as an answer, ascending."""
     pairs: int | None = None
-    """Ratings asked for in one reply; None = one, which is the reply."""
+    """Number of ratings asked for in one reply; None = one, which is the reply."""
 
     @property
     def chars(self) -> int:
-        """Characters of all messages."""
+        """Number of characters of all messages."""
         return sum(len(message.content) for message in self.messages)
 
     @property
     def prompt_version(self) -> str:
-        """Name and version of the wording, e.g. "similarity@1"."""
+        """Name and version of the wording, such as "similarity@1"."""
         return f"{self.prompt}@{self.version}"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A rubric in words."""
+    """Rubric in words."""
 
     name: str
     version: int
-    """Raised with every change of wording: ratings under different wordings are not the same metric."""
+    """Version, raised with every change of wording: another wording is another metric."""
     role: str
     question: str
     scale: str
     """Meaning of the steps: of 3, 2 and 1 unless `steps` says otherwise."""
     steps: tuple[int, ...] = SCALE
-    """Ratings that count as an answer, ascending. What the two-stage score adds up needs 1 to 3."""
+    """Ratings that count as an answer, ascending. The two-stage score needs 1 to 3."""
     findings: tuple[tuple[str, str], ...] = ()
     """Fields of the reply before its explanation, and what stands for their values."""
 
     @property
     def prompt_version(self) -> str:
-        """Name and version of the wording, e.g. "similarity@1": what ratings must share to be compared."""
+        """Name and version of the wording, such as "similarity@1".
+
+        Only ratings that share it can be compared.
+        """
         return f"{self.name}@{self.version}"
 
     def fill(self, texts: Mapping[str, str]) -> Question:
-        """The messages for one call.
+        """Return the messages for one call.
 
         Args:
             texts: What is judged, by label ("REFERENCE ANSWER"), in the order in which it is shown.
@@ -96,7 +99,7 @@ class Prompt:
         return Question(self.name, self.version, messages, self.steps)
 
     def fill_group(self, reference: str, candidates: Sequence[str], *, swapped: bool = False) -> Question:
-        """The messages for one call about several candidates, each to be rated against one reference.
+        """Return the messages for one call that rates several candidates against one reference.
 
         Role, question and scale are those of `fill`.
 
@@ -116,7 +119,7 @@ class Prompt:
         return Question(self.name, self.version, messages, self.steps, count)
 
     def _material(self, texts: Mapping[str, str]) -> tuple[str, str, str]:
-        """The tag, the system's message, and the texts between their markers.
+        """Return the tag, the system's message, and the texts between their markers.
 
         The tag follows from the first text, so that calls about one request or one reference begin with the
         same bytes, which a provider's cache then serves.
@@ -128,7 +131,7 @@ class Prompt:
 
 
 def prompts_of(package: str) -> dict[str, Prompt]:
-    """The prompts of a package's `prompts.toml`, by the names of their tables.
+    """Return the prompts of a package's `prompts.toml`, by the names of their tables.
 
     A text of the file, or `by_content` of the judge's own, may be quoted in a question as `{name}`. A table's
     `findings` are the fields that a reply has before its explanation.
@@ -151,12 +154,12 @@ def prompts_of(package: str) -> dict[str, Prompt]:
 
 
 def wording_of(package: str) -> dict[str, Any]:
-    """The tables and texts of a package's `prompts.toml`."""
+    """Return the tables and texts of a package's `prompts.toml`."""
     return tomllib.loads(files(package).joinpath("prompts.toml").read_text("utf-8"))
 
 
 def reminded(question: Question) -> Question:
-    """The question again, with a last word on the form of the reply, which could not be read before."""
+    """Repeat a question whose reply could not be read, with a reminder of the reply's form."""
     *before, last = question.messages
     reminder = _WORDING["reminder"].format(steps=_spoken(question.scale))
     again = Message(last.role, f"{last.content}\n\n{reminder}")
@@ -164,7 +167,7 @@ def reminded(question: Question) -> Question:
 
 
 def rubric_prompt(name: str, description: str, scale_texts: Mapping[int, str], *, version: int = 1) -> Prompt:
-    """A prompt for one quality of an answer, from a rubric in words.
+    """Return a prompt for one quality of an answer, from a rubric in words.
 
     Args:
         name: Label of the metric, snake_case.
@@ -195,17 +198,17 @@ def rubric_prompt(name: str, description: str, scale_texts: Mapping[int, str], *
 
 
 def sendable(text: str) -> str:
-    """The text without the lone surrogates that can come out of JSON and cannot be sent."""
+    """Return the text without lone surrogates, which can come out of JSON and cannot be sent."""
     return text.encode("utf-8", "replace").decode()
 
 
 def marked(label: str, text: str, tag: str) -> str:
-    """A text between the lines that mark where it begins and ends."""
+    """Return a text between lines that mark where it begins and ends."""
     return f"<<<BEGIN {label} {tag}>>>\n{sendable(text)}\n<<<END {label} {tag}>>>"
 
 
 def unforgeable_tag(texts: Iterable[str], others: Iterable[str] = ()) -> str:
-    """Sixteen hex digits that depend on all texts and occur in none of them.
+    """Return sixteen hex digits that depend on all texts and occur in none of them.
 
     Args:
         texts: What it depends on.
@@ -225,7 +228,7 @@ def unforgeable_tag(texts: Iterable[str], others: Iterable[str] = ()) -> str:
 
 
 def _spoken(steps: tuple[int, ...]) -> str:
-    """The steps of a scale, e.g. "1, 2 or 3"."""
+    """Return the steps of a scale in words, such as "1, 2 or 3"."""
     if len(steps) > _LISTED_STEPS and steps[-1] - steps[0] == len(steps) - 1:
         return f"a whole number from {steps[0]} to {steps[-1]}"
     return f"{', '.join(str(step) for step in steps[:-1])} or {steps[-1]}"
@@ -237,17 +240,20 @@ SIMILARITY = _PROMPTS["similarity"]
 FAITHFULNESS = _PROMPTS["faithfulness"]
 COMPLETENESS = _PROMPTS["completeness"]
 PROBE = _PROMPTS["probe"]
+"""Prompt sent once at the start of a process, to see whether the endpoint takes the key and can answer."""
 KNOWN_RATING: Final = 3
-"""Of its two sentences, which say the same."""
-"""Asked once at the start of a process to see whether the endpoint takes the key and can answer."""
+"""Rating of the probe's two sentences, which have the same meaning."""
 
 
 _WORDING_CHARS_PER_TOKEN = 3
-"""Of the rubrics, which are plain English: usual tokenizers need a token for four or five characters."""
+"""Characters per token assumed for the rubrics.
+
+They are plain English, for which usual tokenizers need a token for four or five characters.
+"""
 
 
 def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: int) -> int:
-    """Upper estimate of the prompt tokens of one call.
+    """Return an upper estimate of the prompt tokens of one call.
 
     A text is taken to need at most a token for each of its characters: some four times what English
     needs, and about what Chinese or Japanese may need.

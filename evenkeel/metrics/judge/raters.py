@@ -1,4 +1,4 @@
-"""The judge as a rater of pairs and of single answers: several calls, and what they decide together.
+"""Raters of pairs and of single answers by a judge, which decide from several calls.
 
 A judge may favour what stands first or what is called the reference. Showing a share of the pairs the
 other way round turns such a habit from a bias into noise, which the control shares. How steady a judge is
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _SALT = b"evenkeel.judge.swap"
-"""Keeps the choice independent of other choices by the hash of the same texts."""
+"""Salt of the hash, so that this choice is independent of others made from the same texts."""
 _OTHER = {"reference": "candidate", "candidate": "reference", "first": "second", "second": "first"}
 _SIDE = re.compile(
     # What is quoted is left alone, and so are other uses of the words: "with reference to",
@@ -65,7 +65,7 @@ def swaps(sides: tuple[str, str], vote: int, share: float) -> bool:
 
 
 def relabelled(explanation: str) -> str:
-    """An explanation given for swapped sides, with the sides' names exchanged outside of quotations."""
+    """Return an explanation of swapped sides with the sides' names exchanged outside of quotations."""
 
     def other(found: re.Match[str]) -> str:
         word = found["side"] or found["place"]
@@ -79,7 +79,7 @@ def relabelled(explanation: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """The reply of one call."""
+    """Reply of one call."""
 
     reply: Reply
     swapped: bool = False
@@ -87,7 +87,7 @@ class Vote:
 
 
 def check_votes(votes: int) -> int:
-    """The number of votes. Raises: ValueError unless it is odd and positive."""
+    """Return the number of votes. Raises: ValueError unless it is odd and positive."""
     if votes < 1 or votes % 2 == 0:
         raise ValueError(f"the number of votes is odd, so that they can decide; it is {votes}")
     return votes
@@ -114,7 +114,7 @@ async def poll(cast: Callable[[int], Awaitable[Vote]], votes: int) -> list[Vote]
 
 
 def decide(cast: Sequence[Vote], votes: int, prompt: Prompt) -> Rating:
-    """The median of the votes, with the explanation of the first that gave this rating.
+    """Return the median of the votes, with the explanation of the first vote that gave this rating.
 
     Returns: a `Rating` whose details hold, if `votes` > 1, `votes` (replies with a rating),
         `votes_failed`, and `votes_spread` (highest minus lowest rating among them; of a bare majority if
@@ -160,7 +160,7 @@ def _median(ratings: list[int], failures: list[Failure], votes: int, prompt: Pro
 
 
 class _Asking:
-    """The work of both raters: put a prompt to a judge, several times, and decide."""
+    """Common part of both raters: put a prompt to a judge, several times, and decide."""
 
     labels: ClassVar[tuple[str, str]]
     """Labels of the texts that the prompt is filled with."""
@@ -172,11 +172,11 @@ class _Asking:
 
     @property
     def prompt_version(self) -> str:
-        """Name and version of the wording, e.g. "similarity@1"; also on every rating."""
+        """Name and version of the wording, such as "similarity@1"; it is on every rating too."""
         return self._prompt.prompt_version
 
     def estimate(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one rating costs, all votes together.
+        """Return an upper estimate of the cost of one rating, all votes together.
 
         Args:
             texts_chars: Characters of both texts together.
@@ -189,7 +189,7 @@ class _Asking:
 
 
 class JudgeRater(_Asking):
-    """Asks a judge whether two answers say the same. Sees the answers only, not the prompt."""
+    """Rater that asks a judge how similar two answers are. It sees the answers only, not the prompt."""
 
     labels = (REFERENCE, CANDIDATE)
 
@@ -221,7 +221,7 @@ class JudgeRater(_Asking):
         self._fresh = fresh
 
     def afresh(self) -> JudgeRater:
-        """The same rater, asking every time: for judging a pair again to measure the judge's noise."""
+        """Return this rater without its cache: for judging a pair again to measure the judge's noise."""
         return JudgeRater(
             self._judge, self._prompt, votes=self._votes, swap_share=self._swap_share, fresh=True
         )
@@ -248,11 +248,11 @@ class JudgeRater(_Asking):
         await self._judge.remember(self._question((reference, candidate)), ruling)
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """The judge's ratings in order, each of a call of its own."""
+        """Return the judge's ratings in order, each from a call of its own."""
         return list(await asyncio.gather(*map(self.rate, pairs)))
 
     async def rate(self, pair: Pair) -> Rating:
-        """The judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
+        """Return the judge's rating, or a `Failure` with one of the reasons of `Judge.ask` or `decide`.
 
         Its details hold `swapped`, the share of the calls with swapped sides, if `swap_share` is not
         0; `cached`, the share of the calls that were remembered, if any; and those of `decide`.
@@ -277,7 +277,7 @@ class JudgeRater(_Asking):
 
 
 class JudgedQuality(_Asking):
-    """Asks a judge for one quality of one answer. It never sees the other answer of the pair."""
+    """Metric that asks a judge for one quality of one answer. It never sees the other answer of the pair."""
 
     labels = ("REQUEST", "ANSWER")
 
@@ -295,7 +295,7 @@ class JudgedQuality(_Asking):
 
     @property
     def name(self) -> str:
-        """Name of the prompt, e.g. "faithfulness"."""
+        """Name of the prompt, such as "faithfulness"."""
         return self._prompt.name
 
     @property
@@ -304,7 +304,7 @@ class JudgedQuality(_Asking):
         return self._prompt.version
 
     async def rate(self, answer: Answer, context: str) -> Rating:
-        """The judge's rating of the answer against its request.
+        """Return the judge's rating of the answer against its request.
 
         Args:
             answer: What is rated.
@@ -326,7 +326,7 @@ GROUP_AUDIT_SHARE: Final = 0.04
 
 
 class JudgeNoise:
-    """Rates as its judge does, and measures on a share of the pairs how steady that judge is.
+    """Rater that passes on its judge's ratings and measures that judge's steadiness on a share of the pairs.
 
     The rating is always the first one, so sampling changes no verdict, only its price: each sampled
     pair costs three calls. Which pairs are sampled follows from their content, not from their
@@ -371,7 +371,7 @@ class JudgeNoise:
         self._turned = turned
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """The judge's ratings in order; details, tokens and cost include what was judged again."""
+        """Return the judge's ratings in order; details, tokens and cost include repeated judgements."""
         ratings = await self._judge.rate_all(pairs)
         return list(await asyncio.gather(*map(self._checked, pairs, ratings)))
 

@@ -1,4 +1,4 @@
-"""An answer as the one text that a judge reads."""
+"""Rendering of an answer as the one text that a judge reads."""
 
 from __future__ import annotations
 

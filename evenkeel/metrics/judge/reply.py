@@ -1,4 +1,4 @@
-"""Reads a rating out of what a judge wrote. One form is a rating; everything else is a reason."""
+"""Parser of a judge's replies. Only one form is a rating; every other reply is a failure with a reason."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _REFUSAL = re.compile(
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL | re.IGNORECASE)
 _READ_CHARS = 20_000
-"""A reply longer than this is not a rating with one explanation."""
+"""Most characters of a reply with one rating and explanation."""
 _EXPLANATION_CHARS = 600
 _SHOWN_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A rating on the scale that was asked for (1–3 unless another was) and the judge's reason."""
+    """Rating on the scale that was asked for (1–3 unless another was), and the judge's reason."""
 
     rating: int
     explanation: str
     initial: int | None = None
-    """The rating before the judge checked it, if it was asked for one and gave one on the scale."""
+    """Rating before the judge checked it, if it was asked for one and gave one on the scale."""
 
 
 def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Fault:
-    """The rating in a judge's reply.
+    """Return the rating in a judge's reply.
 
     The reply is one JSON object with a whole number as "rating" and, if the judge gives them, a text as
     "explanation" and a whole number as "initial_rating"; further fields are ignored. It may stand in one
@@ -62,7 +62,7 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
 
 
 def read_rulings(text: str | None, count: int, scale: Sequence[int] = SCALE) -> list[Ruling | Fault] | Fault:
-    """The ratings of several pairs in a judge's reply.
+    """Return the ratings of several pairs in a judge's reply.
 
     The reply is one JSON object, as for `read_ruling`, with a list "ratings" of objects, each with the number
     of its "pair" from 1 on and otherwise as there. One that is missing, stands there twice or cannot be read
@@ -87,7 +87,7 @@ def read_rulings(text: str | None, count: int, scale: Sequence[int] = SCALE) -> 
 
 
 def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
-    """The one object that a reply consists of, with this field."""
+    """Return the one object that a reply consists of and that has this field."""
     said = _said(text)
     if isinstance(said, Fault):
         return said
@@ -106,7 +106,7 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
 
 
 def _said(text: str | None) -> str | Fault:
-    """Return what a reply says behind its thoughts."""
+    """Return the part of a reply after its thoughts."""
     if not text or not text.strip():
         return Fault("empty", "The judge's reply has no text.")
     said = _THOUGHT.sub("", text, count=1).strip()
@@ -114,7 +114,7 @@ def _said(text: str | None) -> str | Fault:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of which no field is given twice."""
+    """Return the fields of an object. Raises: ValueError if a field is given twice."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("a field is given twice")
@@ -144,10 +144,10 @@ def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
 
 @dataclass(frozen=True, slots=True)
 class GroupReply:
-    """The outcome of one question about several pairs."""
+    """Outcome of one question about several pairs."""
 
     outcome: list[Ruling | Failure] | Failure
-    """Outcomes in the order asked; a failure alone if the whole reply is of no use."""
+    """Outcomes in the order asked; a single failure if the whole reply cannot be used."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
@@ -155,24 +155,24 @@ class GroupReply:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The outcome of one question."""
+    """Outcome of one question."""
 
     outcome: Ruling | Failure
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float = 0.0
     prompt_version: str = ""
-    """The wording, as "name@version"."""
+    """Name and version of the wording, as "name@version"."""
     cached: bool = False
-    """True if it was remembered from an earlier call; it then cost nothing."""
+    """True if the ruling was remembered from an earlier call; it then cost nothing."""
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion tokens together."""
+        """Number of prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     def plus(self, earlier: Reply) -> Reply:
-        """This reply, at the price of both."""
+        """Return this reply at the price of both."""
         return replace(
             self,
             prompt_tokens=self.prompt_tokens + earlier.prompt_tokens,

@@ -1,4 +1,4 @@
-"""How good the answers are, and whether that changed: the second stage of the score.
+"""Quality of the answers, and whether it changed: the second stage of the score.
 
 `BUNDLES` names the qualities of each task. A judge rates them by `prompts.toml`, in the task's own words or
 in an application's; stand-ins with `_proxy` in their names measure them without a judge; slots and tool

@@ -1,4 +1,4 @@
-"""Which metrics a task is measured by: one table, in which one more task is one entry.
+"""Bundles: one table of the metrics that measure each task. A new task is a new entry.
 
 The prompts of the judged qualities are in `prompts.toml`; an application's own are described in words.
 """
@@ -33,25 +33,27 @@ _PROMPTS: Final = prompts_of(__package__)
 RESERVED: Final = frozenset(
     ("similarity", "probe", "faithfulness", "completeness", "relevance", "citations", "conciseness")
 )
-"""Names that mean something already."""
+"""Names of qualities that an application's own may not have."""
 _LONGEST_NAME: Final = 40
 _FIRST_VERSION: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The metrics of a task."""
+    """Metrics of a task."""
 
     judged: tuple[Prompt, ...] = ()
     """Qualities for which a judge is asked."""
     stand_ins: tuple[StandIn, ...] = ()
-    """Measured instead where there is no judge; their names end in `_proxy`. A quality without one can't
-    be measured by rule and is left out."""
+    """Heuristics measured instead where there is no judge; their names end in `_proxy`.
+
+    A quality without one cannot be measured by rule and is left out.
+    """
     by_rule: tuple[PairQuality, ...] = ()
-    """Measured with and without a judge."""
+    """Qualities measured with and without a judge."""
 
     def measures(self, judged: Callable[[Prompt], QualityMetric] | None = None) -> tuple[PairQuality, ...]:
-        """The qualities to measure, in order.
+        """Return the qualities to measure, in order.
 
         Args:
             judged: Makes a metric of a prompt, e.g. `partial(JudgedQuality, judge)`; None = no judge.
@@ -62,7 +64,10 @@ class Bundle:
 
 
 def _speaks_of_slots(pair: Pair) -> bool:
-    """Values are worded alike only in one language, and an extraction may be a tool call without text."""
+    """Return whether the slot qualities apply.
+
+    Values are worded alike only in one language, and an extraction may be a tool call without text.
+    """
     return pair.wanted.language is None and bool(pair.reference.text.strip())
 
 
@@ -72,7 +77,7 @@ TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
     Agreement(ToolArgumentsMatch(), silent=_NO_CALLS),
     Agreement(ToolOrder(), silent=_NO_CALLS),
 )
-"""In every bundle: silent unless an answer calls a tool."""
+"""Qualities of tool calls, in every bundle; they report nothing unless an answer calls a tool."""
 
 SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
     Agreement(SlotMatch(), applies=_speaks_of_slots),
@@ -83,9 +88,9 @@ SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
 )
 
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
-"""Silent unless an answer is a workflow."""
+"""Qualities of workflows, in every bundle; they report nothing unless an answer is a workflow."""
 _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
-"""Of tasks that may be answered by a workflow all the same."""
+"""Qualities of tasks whose answers may be workflows although the task does not ask for one."""
 
 _GROUNDED: Final[tuple[StandIn, ...]] = (FaithfulnessProxy(), CompletenessProxy())
 
@@ -121,7 +126,7 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
 
 
 def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) -> Bundle:
-    """A bundle with the judged qualities that the settings name.
+    """Return a bundle with the judged qualities that the settings name.
 
     Args:
         bundle: The task's own.
@@ -158,7 +163,7 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
 def bundles_by(
     qualities: Mapping[str, Iterable[str]], custom: Iterable[Prompt] = ()
 ) -> Mapping[Task, Bundle]:
-    """All bundles, with the judged qualities that the settings name for some tasks.
+    """Return all bundles, with the judged qualities that the settings name for some tasks.
 
     Args:
         qualities: By name of the task, the names of its qualities; tasks that are left out keep theirs.
@@ -181,7 +186,7 @@ def bundles_by(
 
 
 def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prompt:
-    """What a judge is asked about a quality that is described in words.
+    """Return the prompt that asks a judge about a quality described in words.
 
     The version follows from the words, in the millions: two wordings under one name are never taken for
     the same metric.

@@ -1,4 +1,4 @@
-"""What a quality is, how it is measured on both answers of a pair, and all qualities of a pair at once.
+"""Qualities of a pair: their protocol, their measurement on both answers, and all of them at once.
 
 A quality of one answer is measured `EachSide` against the context; where one answer is right, the quality
 is the `Agreement` with it.
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class QualityMetric(Protocol):
-    """Rates one answer on the scale 1–3, 3 = best. Judged metrics and heuristic stand-ins share it."""
+    """Metric that rates one answer on 1–3, 3 = best. Judged metrics and heuristic stand-ins share it."""
 
     @property
     def name(self) -> str:
-        """Label of the score; a heuristic stand-in's ends in `_proxy`."""
+        """Label of the score; that of a heuristic stand-in ends in `_proxy`."""
         ...
 
     @property
     def version(self) -> int:
-        """Raised whenever the same answer may be rated differently than before."""
+        """Version, raised whenever the same answer may be rated differently than before."""
         ...
 
     async def rate(self, answer: Answer, context: str) -> Rating:
@@ -44,17 +44,20 @@ class QualityMetric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The outcome of measuring one quality on a pair, and what it cost."""
+    """Outcome of measuring one quality on a pair, and its cost."""
 
     outcome: QualityScore | Failure | None
-    """None if the quality has nothing to say about this pair: it is left out, which is no failure."""
+    """Score of the quality.
+
+    None if the quality has nothing to report about this pair: it is left out, which is no failure.
+    """
     tokens: int = 0
     """Prompt and completion tokens spent, also on a measurement that failed."""
     cost_usd: float = 0.0
 
 
 class PairQuality(Protocol):
-    """Says of a pair whether a quality changed. All that the second stage of the score needs.
+    """Measure of whether a quality changed within a pair: all that the second stage of the score needs.
 
     A `QualityMetric` becomes one by `EachSide`, a similarity metric by `Agreement`.
     """
@@ -66,7 +69,7 @@ class PairQuality(Protocol):
 
     @property
     def version(self) -> int:
-        """Raised whenever the same pair may be measured differently than before."""
+        """Version, raised whenever the same pair may be measured differently than before."""
         ...
 
     async def measure(self, pair: Pair) -> Measured:
@@ -75,32 +78,32 @@ class PairQuality(Protocol):
 
 
 class StandIn(PairQuality, Protocol):
-    """A heuristic in the place of a judged quality; its name ends in `_proxy`."""
+    """Heuristic in the place of a judged quality; its name ends in `_proxy`."""
 
     @property
     def label(self) -> str:
-        """Its name for people, marked as a stand-in."""
+        """Name for people, marked as a stand-in."""
         ...
 
 
 class EachSide:
-    """Rates each answer alone, on 1–3. Quality changed if the two ratings differ."""
+    """Quality that rates each answer alone, on 1–3. It changed if the two ratings differ."""
 
     def __init__(self, metric: QualityMetric) -> None:
         self._metric = metric
 
     @property
     def name(self) -> str:
-        """The metric's."""
+        """Name of the metric."""
         return self._metric.name
 
     @property
     def version(self) -> int:
-        """The metric's."""
+        """Version of the metric."""
         return self._metric.version
 
     async def measure(self, pair: Pair) -> Measured:
-        """The reference's rating, then the candidate's; without the former the latter is not asked for.
+        """Rate the reference, then the candidate; if the former fails, the latter is not asked for.
 
         One after the other, because both questions begin with the request: by then a provider has cached it.
         """
@@ -117,12 +120,12 @@ class EachSide:
 
 
 def always(_: Pair) -> bool:
-    """Every pair."""
+    """Return True: every pair is measured."""
     return True
 
 
 class Agreement:
-    """A similarity metric as a quality, for tasks with one right answer: filled slots, tool calls.
+    """Quality made of a similarity metric, for tasks with one right answer: filled slots, tool calls.
 
     The reference agrees with itself, so its value is 1 and the candidate's is the metric's. Quality
     changed if that is below 1 by more than the tolerance. Which answer is the right one it can't say.
@@ -152,16 +155,16 @@ class Agreement:
 
     @property
     def name(self) -> str:
-        """The metric's."""
+        """Name of the metric."""
         return self._metric.name
 
     @property
     def version(self) -> int:
-        """The metric's."""
+        """Version of the metric."""
         return self._metric.version
 
     async def measure(self, pair: Pair) -> Measured:
-        """The metric's value on the scale "agreement"; computed in a thread."""
+        """Return the metric's value on the scale "agreement"; computed in a thread."""
         if not self._applies(pair):
             return Measured(None)
         value = await asyncio.to_thread(self._metric.score, pair)
@@ -175,10 +178,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Qualities:
-    """What became of the qualities of one pair."""
+    """Scores and failures of the qualities of one pair, and their cost."""
 
     scores: tuple[QualityScore, ...]
-    """In the order of the qualities; those with nothing to say are left out."""
+    """Scores in the order of the qualities; qualities with nothing to report are left out."""
     failures: tuple[Failure, ...]
     tokens: int
     cost_usd: float

@@ -1,4 +1,4 @@
-"""Slots of an extraction: how many of them are filled, and whether with what the prompt says."""
+"""Slots of an extraction: the share that is filled, and the share with values from the prompt."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ if TYPE_CHECKING:
 _PLACEHOLDERS = frozenset(
     ("unknown", "n/a", "na", "none", "null", "-", "\u2014", "not specified", "not mentioned", "not given")
 )
-"""What models write into a slot that they leave empty."""
+"""Placeholders that models write into a slot that they leave empty."""
 
 
 _MOST_LOOKED_FOR: Final = 1_000
-"""Slots whose values are looked for in the prompt as they are written."""
+"""Most slots whose values are looked for in the prompt as they are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotValues:
-    """The filled slots of both answers."""
+    """Filled slots of both answers."""
 
     reference: Sequence[Slot]
     candidate: Sequence[Slot]
     schema: Schema
-    """Of the prompt; empty if it shows none."""
+    """Schema of the prompt; empty if it shows none."""
     source: Reading
     text: str
-    """The prompt in lower case with single spaces."""
+    """Prompt in lower case with single spaces."""
     dates: frozenset[frozenset[str]]
     """Year, month and day of each date in the prompt, as far as it names them."""
     parts_of_dates: frozenset[frozenset[str]]
-    """Some of them, or all."""
+    """Subsets of these dates, the whole dates included."""
 
     def supported(self, slot: Slot) -> bool | None:
-        """Whether the prompt holds the value of a slot.
+        """Return whether the prompt holds the value of a slot.
 
         Only values with something hard in them are looked for: numbers, dates, identifiers, addresses.
         Dates may be spelled in any way. Words may be translated, and choices may be inferred.
@@ -111,17 +111,17 @@ def _subsets(parts: frozenset[str]) -> Iterator[frozenset[str]]:
 
 
 class SlotCoverage:
-    """Share of the slots that each answer fills with something the input does not gainsay."""
+    """Share of the slots that each answer fills with a value that the input does not contradict."""
 
     name: ClassVar[str] = "slot_coverage"
     version: ClassVar[int] = 1
 
     async def measure(self, pair: Pair) -> Measured:
-        """`measure_now` in a thread."""
+        """Return `measure_now`, computed in a thread."""
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
-        """The share of each side, on the scale "ratio".
+        """Return the share of filled slots on each side, on the scale "ratio".
 
         The slots are those of the prompt's schema; without one, those that either answer fills. A value
         that can be checked and is not in the prompt fills nothing (see `SlotValues.supported`).
@@ -150,11 +150,11 @@ class SlotGrounding:
     version: ClassVar[int] = 1
 
     async def measure(self, pair: Pair) -> Measured:
-        """`measure_now` in a thread."""
+        """Return `measure_now`, computed in a thread."""
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
-        """The share of each side, on the scale "ratio".
+        """Return the share of supported values on each side, on the scale "ratio".
 
         Checkable are numbers, dates, identifiers and addresses in slots without a fixed choice (see
         `SlotValues.supported`), so languages and wording do not count.

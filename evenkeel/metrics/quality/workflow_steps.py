@@ -1,4 +1,4 @@
-"""Whether two answers that are workflows do the same steps in an order that is allowed.
+"""Comparison of two workflows: whether they do the same steps in an order that is allowed.
 
 Steps are matched by the words they share, which survives rewording and needs no encoder.
 """
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 FLOOR: Final = 0.5
-"""Dice coefficient from which two steps are one: half of their words."""
+"""Dice coefficient from which two steps count as the same: half of their words."""
 
 
 class SharedWords:
-    """Steps are the same if their texts are equal, or share half of their content words.
+    """Aligner for which steps are the same if their texts are equal, or share half of their content words.
 
     Rougher than an encoder: "Reboot the server" and "Restart the machine" are two steps.
     """
@@ -71,8 +71,11 @@ def _dice(one: frozenset[str], other: frozenset[str]) -> float:
 
 NO_WORKFLOW: Final = "no_workflow"
 TOLERANCE: Final = 0.18
-"""Losing a third of the steps is a change, a tenth is none. At 0.82 lies the threshold of a calibration on
-the published scores of missing steps: see docs/research/workflows.md."""
+"""Loss of agreement that counts as no change: losing a third of the steps is one, losing a tenth is not.
+
+The threshold of a calibration on the published scores of missing steps is at 0.82: see
+docs/research/workflows.md.
+"""
 
 
 class WorkflowSteps:
@@ -86,7 +89,7 @@ class WorkflowSteps:
     version: ClassVar[int] = 1
 
     def score(self, pair: Pair) -> float | Failure:
-        """Steps that the answers share in an allowed order, against the steps of both.
+        """Share of the steps that the answers have in common in an allowed order.
 
         Returns: ratio in [0, 1]; 1 = all steps, in an order that the reference allows; 0 = none, or only one
             answer is a workflow. A `Failure` "no_workflow" if neither has two steps or more, or the
@@ -107,7 +110,7 @@ class WorkflowSteps:
 
 
 class StepsKept:
-    """`WorkflowSteps` as a quality of a pair.
+    """Quality of a pair by `WorkflowSteps`.
 
     Two workflows agree as far as they share their steps in an allowed order. Where the task asks for a
     workflow, an answer that stops being one is worse, and one that becomes one is better.
@@ -126,11 +129,14 @@ class StepsKept:
         self._asked_for = asked_for
 
     async def measure(self, pair: Pair) -> Measured:
-        """`measure_now` in a thread."""
+        """Return `measure_now`, computed in a thread."""
         return Measured(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
-        """The agreement of two workflows; the loss of one on the scale "ratio"; None where there is none."""
+        """Return the agreement of two workflows, or the loss of one on the scale "ratio".
+
+        None if neither answer is a workflow, or if the task asks for none and one of them is not in steps.
+        """
         if not self._asked_for and not all(map(_has_order, (pair.reference, pair.candidate))):
             return None
         score = WorkflowSteps().score(pair)
@@ -151,20 +157,20 @@ _DIAGRAM: Final = re.compile(
 
 
 def _has_order(answer: Answer) -> bool:
-    """Whether an answer is written as steps that follow each other, and not as calls or a list of things."""
+    """Return whether an answer is written as ordered steps, and not as tool calls or a list of things."""
     if answer.tool_calls:
         return False
     return len(_NUMBERED.findall(answer.text)) > 1 or _DIAGRAM.search(answer.text) is not None
 
 
 def is_workflow(answer: Answer) -> bool:
-    """Whether an answer can be read as two steps or more."""
+    """Return whether an answer can be read as two steps or more."""
     read = _read(answer)
     return read is not None and not isinstance(read, WorkflowError) and len(read.steps) > 1
 
 
 def _read(answer: Answer) -> Workflow | WorkflowError | None:
-    """An answer's workflow, None if it is none."""
+    """Return an answer's workflow; None if it has none."""
     try:
         return read_answer(answer)
     except WorkflowError as error:

@@ -1,1 +1,1 @@
-"""How close two answers are in what they say and how they say it: one metric a file."""
+"""Similarity of two answers in content and wording: one metric a file."""

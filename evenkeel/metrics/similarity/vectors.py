@@ -1,4 +1,4 @@
-"""Vectors of texts: pieces of long texts put together, kept for the next comparison, compared."""
+"""Vectors of texts: pooled from the pieces of long texts, cached, and compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Vector = Sequence[float]
 
 
 class VectorCache:
-    """Vectors by model and text, the least recently used dropped first. Safe to share by threads."""
+    """Cache of vectors by model and text; the least recently used are dropped. Safe to share by threads."""
 
     def __init__(self, max_texts: int = 2048) -> None:
         """Keep at most `max_texts` vectors: of 384 numbers each, 2,048 take 6.5 MB."""
@@ -25,7 +25,7 @@ class VectorCache:
         return len(self._kept)
 
     def get(self, model: str, text: str) -> Vector | None:
-        """The vector of a text by a model, if it is kept."""
+        """Return the vector of a text by a model; None if it is not kept."""
         key = vector_key(model, text)
         with self._lock:
             vector = self._kept.get(key)
@@ -42,12 +42,12 @@ class VectorCache:
 
 
 def vector_key(model: str, text: str) -> bytes:
-    """What the vector of a text by a model is kept under: sixteen bytes."""
+    """Return the cache key of a text's vector by a model: sixteen bytes."""
     return hashlib.blake2b(f"{model}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def pieces(text: str, most_words: int) -> list[str]:
-    """A text in pieces of so many words; a short one as it is written, line breaks included."""
+    """Split a text into pieces of so many words; a short text is kept as written, line breaks included."""
     tokens = text.split()
     if len(tokens) <= most_words:
         return [text]
@@ -55,7 +55,7 @@ def pieces(text: str, most_words: int) -> list[str]:
 
 
 def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
-    """One unit vector of a text: its pieces' unit vectors, averaged by their number of words."""
+    """Return one unit vector of a text: its pieces' unit vectors, weighted by their number of words."""
     units = [unit(vector) for vector in vectors]
     if len(units) == 1:
         return units[0]
@@ -65,7 +65,7 @@ def pool(parts: Sequence[str], vectors: Sequence[Vector]) -> tuple[float, ...]:
 
 
 def unit(vector: Vector) -> tuple[float, ...]:
-    """The vector at length 1; a vector of zeros stays one.
+    """Return the vector scaled to length 1; a vector of zeros stays one.
 
     Raises:
         ValueError: A number is not finite, or all together are beyond what a float holds.
@@ -77,7 +77,7 @@ def unit(vector: Vector) -> tuple[float, ...]:
 
 
 def cosine(left: Vector, right: Vector) -> float:
-    """Cosine of two unit vectors, negative values cut to 0.
+    """Return the cosine of two unit vectors, negative values cut to 0.
 
     Raises:
         ValueError: They have different lengths.

@@ -1,4 +1,4 @@
-"""Words of a text: which carry content, and which spellings are one word."""
+"""Words of a text: those that carry content, and the spellings that count as one word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _WORD = re.compile(
 
 _SPOKEN = "abcdefghijklmnopqrstuvwxyz0123456789"
 _PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower() not in _SPOKEN})
-"""For texts in ASCII, where cutting at spaces is several times as fast as an expression: no other marks."""
+"""Translation of ASCII marks to spaces.
+
+Cutting ASCII texts at spaces is several times as fast as a regular expression.
+"""
 _TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
 """Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII."""
 
@@ -39,16 +42,23 @@ GLUE = frozenset(_GLUE.split())
 """English function words: they hold sentences together and say nothing about the case."""
 
 _TYPO_MIN_LENGTH = 4
-"""Below it one edit makes another word too easily (cat, car)."""
+"""Least letters of a word that may hold a typo; in a shorter one an edit makes another word (cat, car)."""
 _TWO_TYPOS_MIN_LENGTH = 8
 _TYPO_MAX_LENGTH = 80
-"""Above it a run of letters is no word, and two of them take the product of their lengths to compare."""
+"""Most letters of a word that may hold a typo.
+
+A longer run of letters is no word, and comparing two takes time in proportion to the product of their
+lengths.
+"""
 _MOST_MISSPELT = 1_000
-"""Words of a side that are looked up letter by letter: the time grows with the product of both sides."""
+"""Most words of a side that are compared letter by letter.
+
+The time grows with the product of both sides.
+"""
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words in order. Equal to the rouge-score package's tokens on ASCII text.
+    """Return the lower-case words in order. Equal to the rouge-score package's tokens on ASCII text.
 
     Answers are kept after being read, as every metric reads the same; the list is the caller's own.
     """
@@ -64,7 +74,7 @@ def _words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Distinct lower-case words that are not glue.
+    """Return the distinct lower-case words that are not function words.
 
     Texts of glue alone keep all their words, so that "yes" and "no, it is" differ.
     """
@@ -85,7 +95,7 @@ _SHORTEST_KEPT, _LONGEST_KEPT_TEXT = 200, 20_000
 
 
 class _Words(NamedTuple):
-    """A text that was read."""
+    """Text that was read."""
 
     in_order: tuple[str, ...]
     content: frozenset[str]
@@ -103,7 +113,7 @@ def _content(found: Iterable[str]) -> frozenset[str]:
 
 
 def stem(word: str) -> str:
-    """The word without its commonest English endings; the same for "restart", "restarted", "restarts".
+    """Return the word without its commonest English endings: "restarted" and "restarts" give the same stem.
 
     Crude on purpose: it only has to bring forms of a word together, not to give a real word.
     """
@@ -122,13 +132,13 @@ def _stem(word: str) -> str:
 
 _STEM_MIN_LENGTH = 3
 _LONGEST_KEPT = 40
-"""Longer words are no words, and would fill memory."""
+"""Most letters of a word whose stem is cached; longer words are no words, and would fill memory."""
 _kept_stem = lru_cache(maxsize=4096)(_stem)
-"""The same words come in every answer."""
+"""Cached stems: the same words come in every answer."""
 
 
 def same_word(word: str, other: str) -> bool:
-    """Whether two lower-case words are one word, a typo aside.
+    """Return whether two lower-case words are the same, a typo aside.
 
     Alphabetic words of four letters and more may differ by one edit (insertion, deletion,
     substitution, swap of neighbours), of eight and more by two. Words with digits must be equal.
@@ -137,19 +147,19 @@ def same_word(word: str, other: str) -> bool:
 
 
 def matched_count(some: Collection[str], others: Collection[str]) -> int:
-    """How many words of `some` occur in `others` in any form, typos aside."""
+    """Count the words of `some` that occur in `others` in any form, typos aside."""
     stems = set(map(stem, others))
     rest = [word for word in some if stem(word) not in stems]
     return len(some) - len(rest) + _near_count(rest, misspellable(others))
 
 
 def misspellable(words: Iterable[str]) -> list[str]:
-    """The words that a typo may be forgiven in, in their order."""
+    """Return the words in which a typo may be forgiven, in order."""
     return [word for word in words if _TYPO_MIN_LENGTH <= len(word) <= _TYPO_MAX_LENGTH and word.isalpha()]
 
 
 def nearest(word: str, others: Collection[str]) -> str | None:
-    """The nearest of `misspellable` words if it is the same word; None if none is."""
+    """Return the nearest of the `misspellable` words if it is the same word; None if none is."""
     allowed = _typos(word, word)
     if not allowed:
         return None
@@ -161,16 +171,16 @@ def nearest(word: str, others: Collection[str]) -> str | None:
 
 
 def few(words: Sequence[str]) -> Sequence[str]:
-    """The words, or the first of very many in an order that is the same in every process."""
+    """Return the words, or the first of very many in an order that is the same in every process."""
     return words if len(words) <= _MOST_MISSPELT else sorted(words)[:_MOST_MISSPELT]
 
 
 _CELLS = 1_000_000
-"""Distances that are held at once."""
+"""Number of distances that are held at once."""
 
 
 def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
-    """How many of some words have a `nearest` one among `misspellable` others.
+    """Count the words of `some` that have a near match among the `misspellable` words of `others`.
 
     All distances in one call: a tenth of the time of a search for each word, and other threads can run
     meanwhile.
@@ -189,7 +199,7 @@ def _near_count(some: Iterable[str], others: Sequence[str]) -> int:
 
 
 def _typos(word: str, other: str) -> int:
-    """Edits that two words may differ by and still be one."""
+    """Return the number of edits by which two words may differ and still be the same."""
     length = min(len(word), len(other))
     if (
         length < _TYPO_MIN_LENGTH

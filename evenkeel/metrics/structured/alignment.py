@@ -1,4 +1,4 @@
-"""Which value of one tree answers which value of another: the one-to-one assignment that fits best in all."""
+"""Assignment of the values of one tree to those of another: one to one, with the best total fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 MOST_CELLS = 2_500
-"""Pairs of items worth comparing with each other (0.1 s); callers do something simpler beyond."""
+"""Most pairs of items that are compared with each other (0.1 s); beyond, callers use a simpler method."""
 
 
 class Assigned(NamedTuple):
-    """An item of each list, by index."""
+    """Indexes of an item in each list."""
 
     row: int
     column: int
@@ -78,22 +78,22 @@ def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
 
 
 _SAME_KEY = 0.8
-"""Indel similarity from which two spellings are one key; "first name" and "last name" have 0.71."""
+"""Indel similarity from which two spellings count as one key; "first name" and "last name" have 0.71."""
 _COMPARED = 200
-"""Characters of an item that decide which other item it belongs to."""
+"""Number of characters of an item that decide which other item it belongs to."""
 _SEPARATORS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 
 
 class ValuePair(NamedTuple):
-    """A scalar of each tree; None where the other tree has no counterpart."""
+    """Scalar of each tree; None where the other tree has no counterpart."""
 
     reference: str | None
     candidate: str | None
 
 
 def canonical_key(key: str) -> str:
-    """A key without case, spaces, underscores and other marks: "Error code" is "errorCode"."""
+    """Return a key without case, spaces, underscores and other marks: "Error code" is "errorCode"."""
     return _SEPARATORS.sub("", key.casefold()) or key
 
 
@@ -209,7 +209,7 @@ def _align_sequences(left: tuple[Tree, ...], right: tuple[Tree, ...], found: lis
 def _take_equal(
     left: tuple[Tree, ...], right: tuple[Tree, ...], found: list[ValuePair]
 ) -> tuple[list[Tree], list[Tree]]:
-    """Pair the items that occur on both sides; what is left of each."""
+    """Pair the items that occur on both sides. Return also what is left of each."""
     keys = [repr(item) for item in left], [repr(item) for item in right]
     shared = Counter(keys[0]) & Counter(keys[1])
     rest: tuple[list[Tree], list[Tree]] = [], []

@@ -20,7 +20,7 @@ html i img input label li main nav ol p pre script section small span strong sty
 tbody td tfoot th thead title tr u ul
 """
 TAGS = frozenset(_TAG_NAMES.split())
-"""Elements that tell HTML from XML."""
+"""Names of HTML elements, by which HTML is told from XML."""
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _DROPPED = frozenset(("head", "title", "script", "style", "nav"))
@@ -39,14 +39,17 @@ _KEY_HEADS = frozenset(("key", "field", "property", "attribute", "parameter", "i
 
 
 class _Block(NamedTuple):
-    """A piece of a document in reading order."""
+    """Block of a document, in reading order."""
 
     key: str | None
-    """Of a field, or the text of a heading."""
+    """Key of a field, or the text of a heading."""
     value: Tree | None
-    """None where it is what follows: of a heading up to the next one, of a key the next block."""
+    """Value of the block.
+
+    None if it follows: up to the next heading for a heading, the next block for a key.
+    """
     level: int = 0
-    """1 to 6 for headings."""
+    """Level of a heading, 1 to 6; 0 for other blocks."""
 
 
 def read_html(text: str) -> Tree:
@@ -94,7 +97,7 @@ def _has_known_tag(element: Element) -> bool:
 
 
 def _sections(blocks: list[_Block]) -> Tree:
-    """Nest what follows a heading under it, and what follows a lone key beside it."""
+    """Nest the blocks behind a heading under it, and the block behind a lone key beside it."""
     entries: list[tuple[str | None, Tree]] = []
     index = 0
     while index < len(blocks):
@@ -204,7 +207,7 @@ def _rows(element: Element) -> list[Element]:
 
 
 def _inline(element: Element) -> str:
-    """The text of an element without blocks: bold marked, line breaks kept."""
+    """Return the text of an element without blocks: bold marked, line breaks kept."""
     if element.tag == "br":
         return "\n"
     inner = "".join(child if isinstance(child, str) else _inline(child) for child in element.children)
@@ -221,7 +224,7 @@ def _plain(text: str) -> str:
 
 
 def _paragraph(text: str) -> list[_Block]:
-    """A field for each line if all of them have a key, else one scalar; nothing if it is blank."""
+    """Return a field for each line if all lines have a key, else one scalar; nothing if it is blank."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     fields = [_field(line) for line in lines]
     keyed = [field for field in fields if field is not None]
@@ -236,7 +239,7 @@ def _paragraph(text: str) -> list[_Block]:
 
 
 def _field(line: str) -> _Block | None:
-    """The field a line is, if it begins with a bold key, or with a short one and a colon."""
+    """Return the field of a line that begins with a bold key, or with a short key and a colon."""
     found = _BOLD_KEY.fullmatch(line)
     if found:
         key, rest = found[1].strip(), found[2].strip()
@@ -253,7 +256,10 @@ def _field(line: str) -> _Block | None:
 
 
 _LONGEST = 60_000
-"""Parsing takes about a second for 300,000 characters, and longer where brackets pile up."""
+"""Most characters that are parsed.
+
+Parsing takes about a second for 300,000, and longer where brackets pile up.
+"""
 _CONSTRUCT = re.compile(
     r"^[ ]{0,3}(?:#{1,6}[ ]+\S|[-*+][ ]+\S|\d{1,3}[.)][ ]+\S|>[ ]?\S|\|.*\||(?:```|~~~)"
     r"|\*\*[^*\n]{1,60}\*\*:?|__[^_\n]{1,60}__:?)",
@@ -263,7 +269,7 @@ _FENCE = re.compile(r"^[ ]{0,3}(?:```|~~~)", re.MULTILINE)
 
 
 def construct_count(text: str) -> int:
-    """How many lines of a text begin with a mark of Markdown: heading, list, table, quote, fence, bold."""
+    """Count the lines that begin with a mark of Markdown: heading, list, table, quote, fence, bold."""
     return sum(1 for _ in _CONSTRUCT.finditer(text))
 
 

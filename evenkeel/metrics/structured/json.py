@@ -1,4 +1,4 @@
-"""JSON into a tree: strictly by the standard, or as models write it when they slip."""
+"""JSON into a tree: strictly by the standard, or with the mistakes that models make."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PYTHON = {"True": "true", "False": "false", "None": "", "undefined": ""}
 _BEHIND_KEY = ":,}]\r\n"
 _BEHIND_VALUE = ",}]\r\n"
 _BEHIND_ITEM = ",}]:\r\n"
-"""Characters behind a quote that ends a string."""
+"""Characters that may follow the quote that ends a string."""
 _START = re.compile(r"\{(?=\s*+[\"'“\w}])|\[(?=\s*+[\[{\"'“\d\]-])")
 _MOST_STARTS = 8
-"""Brackets that are tried as the begin of a value, not counting those within one."""
+"""Most brackets tried as the start of a value, not counting those within one."""
 
 
 class Excerpt(NamedTuple):
-    """A value found in a text, and where it stands."""
+    """Value found in a text, and its position."""
 
     tree: Tree
     start: int
@@ -56,7 +56,7 @@ def read_json(text: str) -> Tree:
 
 
 def find_json(text: str) -> Excerpt | None:
-    """The longest JSON object or array in a text, repaired if need be.
+    """Return the longest JSON object or array in a text, repaired if need be.
 
     Repaired are: trailing and missing commas, single, typographic and missing quotes, unescaped
     quotes and line breaks in strings, comments, Python's literals, missing brackets, a cut end.
@@ -78,7 +78,7 @@ def find_json(text: str) -> Excerpt | None:
 
 
 def _excerpt(text: str, start: int) -> Excerpt | None:
-    """The object or array that begins at a bracket; None if there is nothing in it."""
+    """Return the object or array that begins at a bracket; None if there is nothing in it."""
     try:
         value, end = _DECODER.raw_decode(text, start)
         tree, strict = _tree(value, 0), True
@@ -93,7 +93,7 @@ def _refuse(constant: str) -> Any:
 
 
 class _Fields(list[tuple[str, Any]]):
-    """The pairs of an object, distinct from an array's items."""
+    """Pairs of an object, distinct from an array's items."""
 
 
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=_refuse, object_pairs_hook=_Fields)
@@ -112,7 +112,7 @@ def _tree(value: Any, depth: int) -> Tree:
 
 
 class _Lenient:
-    """A reader that never gives up before the end; `at` is the next character."""
+    """Reader that never stops before the end; `at` is the index of the next character."""
 
     def __init__(self, text: str, at: int) -> None:
         self._text = text
@@ -175,7 +175,7 @@ class _Lenient:
             self.at += 1
 
     def _next(self) -> str:
-        """The next character that is neither white space nor in a comment; "" at the end."""
+        """Return the next character that is neither white space nor in a comment; "" at the end."""
         text = self._text
         while True:
             space = _SPACE.match(text, self.at)
@@ -194,7 +194,7 @@ class _Lenient:
         return found[0].strip()
 
     def _string(self, opener: str, behind: str) -> str:
-        """A string up to the quote that ends it: one with a separator, a bracket or a line's end behind."""
+        """Read a string up to its closing quote, which a separator, a bracket or a line's end follows."""
         text, closer = self._text, _CLOSERS[opener]
         begin = position = self.at + 1
         while found := _STRING_STOP[opener].search(text, position):

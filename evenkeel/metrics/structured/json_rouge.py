@@ -1,4 +1,4 @@
-"""JSONRouge: ROUGE-L of the values that answer each other, in any structured format."""
+"""JSONRouge: ROUGE-L of the values that correspond to each other, in any structured format."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JsonRouge:
     about: ClassVar[About] = About("structured", label="JSON ROUGE", telling={"data": 1})
 
     def score(self, pair: Pair) -> float | Failure:
-        """How much of the values' wording the two answers share, keys and form aside.
+        """Share of the values' wording that the two answers have in common, keys and form aside.
 
         Both answers are read into a tree (see `read_structure`), values are paired (see `align`),
         and the mean of their ROUGE-L F1 is taken, weighted by the words of both (at least one a
@@ -49,12 +49,12 @@ class JsonRouge:
 
 
 def json_rouge(reference: Tree, candidate: Tree) -> float:
-    """ROUGE-L F1 of two trees' aligned values, weighted by their words, in [0, 1]."""
+    """Return the ROUGE-L F1 of two trees' aligned values, weighted by their words, in [0, 1]."""
     return value_rouge(align(reference, candidate))
 
 
 def value_rouge(pairs: Iterable[ValuePair]) -> float:
-    """ROUGE-L F1 of values that answer each other, weighted by their words, in [0, 1]."""
+    """Return the ROUGE-L F1 of values that correspond, weighted by their words, in [0, 1]."""
     return weighted_mean((weight(pair), _rouge(pair)) for pair in pairs)
 
 
@@ -65,12 +65,12 @@ def _rouge(pair: ValuePair) -> float:
 
 
 def weight(pair: ValuePair) -> int:
-    """Words of both values; a value without words counts as one."""
+    """Count the words of both values; a value without words counts as one."""
     return sum(max(1, len(words(value))) for value in pair if value is not None)
 
 
 def weighted_mean(scores: Iterable[tuple[int, float]]) -> float:
-    """The mean of (weight, ratio) pairs, in [0, 1]; 1 if there are none."""
+    """Return the mean of (weight, ratio) pairs, in [0, 1]; 1 if there are none."""
     total, weights = 0.0, 0
     for one_weight, score in scores:
         total += one_weight * score
@@ -80,7 +80,7 @@ def weighted_mean(scores: Iterable[tuple[int, float]]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """Both answers of a pair as trees; free text is a scalar."""
+    """Trees of both answers of a pair; free text is a scalar."""
 
     reference: Tree
     candidate: Tree

@@ -1,4 +1,4 @@
-"""JSONSimilarity: closeness in meaning of the values that answer each other."""
+"""JSONSimilarity: closeness in meaning of the values that correspond to each other."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class TextSimilarity(Protocol):
-    """What compares texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one."""
+    """Similarity of texts in meaning: `evenkeel.metrics.similarity.Embeddings` is one implementation."""
 
     def refuses(self, pair: Pair) -> Failure | None:
-        """Why it cannot compare these answers, e.g. "cross_language"; None if it can."""
+        """Return the failure of answers that cannot be compared, such as "cross_language", else None."""
         ...
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
-        """Closeness of each two texts, ratios in [0, 1], in one batch."""
+        """Return the closeness of each two texts, ratios in [0, 1], in one batch."""
         ...
 
 
@@ -42,7 +42,7 @@ class JsonSimilarity:
         self._meaning = meaning
 
     def score(self, pair: Pair) -> float | Failure:
-        """How close the values are in meaning, keys and form aside.
+        """Closeness of the values in meaning, keys and form aside.
 
         Values are paired and weighted as in `JsonRouge`. Equal values, letter case aside, have 1;
         a value without counterpart, and one without a letter that is not equal (a number, a

@@ -1,4 +1,4 @@
-"""Which structure an answer has: alone, in a fence, or with somebody talking around it."""
+"""Reader of an answer's structure: alone, in a fence, or with other text around it."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _FENCE_LINE = re.compile(r"^[ ]{0,3}(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n`]*+$", 
 
 
 class Fence(NamedTuple):
-    """A block between two fences."""
+    """Block between two fences."""
 
     language: str
-    """The word behind the opening fence, in lower case; "" if there is none."""
+    """Word behind the opening fence, in lower case; "" if there is none."""
     text: str
     share: float
-    """Of the whole text's characters, fences included, in (0, 1]."""
+    """Share of the whole text's characters, fences included, in (0, 1]."""
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """The fenced blocks of a text in order; one that is not closed reaches to the end.
+    """Yield the fenced blocks of a text in order; one that is not closed reaches to the end.
 
     Source: CommonMark: fences of three or more backticks or tildes, closed by as many or more.
     """
@@ -61,19 +61,19 @@ def _fence(text: str, opened: re.Match[str], end: int, closed: int) -> Fence:
 
 
 Structured = Literal["json", "yaml", "xml", "html", "markdown"]
-"""The formats that are read; `free` has none."""
+"""Formats that are read; `free` has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What an answer was read as."""
+    """Structure that was found in an answer."""
 
     format: Structured
     tree: Tree
     strict: bool
-    """Whether the piece that was read is valid in its format, without any repair."""
+    """True if the piece that was read is valid in its format, without any repair."""
     alone: bool
-    """Whether it is the whole answer, one fence around it aside."""
+    """True if the piece is the whole answer, one fence around it aside."""
 
 
 _Reader = Callable[[str], Tree]
@@ -101,13 +101,13 @@ _YAML_FIELD = re.compile(
 )
 _KEY = re.compile(r"[\w$@-][\w .,$@/()'?-]{0,80}")
 _PEEK = 40
-"""Characters behind a bracket among which a quote tells a list of texts from prose."""
+"""Characters behind a bracket within which a quote tells a list of texts from prose."""
 _LEAST_FIELDS = 2
 _SINGLE_WORD_SHARE = 0.67
 _MAIN_SHARE = 0.5
-"""From this share of the answer on, a piece is the answer and the rest is talk around it."""
+"""Least share of the answer at which a piece is the answer and the rest is talk around it."""
 _LABELLED_SHARE = 0.2
-"""The same for the only fence, if it says which format it holds."""
+"""Least share of the answer for its only fence, if the fence names its format."""
 
 
 def read_structure(text: str, wanted: Format | None = None) -> Structure | UnreadableError | None:
@@ -194,7 +194,7 @@ def _unfenced(body: str, *, alone: bool) -> Structure | None:
 
 
 def _read(text: str, format_: Structured, *, alone: bool) -> Structure | None:
-    """Strictly, else repaired; None if neither succeeds."""
+    """Read a text strictly, else repaired; None if neither succeeds."""
     if format_ == "json":
         found = _json_within(text, least_share=0.0)
         return found and Structure("json", found.tree, found.strict, found.alone and alone)
@@ -263,7 +263,7 @@ def _markup_within(text: str, wanted: Structured | None, *, least_share: float) 
 
 
 def looks_like(text: str, format_: Structured) -> bool:
-    """Whether a text without white space around it may be YAML, or Markdown; others have clearer marks."""
+    """Return whether a stripped text may be YAML, or Markdown; the other formats have clearer marks."""
     if format_ == "yaml":
         fields = [found[0].strip() for found in _YAML_FIELD.finditer(text)]
         # Keys of several words are headings of prose far more often than of records.

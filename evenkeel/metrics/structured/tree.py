@@ -1,4 +1,4 @@
-"""The one form that answers in JSON, YAML, XML, HTML and Markdown are read into."""
+"""Tree into which answers in JSON, YAML, XML, HTML and Markdown are read."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Tree: TypeAlias = "str | tuple[Tree, ...] | dict[str, Tree]"
-"""A scalar (its text, see `scalar`), a sequence, or a mapping. Never deeper than `DEEPEST`."""
+"""Scalar (its text, see `scalar`), sequence, or mapping. Never deeper than `DEEPEST`."""
 
 DEEPEST = 64
-"""Levels of nesting that are read; answers need a handful, attacks thousands."""
+"""Most levels of nesting that are read; answers need a handful, attacks thousands."""
 LONGEST = 500_000
-"""Characters that are read: several times what models write at once."""
+"""Most characters that are read: several times what models write at once."""
 TEXT_KEY = "text"
-"""Key of text that has none of its own, among fields that have one."""
+"""Key for text that has none, among fields that have one."""
 
 _WHOLE = re.compile(r"(-?\d+)\.0+")
 _LITERALS = {"true": "true", "false": "false", "null": ""}
 
 
 class UnreadableError(ValueError):
-    """A text is not in the format it was read as. `reason` is a word usable as a label."""
+    """Text that is not in the format it was read as. `reason` is a word usable as a label."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(detail or reason)
@@ -31,7 +31,7 @@ class UnreadableError(ValueError):
 
 
 def scalar(value: object) -> str:
-    """One spelling for a value in all formats.
+    """Return the same spelling for equal values of all formats.
 
     None, "null" and "" are ""; booleans are "true" and "false" in any case; 1.0 is 1, as no
     format but JSON and YAML tells a number from a text. Other text is kept, without white space
@@ -62,7 +62,7 @@ def gather(entries: Iterable[tuple[str | None, Tree]]) -> Tree:
 
 
 def leaves(tree: Tree) -> Iterator[str]:
-    """The scalars of a tree in order, empty ones included. An empty container gives one ""."""
+    """Return the scalars of a tree in order, empty ones included. An empty container gives one ""."""
     if isinstance(tree, str):
         yield tree
         return
@@ -74,5 +74,5 @@ def leaves(tree: Tree) -> Iterator[str]:
 
 
 def flat(tree: Tree) -> str:
-    """The text of all scalars, one a line, without keys."""
+    """Return the text of all scalars, one a line, without keys."""
     return "\n".join(leaf for leaf in leaves(tree) if leaf)

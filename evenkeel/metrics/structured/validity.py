@@ -1,4 +1,4 @@
-"""Validity: whether an answer can be parsed in the format it should have."""
+"""Validity: metric of whether an answer can be parsed in the format it should have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class FormatValidity:
     about: ClassVar[About] = About("structured", high_means="better")
 
     def score(self, pair: Pair) -> float | Failure:
-        """Whether an application that expects the format could read the candidate.
+        """Validity of the candidate: 1.0 if an application that expects the format could read it.
 
         The format is the one asked for by the variant, else the one the reference was read as,
         valid or not.
@@ -38,7 +38,7 @@ class FormatValidity:
 
 
 def is_valid(text: str, expected: Format) -> bool:
-    """Whether a text is nothing but a valid text of a format, one fence around it allowed.
+    """Return whether a text is nothing but a valid text of a format, one fence around it allowed.
 
     Markdown is valid if it has some structure and all its fences are closed. HTML is valid if it
     has an HTML element and no tag lacks its counterpart where HTML needs one.
@@ -50,7 +50,10 @@ def is_valid(text: str, expected: Format) -> bool:
 
 
 def format_found(text: str) -> Format | UnreadableError:
-    """The format a text was read as, valid or not; "free" without structure; an error beyond the limits."""
+    """Return the format a text was read as, valid or not.
+
+    "free" without structure; an error beyond the limits.
+    """
     found = read_structure(text)
     if isinstance(found, UnreadableError):
         return found

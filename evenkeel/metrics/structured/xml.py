@@ -1,4 +1,4 @@
-"""XML into a tree, and elements out of whatever resembles XML or HTML."""
+"""XML into a tree, and elements from any text that resembles XML or HTML."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ENDED_BY: dict[str, frozenset[str]] = {
     "tfoot": _TABLE_PARTS,
     "option": frozenset(("option",)),
 } | {block: frozenset(("p",)) for block in _BLOCKS.split()}
-"""By start tag of HTML: the open elements that it ends without an end tag."""
+"""Open HTML elements that a start tag closes without an end tag, by start tag."""
 _OPTIONAL_END = frozenset(("li", "dt", "dd", "p", "option", "html", "body", "head")) | _TABLE_PARTS
 
 _TAG = re.compile(
@@ -50,32 +50,32 @@ _RAW = frozenset(("script", "style"))
 
 @dataclass(slots=True)
 class Element:
-    """An element with its attributes, and its text and elements in order."""
+    """Element with its attributes, and its text and elements in order."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element | str] = field(default_factory=list)
 
     def elements(self) -> list[Element]:
-        """The children that are elements."""
+        """Children that are elements."""
         return [child for child in self.children if isinstance(child, Element)]
 
     def text(self) -> str:
-        """All text within, in order."""
+        """Return all text within the element, in order."""
         return "".join(child if isinstance(child, str) else child.text() for child in self.children)
 
 
 class Soup(NamedTuple):
-    """What was read out of a text that resembles markup."""
+    """Tree that was read from a text that resembles markup, and the repairs it took."""
 
     root: Element
-    """An element without tag that holds everything."""
+    """Root: an element without a tag that holds everything."""
     repairs: int
-    """End tags that were missing or had no start, and pieces that had to be dropped."""
+    """Number of end tags that were missing or had no start, and of pieces that had to be dropped."""
 
 
 def parse_xml(text: str) -> Element:
-    """The root element of a well-formed XML document.
+    """Return the root element of a well-formed XML document.
 
     Raises:
         UnreadableError: "malformed"; "entity" if the document declares one (neither bombs nor
@@ -145,7 +145,10 @@ def parse_soup(text: str, *, is_html: bool) -> Soup:
 
 
 def _skip_declaration(text: str, at: int, builder: _Builder) -> int | None:
-    """Where a comment, CDATA section, declaration or instruction at `at` ends; None if there is none."""
+    """Skip a comment, CDATA section, declaration or instruction at `at`.
+
+    Returns: the position behind it; None if there is none.
+    """
     for opener, closer in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<!", ">"), ("<?", ">")):
         if text.startswith(opener, at):
             begin = at + len(opener)
@@ -160,7 +163,7 @@ def _skip_declaration(text: str, at: int, builder: _Builder) -> int | None:
 
 
 class _Builder:
-    """The elements that are open."""
+    """Elements that are open."""
 
     def __init__(self, *, is_html: bool) -> None:
         self._is_html = is_html
@@ -172,7 +175,7 @@ class _Builder:
             self._stack[-1].children.append(html.unescape(text) if "&" in text else text)
 
     def add_tag(self, found: re.Match[str]) -> bool:
-        """Open or close an element; whether raw text follows, which is to be skipped."""
+        """Open or close an element. Return whether raw text follows, which is to be skipped."""
         name = found[2].lower() if self._is_html else found[2]
         if found[1]:
             self._end(name)

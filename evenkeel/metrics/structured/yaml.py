@@ -59,7 +59,7 @@ def repair_yaml(text: str) -> Tree:
 
 
 def _failing_line(error: UnreadableError) -> int:
-    """The line, counted from 0, at which the parser stopped; 0 if it named none."""
+    """Return the line, counted from 0, at which the parser stopped; 0 if it named none."""
     mark = getattr(error.__cause__, "problem_mark", None)
     return 0 if mark is None else int(mark.line)
 
@@ -77,7 +77,7 @@ def _quoted(value: str) -> str:
 
 
 class _Events:
-    """The parser's events, one looked at at a time."""
+    """Events of the parser, with a look at the next one."""
 
     def __init__(self, text: str) -> None:
         # The parser refuses unprintable characters, and the C one lone surrogates with another error.

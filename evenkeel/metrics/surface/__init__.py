@@ -1,1 +1,1 @@
-"""What is seen without reading for content: refusal, language, length, a cut end."""
+"""Surface traits of an answer, seen without its content: refusal, language, length, a cut end."""

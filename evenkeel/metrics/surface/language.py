@@ -1,4 +1,4 @@
-"""Whether an answer is in the language it should be in."""
+"""Metric of whether an answer is in the language it should be in."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class LanguageMatch:
-    """The candidate's language against the one asked for, or else the reference's."""
+    """Agreement of the candidate's language with the one asked for, or else with the reference's."""
 
     name: ClassVar[str] = "language_match"
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("surface", high_means="better", needs="language_identifier")
 
     def __init__(self, language_of: LanguageOf) -> None:
-        """Compare by what tells a text's language."""
+        """Compare by a function that returns a text's language."""
         self._language_of = language_of
 
     def score(self, pair: Pair) -> float | Failure:
-        """Whether the candidate is in the language that the variant asked for, or else in the reference's.
+        """Agreement of the candidate's language with the one the variant asked for, else the reference's.
 
         Of structured answers only the values are read: keys are often English in any language.
         Regions do not count ("pt-BR" is "pt").

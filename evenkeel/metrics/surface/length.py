@@ -1,4 +1,4 @@
-"""How far two answers differ in length."""
+"""Metric of how far two answers differ in length."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class LengthRatio:
-    """The shorter answer's words over the longer one's."""
+    """Words of the shorter answer over those of the longer one."""
 
     name: ClassVar[str] = "length_ratio"
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("surface")
 
     def score(self, pair: Pair) -> float | Failure:
-        """How close the two answers are in length. Symmetric.
+        """Ratio of the two answers' lengths in words. Symmetric.
 
         Characters count as words in scripts written without spaces.
 

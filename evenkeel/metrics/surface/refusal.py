@@ -1,4 +1,4 @@
-"""Whether an answer declines to answer, in nine languages."""
+"""Detection of answers that decline to answer, in nine languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _any(listed: str) -> str:
-    """A pattern for any of the phrases, which stand between bars on as many lines as they need."""
+    """Return a pattern for any of the phrases, which are separated by bars on any number of lines."""
     phrases = (" ".join(phrase.split()) for phrase in listed.split("|"))
     return "(?:" + "|".join(phrase for phrase in phrases if phrase) + ")"
 
@@ -28,7 +28,7 @@ OPENINGS: Final = _any("""
 """Words that may stand before a refusal within its clause."""
 
 _REST: Final = r"[^.!?\n]{0,60}"
-"""What a clause holds between the words that matter."""
+"""Pattern of the text that may stand within a clause between the words that matter."""
 
 _EN = (
     _any("i | we")
@@ -109,12 +109,12 @@ _ZH = (
 REFUSALS: Final[dict[str, str]] = {
     "en": _EN, "de": _DE, "es": _ES, "fr": _FR, "it": _IT, "ja": _JA, "nl": _NL, "pt": _PT, "zh": _ZH,
 }  # fmt: skip
-"""By language: a pattern for the begin of a sentence or clause that declines."""
+"""Patterns for the beginning of a sentence or clause that declines, by language."""
 
 
 _REFUSING_FINISH = frozenset(("content_filter", "refusal", "safety"))
 _BEGINNING = 240
-"""Characters in which a refusal says so; what stands behind is about something else."""
+"""Characters within which a refusal is expressed; text behind them is about something else."""
 _MARKS = re.compile(r"[*_#>`]+")
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 # At the begin of a sentence or clause: what others cannot do has a subject before it.
@@ -125,7 +125,7 @@ _REFUSAL = re.compile(
 
 
 class RefusalAgreement:
-    """Whether both answers decline, or neither."""
+    """Agreement of two answers in declining: both do, or neither."""
 
     name: ClassVar[str] = "refusal_agreement"
     version: ClassVar[int] = 1
@@ -134,7 +134,7 @@ class RefusalAgreement:
     )
 
     def score(self, pair: Pair) -> float | Failure:
-        """Whether the two answers are alike in declining; see `refused`. Symmetric.
+        """Agreement of the two answers in declining; see `refused`. Symmetric.
 
         Returns: 1.0 = both decline or neither does; 0.0 = only one does. A `Failure` "no_text" if
             neither answer has text or a tool call and no filter said why.
@@ -146,11 +146,11 @@ class RefusalAgreement:
 
 
 def refused(answer: Answer) -> bool:
-    """Whether an answer declines: by its finish reason, or by what it says in its first 240 characters.
+    """Return whether an answer declines.
 
-    Told by phrases in English, German, Spanish, French, Italian, Japanese, Dutch, Portuguese and
-    Chinese (`REFUSALS`), so a refusal put in other words is missed. An answer with a tool call acts
-    and does not decline, whatever it says beside it.
+    An answer declines by its finish reason, or by a phrase in its first 240 characters. The phrases are in
+    English, German, Spanish, French, Italian, Japanese, Dutch, Portuguese and Chinese (`REFUSALS`), so a
+    refusal in other words is missed. An answer with a tool call acts and does not decline, whatever its text.
     """
     if answer.finish_reason in _REFUSING_FINISH:
         return True

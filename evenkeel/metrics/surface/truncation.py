@@ -1,4 +1,4 @@
-"""Whether an answer was cut off."""
+"""Detection of answers that were cut off."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _OPENING = {"]": "[", "}": "{"}
 
 
 class TruncationAgreement:
-    """Whether both answers were cut off, or neither."""
+    """Agreement of two answers in being cut off: both were, or neither."""
 
     name: ClassVar[str] = "truncation_agreement"
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("surface")
 
     def score(self, pair: Pair) -> float | Failure:
-        """Whether the two answers are alike in being cut off; see `truncated`. Symmetric.
+        """Agreement of the two answers in being cut off; see `truncated`. Symmetric.
 
         Returns: 1.0 = both were cut or neither was; 0.0 = only one was. A `Failure` "no_text" if
             neither answer has text or a tool call.
@@ -39,10 +39,11 @@ class TruncationAgreement:
 
 
 def truncated(answer: Answer) -> bool:
-    """Whether an answer was cut off: by its finish reason, or by something that it opens and never closes.
+    """Return whether an answer was cut off.
 
-    Looked at are fences, the brackets and strings of an answer that is JSON, and the first element
-    of an answer that is XML or HTML. Prose that ends in mid-sentence is not noticed.
+    It was if its finish reason says so, or if it opens something and never closes it. Fences are checked, the
+    brackets and strings of an answer that is JSON, and the first element of an answer that is XML or HTML.
+    Prose that ends in mid-sentence is not noticed.
     """
     if answer.cut:
         return True
@@ -61,7 +62,7 @@ def truncated(answer: Answer) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a JSON text ends within a string or before its last bracket."""
+    """Return whether a JSON text ends within a string or before its last bracket."""
     opened: list[str] = []
     for found in _STRING_OR_BRACKET.finditer(text):
         piece = found[0]

@@ -1,4 +1,4 @@
-"""Which step of one workflow is which step of another: by equal text, or by likeness in meaning."""
+"""Alignment of the steps of two workflows: by equal text, or by likeness in meaning."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 FLOOR = 0.8
 """Cosine from which two steps are one, as the paper sets it for all-mpnet-base-v2."""
 _MOST_CELLS = 25_000_000
-"""Comparisons that fit into 100 MB: 5,000 steps against 5,000."""
+"""Most comparisons, which fit into 100 MB: 5,000 steps against 5,000."""
 
 
 class Matched(NamedTuple):
-    """A step of each workflow, by index."""
+    """Index of a step in each workflow."""
 
     candidate: int
     reference: int
@@ -34,7 +34,7 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Steps that are the same, one to one, in the candidate's canonical order."""
+    """Steps that two workflows share, one to one, in the candidate's canonical order."""
 
     matched: tuple[Matched, ...]
 
@@ -51,15 +51,15 @@ class CannotAlignError(Exception):
 
 
 class Aligner(Protocol):
-    """Finds the steps that two workflows share."""
+    """Aligner that finds the steps that two workflows share."""
 
     @property
     def name(self) -> str:
-        """Short snake_case word for how it aligns."""
+        """Name of the method: a short word in snake case."""
         ...
 
     def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
-        """The steps that are the same, one to one.
+        """Return the steps that are the same, one to one.
 
         Raises:
             CannotAlignError: These workflows cannot be compared, with the reason.
@@ -68,7 +68,7 @@ class Aligner(Protocol):
 
 
 class ExactText:
-    """Steps are the same if their texts are, white space and Unicode composition aside."""
+    """Aligner of steps with equal texts, white space and Unicode composition aside."""
 
     name = "exact_text"
 
@@ -83,7 +83,7 @@ class ExactText:
 
 
 class Embedded:
-    """Steps are the same if an encoder says so: optimal assignment by cosine, then a floor."""
+    """Aligner by an encoder: optimal assignment by cosine, then a floor."""
 
     name = "embeddings"
 
@@ -137,7 +137,7 @@ class Embedded:
         return _arranged(found, candidate)
 
     def _cosines(self, rows: Sequence[str], columns: Sequence[str]) -> Any:
-        """Cosines as a matrix; equal texts are encoded once."""
+        """Return the cosines as a matrix; equal texts are encoded once."""
         numpy: Any = importlib.import_module("numpy")
         texts = list(dict.fromkeys((*rows, *columns)))
         vectors = numpy.asarray(self._encoder.encode(texts), dtype=numpy.float32)
@@ -152,7 +152,7 @@ class Embedded:
 
 
 def canonical_text(step: str) -> str:
-    """A step as it is compared: composed (NFC), with single spaces."""
+    """Return a step as it is compared: composed (NFC), with single spaces."""
     return " ".join(unicodedata.normalize("NFC", step).split())
 
 

@@ -1,4 +1,4 @@
-"""Chain F1: how many steps come in an order that the reference allows."""
+"""Chain F1: share of the steps that come in an order that the reference allows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def largest_antichain(related: Sequence[Sequence[int]]) -> int:
-    """Size of the largest antichain.
+    """Return the size of the largest antichain.
 
     Args:
         related: For each item, all items that it is above of; transitive, without itself.
@@ -41,23 +41,23 @@ def largest_antichain(related: Sequence[Sequence[int]]) -> int:
 
 
 Orders = Literal["only", "all", "canonical"]
-"""Over which orders of the reference a longest chain is the longest.
+"""Orders of the reference over which a longest chain is the longest.
 
 "only": the reference has just one. "all": over every order that its edges allow. "canonical": over the
 canonical one, where all would have been too dear; the true value may be higher.
 """
 _MOST_CONFLICTS = 20_000
-"""Pairs of steps in the wrong order, up to which all orders are considered (some 50 ms)."""
+"""Most pairs of steps in the wrong order for which all orders are considered (some 50 ms)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainScore:
-    """How far a chain of steps follows a reference."""
+    """Score of how far a chain of steps follows a reference."""
 
     f1: float
-    """Steps in order against the steps of both, in [0, 1]."""
+    """Steps in an allowed order, against the steps of both workflows, in [0, 1]."""
     length: int
-    """Steps in order."""
+    """Number of steps in order."""
     orders: Orders
 
 
@@ -118,7 +118,7 @@ def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> 
 
 
 def longest_increasing(places: Sequence[int]) -> int:
-    """Length of the longest strictly increasing subsequence; n · log n steps."""
+    """Return the length of the longest strictly increasing subsequence, in time n · log n."""
     tails: list[int] = []
     for place in places:
         at = bisect_left(tails, place)
@@ -127,7 +127,7 @@ def longest_increasing(places: Sequence[int]) -> int:
 
 
 def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:
-    """The longest chain over all orders; None if there are too many conflicts to say."""
+    """Return the longest chain over all orders; None if there are too many conflicts."""
     after = _required_after(reference)
     conflicts: list[list[int]] = []
     seen = count = 0
@@ -145,7 +145,7 @@ def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:
 
 
 def _required_after(reference: Workflow) -> list[int]:
-    """For each rank in canonical order, the ranks that must come after it, as bits."""
+    """Return, for each rank in canonical order, the ranks that must come after it, as bits."""
     rank = {index: place for place, index in enumerate(reference.order)}
     _, after = neighbours(len(reference.steps), reference.edges)
     later = [0] * len(reference.steps)

@@ -22,7 +22,7 @@ _KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Both:
-    """The workflows of a pair of answers."""
+    """Workflows of a pair of answers."""
 
     reference: Workflow
     candidate: Workflow
@@ -30,7 +30,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """The workflows of a pair of answers, and the steps that they share."""
+    """Workflows of a pair of answers, and the steps that they share."""
 
     reference: Workflow
     candidate: Workflow
@@ -38,7 +38,7 @@ class Aligned:
 
 
 def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
-    """The workflows of both answers.
+    """Return the workflows of both answers.
 
     Returns: a `Failure` with the reason of the `WorkflowError` if an answer cannot be read, and which
         one in its detail. An answer that holds an empty workflow is read; one that holds none is not.
@@ -53,7 +53,7 @@ def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
 
 
 class Comparison:
-    """Reads and aligns pairs. Shared by metrics, so that a pair is aligned once for all of them."""
+    """Reader and aligner of pairs. Metrics share it, so that a pair is aligned once for all of them."""
 
     def __init__(self, aligner: Aligner | None = None) -> None:
         """Compare by an aligner.
@@ -66,7 +66,7 @@ class Comparison:
         self._lock = Lock()
 
     def aligned(self, metric: str, version: int, pair: Pair) -> Aligned | Failure:
-        """Both workflows and the steps they share.
+        """Return both workflows and the steps they share.
 
         Returns: a `Failure` as `read_both`, or with the aligner's reason.
         """
@@ -90,4 +90,7 @@ class Comparison:
 
 
 SHARED: Final = Comparison()
-"""By equal texts, for all metrics that are given no other, so that a pair is aligned once for all of them."""
+"""Comparison by equal texts.
+
+Metrics that are given no other share it, so that a pair is aligned once for all of them.
+"""

@@ -23,22 +23,22 @@ _SHOWN = 60
 
 
 class Node(NamedTuple):
-    """A step as it is written."""
+    """Step as it is written."""
 
     id: str | None
-    """What edges call it; None if it has no name of its own."""
+    """Name that edges use for the step; None if it has no name of its own."""
     text: str
 
 
 class NamedEdge(NamedTuple):
-    """An edge as it is written."""
+    """Edge as it is written."""
 
     before: str
     after: str
 
 
 def assemble(nodes: Sequence[Node], edges: Iterable[NamedEdge] | None, *, by_id: bool = False) -> Workflow:
-    """A workflow of what was written.
+    """Return the workflow of nodes and edges as they are written.
 
     Edges name a step by its id or, failing that, by its text. Where no step has an id they may name its
     number: from 1, with 0 for the start and one more than there are steps for the end; from 0 if 0
@@ -69,7 +69,7 @@ def assemble(nodes: Sequence[Node], edges: Iterable[NamedEdge] | None, *, by_id:
 
 
 class _Names:
-    """Whom a name means."""
+    """Lookup of the step that a name refers to."""
 
     def __init__(self, nodes: Sequence[Node], *, by_text: bool) -> None:
         self._size = len(nodes)
@@ -84,7 +84,7 @@ class _Names:
                 self._texts[canonical_text(node.text)].append(index)
 
     def find(self, name: str, base: int | None) -> int | None:
-        """The index of a step; None for START and END."""
+        """Return the index of a step; None for START and END."""
         name = name.strip()
         if name in self._ids:
             return self._ids[name]
@@ -107,7 +107,7 @@ class _Names:
 
 
 def _base(nodes: Sequence[Node], edges: Sequence[NamedEdge]) -> int | None:
-    """From what number steps without ids are counted; None if steps have ids."""
+    """Return the number from which steps without ids are counted; None if steps have ids."""
     if any(node.id is not None for node in nodes):
         return None
     said = {int(name) for edge in edges for name in edge if _NUMBER.fullmatch(name.strip())}
@@ -142,11 +142,11 @@ _STEP = re.compile(r"[ \t]*(\d{1,9})[ \t]*[:.)][ \t]*(.*)")
 _TITLE = re.compile(r"[ \t#*]*\w{1,20}[ \t]*:[ \t*]*$")
 _PAIR = re.compile(r"[(\[]\s*([^\s,()\[\]]{1,40})\s*,\s*([^\s,()\[\]]{1,40})\s*[)\]]")
 _LEAD = re.compile(r"(?:[\s,;*>\u2192-]+|edges?[ \t]*:)*+", re.IGNORECASE)
-"""What may stand before an edge and between two; it always matches, if only nothing."""
+"""Text allowed before an edge and between two; the pattern matches the empty string too."""
 
 
 def looks_like_node_edge(text: str) -> bool:
-    """Whether a text has the form's first header."""
+    """Return whether a text has the form's first header."""
     return _NODES_HEADER.search(text) is not None
 
 
@@ -171,7 +171,10 @@ def read_node_edge(text: str) -> Workflow:
 
 
 def write_node_edge(given: Workflow) -> str:
-    """The form of a workflow; `read_node_edge` gives the same back, line breaks in steps aside."""
+    """Return a workflow in this form.
+
+    `read_node_edge` reads it back unchanged, line breaks in steps aside.
+    """
     size = len(given.steps)
     lines = [f"{number}: {' '.join(step.split())}" for number, step in enumerate(given.steps, 1)]
     has_before, has_after = {edge.after for edge in given.edges}, {edge.before for edge in given.edges}
@@ -203,7 +206,7 @@ def _nodes(text: str) -> Iterator[Node]:
 
 
 def _edges(text: str) -> Iterator[NamedEdge]:
-    """The edges up to the first empty line behind one."""
+    """Yield the edges up to the first empty line behind one."""
     found, said = False, ""
     for line in text.split("\n"):
         if found and not line.strip():
@@ -222,7 +225,7 @@ def _edges(text: str) -> Iterator[NamedEdge]:
 
 
 def _led_in(line: str, at: int) -> int:
-    """Where an edge may begin, behind what leads to it."""
+    """Return the position at which an edge may begin, behind any text that leads to it."""
     lead = _LEAD.match(line, at)
     assert lead is not None  # nothing at all is a match too
     return lead.end()
@@ -251,13 +254,13 @@ _ARROW = re.compile(
 )
 _AND = re.compile(r"\s*&\s*")
 _MARKS = re.compile(r"#\w{1,12};|[\";]")
-"""What may end a statement, or looks like it: the semicolon of an entity does not."""
+"""Marks that may end a statement, or look like it: the semicolon of an entity does not end one."""
 _BREAK = re.compile(r"<br\s*/?>|\\n", re.IGNORECASE)
 _ENTITY = re.compile(r"#(?:quot|34);")
 
 
 def looks_like_mermaid(text: str) -> bool:
-    """Whether a text has a flowchart's first line."""
+    """Return whether a text has a flowchart's first line."""
     return _CHART_HEADER.search(text) is not None
 
 
@@ -286,7 +289,7 @@ def read_mermaid(text: str) -> Workflow:
 
 
 def _statements(line: str) -> list[str]:
-    """A line without comment, split at semicolons outside of quotes."""
+    """Split a line without its comment at semicolons outside of quotes."""
     if line.strip().startswith("%%"):
         return []
     parts: list[str] = []
@@ -302,14 +305,14 @@ def _statements(line: str) -> list[str]:
 
 
 class _Chart:
-    """What was read so far."""
+    """Nodes and edges of a flowchart that were read so far."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str | None] = {}
         self._edges: list[NamedEdge] = []
 
     def workflow(self) -> Workflow:
-        """All of it."""
+        """Return the workflow of the chart."""
         nodes = [Node(id_, text or id_) for id_, text in self._texts.items()]
         return assemble(nodes, self._edges)
 
@@ -327,7 +330,7 @@ class _Chart:
             before = after
 
     def _group(self, statement: str, at: int) -> tuple[int, list[str]]:
-        """Nodes joined by "&", and where they end."""
+        """Read nodes joined by "&". Return also the position at which they end."""
         found: list[str] = []
         while True:
             at, id_ = self._node(statement, at)
@@ -359,7 +362,7 @@ class _Chart:
 
 
 def _closing(statement: str, at: int, closing: str) -> int:
-    """Where a node's text ends: behind its quotes, if it has some."""
+    """Return the position at which a node's text ends: behind its quotes, if it has some."""
     if statement[at:].lstrip().startswith('"'):
         opened = statement.index('"', at)
         at = max(statement.find('"', opened + 1), opened)

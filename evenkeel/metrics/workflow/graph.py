@@ -1,4 +1,4 @@
-"""Graph F1: how many steps keep exactly the neighbours that the reference gives them."""
+"""Graph F1: share of the steps that keep exactly the neighbours that the reference gives them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphScore:
-    """How much of a graph two workflows share."""
+    """Score of the common part of two workflows' graphs."""
 
     f1: float
     """Shared steps against the steps of both, in [0, 1]."""
     size: int
-    """Steps of the common induced subgraph."""
+    """Number of steps of the common induced subgraph."""
 
 
 class GraphF1:
@@ -117,7 +117,7 @@ def _score(size: int, reference: Workflow, candidate: Workflow) -> GraphScore:
 
 
 def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) -> dict[int, set[int]]:
-    """For each aligned step of the reference the others to which only one workflow joins it.
+    """Return, for each aligned reference step, the steps to which only one workflow joins it.
 
     An edge the other way round is two disagreements about the same two steps. Steps without dispute
     are left out.
@@ -138,7 +138,7 @@ def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) ->
 
 
 def _pruned(disputed: Mapping[int, set[int]]) -> int:
-    """How many steps have to go, taking the most disputed one first."""
+    """Count the steps that must be removed to end all disputes, most disputed first."""
     left = {step: len(others) for step, others in disputed.items()}
     queue = [(-count, -step) for step, count in left.items()]
     heapify(queue)

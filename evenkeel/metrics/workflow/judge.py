@@ -1,4 +1,4 @@
-"""A judge's opinion of a workflow beside its reference: 0 to 5, several calls averaged."""
+"""Judge's opinion of a workflow beside its reference: 0 to 5, several calls averaged."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ WORKFLOW = prompts_of(__package__)["workflow_judge"]
 
 
 class Asker(Protocol):
-    """A judge, such as `evenkeel.metrics.judge.Judge`."""
+    """Judge, such as `evenkeel.metrics.judge.Judge`."""
 
     async def ask(self, question: Question, *, vote: int = 0) -> Reply:
-        """What comes of a question. Never raises for what a model or a network can do."""
+        """Return the judge's reply to a question. Never raises for what a model or a network can do."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedWorkflow:
-    """What the calls came to, and what they cost."""
+    """Result of a judge's calls about one pair of workflows, and their cost."""
 
     outcome: float | Failure
-    """Mean rating over 5, in [0, 1], or why there is none."""
+    """Mean rating over 5, in [0, 1], or the reason why there is none."""
     ratings: tuple[int, ...] = ()
-    """On the scale 0 to 5, in the order of the calls; those that failed are left out."""
+    """Ratings from 0 to 5, in the order of the calls; calls that failed are left out."""
     initial: tuple[int, ...] = ()
-    """The ratings before the judge checked itself, of the calls that gave one."""
+    """Ratings before the judge checked itself, of the calls that gave one."""
     explanation: str = ""
-    """Of the first call with a rating."""
+    """Explanation of the first call with a rating."""
     tokens: int = 0
     cost_usd: float = 0.0
     prompt_version: str = WORKFLOW.prompt_version
 
 
 class WorkflowJudge:
-    """Asks a judge how well the candidate does what the reference does."""
+    """Metric that asks a judge how well the candidate does what the reference does."""
 
     name: ClassVar[str] = WORKFLOW.name
     version: ClassVar[int] = WORKFLOW.version
@@ -88,7 +88,7 @@ class WorkflowJudge:
         return (await self.judged(both.reference, both.candidate, pair.context)).outcome
 
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
-        """What `score` gives for each pair, in order; a judge limits its own concurrency."""
+        """Return the result of `score` for each pair, in order; a judge limits its own concurrency."""
         return list(await asyncio.gather(*(self.score(pair) for pair in pairs)))
 
     async def judged(self, reference: Workflow, candidate: Workflow, task: str = "") -> JudgedWorkflow:

@@ -1,4 +1,4 @@
-"""Workflows out of answers, in any usual form: diagrams, JSON and YAML, lists, and tool calls.
+"""Reader of workflows in answers of any usual form: diagrams, JSON and YAML, lists, and tool calls.
 
 `read_answer` and `read_workflow` tell which form an answer has; `diagrams` reads those with nodes and edges.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def read_calls(calls: Iterable[ToolCall]) -> Workflow:
-    """A sequence of one step a call: the tool's name, as arguments have metrics of their own.
+    """Return a sequence of one step a call: the tool's name, as arguments have metrics of their own.
 
     Raises:
         WorkflowError: "empty_step" for a call without name, or "too_large".
@@ -129,7 +129,7 @@ _ARROW = re.compile(r"\s*(?:-+>|=+>|→|⟶)\s*")
 _PAIR = re.compile(r"\(?\s*([^,()]+?)\s*,\s*([^,()]+?)\s*\)?")
 _ENDS = 2
 _DEEPEST = 3
-"""Wrappers such as {"workflow": {"plan": …}} that are looked into."""
+"""Levels of wrappers that are opened, such as {"workflow": {"plan": …}}."""
 _SHOWN = 60
 
 
@@ -173,7 +173,7 @@ def _read_branch(tree: Tree, depth: int) -> Workflow:
 
 
 def _is_step_map(tree: Mapping[str, Tree]) -> bool:
-    """Whether a mapping's values are steps by id: all with a text, or all texts under numbers."""
+    """Return whether a mapping holds steps by id: all values with a text, or all texts under numbers."""
     values = list(tree.values())
     if all(isinstance(value, dict) and _first(_keys(value), _TEXT) is not None for value in values):
         return bool(values)
@@ -213,7 +213,7 @@ def _entries(steps: Tree) -> Iterator[tuple[str | None, Tree]]:
 def _node(
     name: str | None, entry: Tree, index: int
 ) -> tuple[Node, list[tuple[str | None, str | None]] | None]:
-    """A step, and the edges that it names itself, None standing for the step; None if it says nothing."""
+    """Return a step and the edges that it names, in which None is the step; None if it has no text."""
     if isinstance(entry, str):
         return Node(name, entry or _required("", index)), None
     if isinstance(entry, tuple):
@@ -275,7 +275,7 @@ def _edges(edges: Tree) -> Iterator[NamedEdge]:
 
 
 def _between(keys: Mapping[str, Tree]) -> Iterator[NamedEdge]:
-    """The edges of a mapping with two ends, each of which may be several steps."""
+    """Return the edges of a mapping with two ends, each of which may be several steps."""
     before, after = _first(keys, _EDGE_BEFORE), _first(keys, _EDGE_AFTER)
     if before is None or after is None:
         raise WorkflowError("malformed", f"an edge has no ends: {', '.join(keys)[:_SHOWN]!r}")
@@ -296,7 +296,7 @@ def _spoken(edge: str) -> Iterator[NamedEdge]:
 
 
 def _keys(mapping: Mapping[str, Tree]) -> dict[str, Tree]:
-    """A mapping by keys in one spelling: "dependsOn" and "Depends on" are "depends_on"."""
+    """Return a mapping by keys in one spelling: "dependsOn" and "Depends on" are "depends_on"."""
     return {
         re.sub(r"[\s-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())).lower(): value
         for key, value in mapping.items()
@@ -313,7 +313,7 @@ _MERMAID_FENCE = re.compile(r"^[ ]{0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b", re.IGNOR
 
 
 def read_answer(answer: Answer) -> Workflow:
-    """The workflow of an answer: its text's, or that of its tool calls if it has no text.
+    """Return the workflow of an answer: that of its tool calls if it has any, else that of its text.
 
     A text next to tool calls is what the model says about them, so the calls are the workflow then.
 
@@ -374,11 +374,11 @@ def _form(text: str) -> WorkflowFormat:
 
 
 def _fenced(text: str, language: str) -> str:
-    """The first fenced block in a language; the whole text if there is none."""
+    """Return the first fenced block in a language; the whole text if there is none."""
     return next((fence.text for fence in fences(text) if fence.language == language), text)
 
 
 def _unwrapped(text: str) -> str:
-    """What stands in a fence around everything that matters; else the whole text."""
+    """Return the text of the fence that holds most of the answer; else the whole text."""
     whole = [fence.text for fence in fences(text) if fence.share > 0.5]  # noqa: PLR2004 - most of it
     return whole[0] if whole else text

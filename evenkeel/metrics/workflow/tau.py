@@ -1,4 +1,4 @@
-"""Kendall's τ of the aligned steps: as it is printed, and weighted by how many steps are aligned."""
+"""Kendall's τ of the aligned steps: as published, and weighted by the share of steps aligned."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TauScore:
-    """How far the aligned steps come in the reference's order."""
+    """Score of how far the aligned steps follow the reference's order."""
 
     tau: float | None
-    """In [-1, 1]: 1 = the same order, -1 = the reverse; None if fewer than two steps are aligned."""
+    """Kendall's τ in [-1, 1]: 1 = the same order, -1 = reversed; None if fewer than two steps are aligned."""
     coverage: float
-    """Aligned steps, of the reference's; in [0, 1]. 1 if neither side has steps, 0 if only one has."""
+    """Share of the reference's steps that are aligned, in [0, 1].
+
+    It is 1 if neither side has steps, 0 if only one has.
+    """
 
     @property
     def weighted(self) -> float:
@@ -37,7 +40,7 @@ class TauScore:
 
 
 class Tau:
-    """Order of the aligned steps, whatever is missing."""
+    """Order of the aligned steps; missing steps do not count."""
 
     name: ClassVar[str] = "workflow_tau"
     version: ClassVar[int] = 1
@@ -67,7 +70,7 @@ class Tau:
 
 
 class WeightedTau:
-    """Order of the aligned steps, times how many of the reference's steps are aligned."""
+    """Order of the aligned steps, times the share of the reference's steps that are aligned."""
 
     name: ClassVar[str] = "workflow_tau_weighted"
     version: ClassVar[int] = 1
@@ -93,7 +96,7 @@ class WeightedTau:
 
 
 def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) -> TauScore:
-    """Rank correlation of the two canonical orders over the aligned steps.
+    """Return the rank correlation of the two canonical orders over the aligned steps.
 
     τ = (C − D) / (n(n − 1)/2) over n aligned steps: it does not see what is missing, so every deletion
     that keeps the order has 1. Weighted by coverage it does, and is what the paper's tables hold. Steps that
@@ -110,7 +113,7 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
 
 
 def inversions(places: Sequence[int]) -> int:
-    """How many pairs of different numbers come in falling order; n · log n steps."""
+    """Count the pairs of different numbers in falling order, in time n · log n."""
     return _sorted(list(places))[1]
 
 

@@ -1,4 +1,4 @@
-"""How alike the words of two workflows are: BLEU and GLEU of all steps, BERTScore step by step."""
+"""Similarity of two workflows' wording: BLEU and GLEU of all steps, BERTScore step by step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
-    """BLEU of the candidate's steps in canonical order, joined into one text; see `Bleu`.
+    """Return the BLEU of the candidate's steps in canonical order, joined into one text; see `Bleu`.
 
     Each step is split into words by itself, as a sentence, so that its full stop is a token wherever it
     stands. N-grams go on from step to step.
@@ -34,7 +34,7 @@ def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
 
 
 def workflow_gleu(reference: Workflow, candidate: Workflow) -> float:
-    """GLEU of the steps in canonical order, joined into one text; see `Gleu`.
+    """Return the GLEU of the steps in canonical order, joined into one text; see `Gleu`.
 
     Words are split as in `workflow_bleu`.
 
@@ -82,7 +82,7 @@ def _ngrams(steps: tuple[str, ...]) -> NGrams:
 
 
 class StepBertScore:
-    """How alike the n-th steps are, as far as the shorter workflow goes. Needs a token matcher."""
+    """Similarity of the n-th steps, up to the shorter workflow's length. Needs a token matcher."""
 
     name: ClassVar[str] = "workflow_bert_score"
     version: ClassVar[int] = 1
@@ -111,7 +111,7 @@ class StepBertScore:
         return self.means([both])[0]
 
     def means(self, pairs: Sequence[Both]) -> list[float | Failure]:
-        """The mean for each two workflows; the model is called once."""
+        """Return the mean for each two workflows; the model is called once."""
         asked = [_in_turn(both.reference, both.candidate) for both in pairs]
         given = iter(self._score.score_all([pair for steps in asked for pair in steps]))
         found: list[float | Failure] = []

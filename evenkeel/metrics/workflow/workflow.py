@@ -1,4 +1,4 @@
-"""A workflow: steps in words, and which of them must come before which."""
+"""Workflow: steps in words, and which of them must come before which."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MOST_STEPS = 10_000
-"""Longer workflows are refused: answers have tens of steps, attacks any number."""
+"""Most steps of a workflow; longer ones are refused. Answers have tens of steps, attacks any number."""
 MOST_EDGES = 200_000
 _SHOWN_STEPS = 6
 
 
 class WorkflowError(ValueError):
-    """A workflow that cannot be read, or that is none.
+    """Failure to read a workflow, or to find one.
 
     `reason` is a word usable as a label: "no_workflow", "malformed", "unknown_step", "ambiguous_step",
     "cycle", "empty_step", "too_large", "too_deep", "not_degradable".
@@ -29,7 +29,7 @@ class WorkflowError(ValueError):
 
 
 class Edge(NamedTuple):
-    """One step that must be done before another; both by their index, from 0."""
+    """Precedence of one step over another; both are indexes from 0."""
 
     before: int
     after: int
@@ -37,14 +37,14 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """Steps and precedence edges; always acyclic.
+    """Steps and precedence edges, always acyclic.
 
     Steps may have the same text: their index distinguishes them. Edges are sorted and unique.
     Build it by `workflow` or `sequence`.
     """
 
     steps: tuple[str, ...]
-    """Texts, in the order in which they are listed."""
+    """Texts of the steps, in the order in which they are listed."""
     edges: tuple[Edge, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,7 +70,7 @@ class Workflow:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The canonical order: indices of the steps, each after all that must come before it.
+        """Return the canonical order: indices of the steps, each after all that must come before it.
 
         The order in which they are listed, if the edges allow it; else the steps that could be next
         are taken in the order in which they are listed.
@@ -79,22 +79,22 @@ class Workflow:
 
     @property
     def chain(self) -> tuple[str, ...]:
-        """The steps' texts in canonical order."""
+        """Texts of the steps in canonical order."""
         return tuple(self.steps[index] for index in self.order)
 
     @property
     def linear(self) -> bool:
-        """Whether the edges leave no choice: only one order is possible."""
+        """True if the edges allow only one order."""
         edges = set(self.edges)
         return all(pair in edges for pair in zip(self.order, self.order[1:], strict=False))
 
     @property
     def text(self) -> str:
-        """All steps joined by a space, in canonical order."""
+        """Text of all steps joined by a space, in canonical order."""
         return " ".join(self.chain)
 
     def arranged(self) -> Workflow:
-        """The same workflow with its steps listed in canonical order."""
+        """Return the same workflow with its steps listed in canonical order."""
         order = self.order
         if order == tuple(range(len(self.steps))):
             return self
@@ -102,7 +102,10 @@ class Workflow:
         return workflow(self.chain, ((place[before], place[after]) for before, after in self.edges))
 
     def _cycle(self, order: Sequence[int]) -> str:
-        """Steps of one cycle, by number: every step that is not in the order has another before it."""
+        """Return the step numbers of one cycle, joined by arrows.
+
+        Every step that is not in the order has another one before it.
+        """
         left = set(range(len(self.steps))) - set(order)
         before = {edge.after: edge.before for edge in self.edges if edge.before in left}
         seen: dict[int, None] = {}
@@ -119,7 +122,7 @@ class Workflow:
 
 
 def workflow(steps: Iterable[str], edges: Iterable[tuple[int, int]]) -> Workflow:
-    """A workflow of steps and edges (indices from 0), which may come in any order and twice.
+    """Return a workflow of steps and edges (indices from 0), in any order and possibly repeated.
 
     Raises:
         WorkflowError: As `Workflow` does.
@@ -128,7 +131,7 @@ def workflow(steps: Iterable[str], edges: Iterable[tuple[int, int]]) -> Workflow
 
 
 def sequence(steps: Iterable[str]) -> Workflow:
-    """A workflow whose steps follow each other.
+    """Return a workflow whose steps follow each other.
 
     Raises:
         WorkflowError: As `Workflow` does.
@@ -138,7 +141,7 @@ def sequence(steps: Iterable[str]) -> Workflow:
 
 
 def neighbours(size: int, edges: Iterable[Edge]) -> tuple[list[list[int]], list[list[int]]]:
-    """Direct predecessors and direct successors of each of `size` steps."""
+    """Return the direct predecessors and direct successors of each of `size` steps."""
     before: list[list[int]] = [[] for _ in range(size)]
     after: list[list[int]] = [[] for _ in range(size)]
     for edge in edges:
@@ -153,7 +156,7 @@ def _order(given: Workflow) -> tuple[int, ...]:
 
 
 def _topological(size: int, edges: Iterable[Edge]) -> list[int]:
-    """Indices by Kahn's algorithm, the smallest first; those on a cycle and behind it are missing."""
+    """Return the indices by Kahn's algorithm, smallest first; those on a cycle or behind it are missing."""
     before, after = neighbours(size, edges)
     waiting = [len(found) for found in before]
     ready = [index for index, count in enumerate(waiting) if not count]

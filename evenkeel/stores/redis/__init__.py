@@ -1,4 +1,4 @@
-"""The distributed store: Redis 7 or later, alone, with Sentinel, or as a Cluster.
+"""Distributed store: Redis 7 or later, alone, with Sentinel, or as a Cluster.
 
 `connection` (address, one client, scripts, names of keys) → one module a contract, its Lua in `scripts/`.
 Importing this package loads no client library: a process that stays on SQLite never does.

@@ -1,4 +1,4 @@
-"""The archive of sampled exchanges on Redis."""
+"""Archive of sampled exchanges on Redis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class RedisExchangeArchive:
         self._prune = Script(store, "archive_shared", "archive_prune")
 
     def put(self, exchange: ArchivedExchange) -> bool:
-        """As `ExchangeArchive`."""
+        """Keep an exchange. See `ExchangeArchive.put`."""
         if self._limits[0] == 0:
             return False
         packed = pack_archived(exchange, self._store.seal)
@@ -66,19 +66,19 @@ class RedisExchangeArchive:
         return bool(self._put(self._keys, *self._bounds(), *named, packed))
 
     def prune(self) -> int:
-        """Drop what is beyond the limits, the oldest first; returns how many exchanges went."""
+        """Drop exchanges beyond the limits, oldest first. Return how many were dropped."""
         return int(self._prune(self._keys, *self._bounds()))
 
     def _bounds(self) -> tuple[Value, ...]:
         return (self._of_route, *self._limits, repr(self._clock()), repr(self._kept_s))
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """As `ExchangeArchive`."""
+        """Return one exchange. See `ExchangeArchive.find`."""
         packed = self._store.client.hget(self._bodies, storable(exchange_id))
         return unpack_archived(packed, self._store.seal, exchange_id) if packed is not None else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
-        """As `ExchangeArchive`."""
+        """Return the newest exchanges. See `ExchangeArchive.latest`."""
         client = self._store.client
         key = self._ids if route is None else f"{self._of_route}{storable(route)}"
         last = -1 if limit is None else limit - 1

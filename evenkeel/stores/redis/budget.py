@@ -1,4 +1,4 @@
-"""The budgets of all workers together, on Redis."""
+"""Budgets that all workers share, on Redis."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 _DAYS_KEPT_S: Final = 40 * 86_400
 _REMEMBERED_S: Final = 300
-"""A command that is sent again because its answer was lost is recognised for so long."""
+"""Seconds for which a command is recognised if it is sent again because its answer was lost."""
 
 _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
-"""The field of a route and a kind."""
+"""Pattern of a field: its kind and its route."""
 
 
 class RedisCostTracker(CostTracker):
-    """`CostTracker` on Redis: however many workers there are, together they keep to the budgets.
+    """`CostTracker` on Redis, which keeps any number of workers together within the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
     quarter of an hour.
@@ -56,7 +56,7 @@ class RedisCostTracker(CostTracker):
         self._settle = Script(store, "budget_settle")
 
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """As `CostTracker.by_route_and_kind`."""
+        """Return the day's spending. See `CostTracker.by_route_and_kind`."""
         found: dict[tuple[str, SpendKind], Spend] = {}
         fields = self._store.client.hgetall(self._key(ahead))
         for raw, tokens in fields.items():
@@ -71,7 +71,7 @@ class RedisCostTracker(CostTracker):
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
     ) -> Refused | None:
-        """As `CostTracker.reserve`."""
+        """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         bounds = self._bounds(route, urgent=urgent, paced=paced)
         others = self._others(route, urgent=urgent, paced=paced)
         limits: list[Value] = [sum(map(len, bounds))]
@@ -96,7 +96,7 @@ class RedisCostTracker(CostTracker):
         return cast("Refused | None", text(answer) or None)
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
-        """As `CostTracker.settle`."""
+        """Replace an estimate by what was spent. See `CostTracker.settle`."""
         booked: list[Value] = []
         for kind, amount in spent.items():
             if any(amount):
@@ -112,7 +112,7 @@ class RedisCostTracker(CostTracker):
         )
 
     def _keys(self) -> tuple[str, ...]:
-        """Keys of one call, which has a name of its own so that it can be sent again; then of later days."""
+        """Return the keys of one call, which has a name so that it can be sent again; then of later days."""
         aside, workers, call = (
             self._store.key("spend", name) for name in ("aside", "workers", f"call:{secrets.token_hex(8)}")
         )

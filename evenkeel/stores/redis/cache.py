@@ -1,4 +1,4 @@
-"""A cache in the distributed store, shared by all workers."""
+"""Cache in the distributed store, shared by all workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RedisCache:
-    """A `Cache`, safe to use from threads and processes."""
+    """Cache that is safe to use from threads and processes."""
 
     def __init__(self, store: RedisStore, tag: str, *, kept: int = 20_000) -> None:
         """Open the cache; nothing is sent.
@@ -31,7 +31,7 @@ class RedisCache:
         return int(self._store.client.hlen(self._keys[0]))
 
     def get(self, key: str) -> bytes | None:
-        """What is under a key, None if nothing is (any more). Raises: SealError if it cannot be opened."""
+        """Return the body of a key; None if there is none. Raises: SealError if it cannot be opened."""
         body = cast("bytes | None", self._store.client.hget(self._keys[0], key))
         return None if body is None else self._store.seal.open(body, f"{self._tag}/{key}")
 

@@ -1,4 +1,4 @@
-"""One client of a Redis: its address, the names of keys, and the scripts that change them."""
+"""Client of a Redis: its address, the names of keys, and the scripts that change them."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _LONGEST_PAUSE_S = 1.0
 _HEALTH_CHECK_S = 20
 _OLDEST_SERVER = (7, 0)
 _WAITED_SHARE = 0.5
-"""Of the time limit of one answer: replicas are waited for in vain before that is over."""
+"""Share of the time limit of one answer that may be spent waiting for replicas."""
 
 
 class NotReplicatedError(RedisError):
-    """Fewer replicas than are wanted have what was written. It may be lost with the primary."""
+    """Failure of a write to reach the wanted number of replicas. It may be lost with the primary."""
 
 
 PASSING = (
@@ -63,11 +63,11 @@ PASSING = (
     TryAgainError,
     NotReplicatedError,
 )
-"""Errors of a Redis that is restarting, failing over or cut off: what was asked may be asked again."""
+"""Errors of a Redis that is restarting, failing over or cut off: the call may be sent again."""
 
 
 class RedisStore:
-    """Shared by all stores of a process, and by its threads. Connects when it is first used.
+    """Connection that all stores and threads of a process share. Connects when it is first used.
 
     A command that meets a lost connection or a failover is sent again, with growing pauses, for some seconds.
     It may have been done already: every script here has the same effect twice as once. Nothing here is
@@ -90,18 +90,18 @@ class RedisStore:
 
     @property
     def client(self) -> Any:
-        """The client of the library; blocks on first use with a Cluster."""
+        """Client of the library; blocks on first use with a Cluster."""
         if self._client is None:
             with self._lock:
                 self._client = self._client or _connect(self.place)
         return self._client
 
     def key(self, tag: str, name: str) -> str:
-        """The full name of a key. Keys of one tag lie on one node."""
+        """Return the full name of a key. Keys of one tag lie on one node."""
         return f"{self.place.prefix}:{{{tag}}}:{name}"
 
     def check(self) -> None:
-        """Raise StoreError, in one line, unless the server answers, is recent enough and never forgets."""
+        """Raise StoreError, in one line, unless the server answers, is recent enough and evicts no keys."""
         try:
             found = self.client.info("server", **self._anywhere())
             version = str(found["redis_version"])
@@ -131,7 +131,7 @@ class RedisStore:
 
 
 class Script:
-    """A Lua script, sent in full only where the server does not know it yet."""
+    """Lua script, sent in full only where the server does not know it yet."""
 
     def __init__(self, store: RedisStore, *names: str) -> None:
         """Read it; nothing is sent yet.
@@ -145,7 +145,7 @@ class Script:
         self._digest = hashlib.sha1(self._text.encode(), usedforsecurity=False).hexdigest()
 
     def __call__(self, keys: Sequence[str], *arguments: Value) -> Any:
-        """Run it; all its keys must share a tag."""
+        """Run the script; all its keys must share a tag."""
         client = self._store.client
         try:
             return client.evalsha(self._digest, len(keys), *keys, *arguments)
@@ -183,7 +183,7 @@ class Script:
 
 
 def text(value: Any) -> str:
-    """A reply as text."""
+    """Return a reply as text."""
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
@@ -238,12 +238,12 @@ def _database_number(url: str) -> int:
 
 
 def process_name(pid: int) -> str:
-    """Names this process among all that use the store."""
+    """Return a name for this process among all that use the store."""
     return f"{socket.gethostname()}:{pid}"
 
 
 class Host(NamedTuple):
-    """An address."""
+    """Address of a server."""
 
     name: str
     port: int
@@ -251,11 +251,13 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedisPlace:
-    """One Redis: a server, a group watched by Sentinels, or a Cluster."""
+    """Address and credentials of a Redis: a server, a group watched by Sentinels, or a Cluster."""
 
     url: str = "redis://127.0.0.1:6379/0"
-    """`redis://`, `rediss://` (TLS) or `unix://`, without credentials. Of a Cluster any node; with Sentinels
-    only scheme and number of the database count."""
+    """Address: `redis://`, `rediss://` (TLS) or `unix://`, without credentials.
+
+    For a Cluster give any node; with Sentinels only the scheme and the number of the database are used.
+    """
     username: str | None = None
     """ACL user; None = the default user."""
     password: str | None = field(default=None, repr=False)
@@ -269,14 +271,14 @@ class RedisPlace:
     cert_file: str | None = None
     key_file: str | None = field(default=None, repr=False)
     prefix: str = "evenkeel"
-    """Begins every key, so that several installations can share one Redis."""
+    """Prefix of every key, so that several installations can share one Redis."""
     replicas: int = 0
-    """How many must have an exchange or a verdict before it counts as kept; not for a Cluster."""
+    """Replicas that must hold an exchange or a verdict before it counts as kept; not for a Cluster."""
     timeout_s: float = 5.0
-    """Limit of connecting and of one answer."""
+    """Seconds allowed for connecting, and for one answer."""
 
     def __str__(self) -> str:
-        """The address as it is shown to people: never a credential."""
+        """Return the address as it is shown to people, never with a credential."""
         if self.sentinels:
             return f"{self.sentinel_master} at Sentinels {', '.join(f'{h}:{p}' for h, p in self.sentinels)}"
         return f"{self.url}{' (cluster)' if self.cluster else ''}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _RETIRED: Final = "retired"
 _SILENT_S: Final = 15.0
-"""A process publishes every second; one that has been silent for so long is taken for dead."""
+"""Seconds of silence after which a process is taken for dead; each publishes every second."""
 _FORGOTTEN_S: Final = 86_400.0
 
 
@@ -66,7 +66,7 @@ class RedisCounterStore:
                 return
 
     def clear(self) -> None:
-        """Start from zero."""
+        """Reset all counters to zero."""
         names = list(self._mine(self._store.client.hgetall(self._snapshots)))
         if names:
             with self._store.client.pipeline(transaction=True) as both:
@@ -75,7 +75,7 @@ class RedisCounterStore:
                 both.execute()
 
     def read(self) -> list[Snapshot]:
-        """Snapshots of all processes, of this group or of all groups, ended ones included."""
+        """Return the snapshots of all processes of this group or of all groups, ended ones included."""
         client = self._store.client
         bodies = self._mine(client.hgetall(self._snapshots))
         seen = {name: float(at) for name, at in client.hgetall(self._times).items()}

@@ -135,7 +135,7 @@ class RedisDocuments:
         return self._store.key(collection.group or collection.name, "revision")
 
     def _newest(self, collection: Collection[Any], where: Mapping[str, Field]) -> list[str]:
-        """The names of the documents in their newest versions, in their order."""
+        """Return the names of the documents in their newest versions, in order."""
         names = self.names(collection)
         if collection.version:
             newest = {
@@ -159,7 +159,7 @@ class RedisDocuments:
 
 
 class _Writing:
-    """`Change` as the commands that it comes to."""
+    """Change of documents, collected as Redis commands."""
 
     def __init__(self, documents: RedisDocuments, seen: int) -> None:
         self._documents = documents

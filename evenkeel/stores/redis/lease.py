@@ -1,4 +1,4 @@
-"""A lease: one of several processes does something, and another one once it is gone."""
+"""Lease on Redis: one of several processes does a job, and another takes over once it is gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RedisLease:
-    """Held by one at a time, by the server's clock. A holder that falls silent loses it.
+    """Lease held by one process at a time, by the server's clock. A silent holder loses it.
 
     It can change hands while its holder is still at work, so what it guards must bear being done twice.
     """
@@ -32,9 +32,9 @@ class RedisLease:
         self._leave = Script(store, "lease_leave")
 
     def hold(self) -> bool:
-        """Take or renew it; False while another one has it."""
+        """Take or renew the lease. Return False while another process holds it."""
         return bool(self._hold((self._key,), self._holder, self._length_ms))
 
     def leave(self) -> None:
-        """Give it back at once, if it is held."""
+        """Give the lease back at once, if it is held."""
         self._leave((self._key,), self._holder)

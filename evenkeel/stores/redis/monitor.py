@@ -1,4 +1,4 @@
-"""What monitors keep on Redis: a checkpoint for each of them, alert events for all."""
+"""Monitor state on Redis: one checkpoint for each monitor, alert events for all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INCIDENTS_KEPT: Final = 1_000
 
 
 class OtherMonitorError(Exception):
-    """Another monitor wrote this checkpoint in between. The state has to be read again."""
+    """Conflict with another monitor that has written this checkpoint. The state must be read again."""
 
 
 class RedisMonitorStore:
@@ -41,7 +41,7 @@ class RedisMonitorStore:
     def __init__(self, store: RedisStore, name: str) -> None:
         self._store = store
         self._base = b""
-        """Names the commit that was read or written last."""
+        """Name of the commit that was read or written last."""
         self._read: dict[str, bytes] | None = None
         mine = store.key("main", f"monitor:{storable(name)}")
         self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"
@@ -55,7 +55,7 @@ class RedisMonitorStore:
         self._commit = Script(store, "monitor_commit")
 
     def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes.
+        """Return the last committed checkpoint and the log offset it includes.
 
         Its parts are read in the same step: a commit of a monitor that died may still be on its way, and a
         checkpoint with the parts of a later one would count verdicts twice.
@@ -69,11 +69,11 @@ class RedisMonitorStore:
         return (zlib.decompress(state) if state is not None else None, int(offset or 0))
 
     def is_current(self) -> bool:
-        """Whether the checkpoint is still the one that was read or written last."""
+        """Return whether the checkpoint is still the one that was last read or written."""
         return (self._store.client.hget(self._head, "commit") or b"") == self._base
 
     def parts(self) -> dict[str, bytes]:
-        """Every part of the checkpoint, by name: after `load` those of what that returned."""
+        """Return every part of the checkpoint by name; after `load`, those of the checkpoint it returned."""
         read, self._read = self._read, None
         if read is None:
             found = self._store.client.hgetall(self._parts)
@@ -140,16 +140,16 @@ class RedisMonitorStore:
         self._base = this
 
     def events(self, limit: int) -> list[AlertEvent]:
-        """The newest alert events, newest first."""
+        """Return the newest alert events, newest first."""
         ids = self._store.client.lrange(self._order, -limit, -1) if limit > 0 else []
         return self._named(ids[::-1])
 
     def incidents(self) -> list[bytes]:
-        """The records of all incidents that are kept."""
+        """Return the records of all incidents that are kept."""
         return list(self._store.client.hvals(self._incidents))
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Events not yet notified, oldest first."""
+        """Return the events not yet notified, oldest first."""
         return self._named(self._store.client.lrange(self._waiting, 0, limit - 1) if limit > 0 else [])
 
     def mark_delivered(self, event_id: str) -> None:
@@ -157,12 +157,12 @@ class RedisMonitorStore:
         self._store.client.lrem(self._waiting, 1, event_id)
 
     def sent(self, incident: str, channel: str) -> Sent | None:
-        """What a channel has sent about an incident."""
+        """Return the state of a channel's messages about an incident; None if it sent none."""
         body = self._store.client.hget(self._sent, _cell(incident, channel))
         return None if body is None else from_json(body, Sent)
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
-        """Remember what a channel has sent about an incident."""
+        """Store the state of a channel's messages about an incident."""
         name = _cell(incident, channel)
         with self._store.client.pipeline(transaction=True) as together:
             together.hset(self._sent, name, to_json(sent))
@@ -175,7 +175,7 @@ class RedisMonitorStore:
                 self._store.client.hdel(self._sent, oldest)
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
-        """The newest `limit` points of one cell, oldest first."""
+        """Return the newest `limit` points of one cell, oldest first."""
         if limit <= 0:
             return []
         rows = self._store.client.lrange(f"{self._trend}{_cell(route, model, perturbation)}", -limit, -1)
@@ -189,7 +189,10 @@ class RedisMonitorStore:
 
 
 def monitor_names(store: RedisStore) -> list[str]:
-    """Names of all monitors that ever committed, in order. Looks through the keys: not for a scrape."""
+    """Return the names of all monitors that ever committed, in order.
+
+    It scans the keys, which is too slow for a scrape.
+    """
     before, after = store.key("main", "monitor:"), ":head"
     found = store.client.scan_iter(match=f"{before}*{after}", count=1000)
     return sorted(text(key).removeprefix(before).removesuffix(after) for key in found)

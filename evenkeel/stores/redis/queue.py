@@ -1,4 +1,4 @@
-"""The distributed queue: a Redis stream with a group of workers.
+"""Distributed queue: a Redis stream with a group of workers.
 
 Every operation is one atomic script, `scripts/queue_*.lua`. Their `KEYS`: 1 the stream of exchanges that
 wait or are held, 2 the hash exchange id → "entry size", 3 the hash of figures (`bytes`, `lease_ms`,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _GROUP: Final = "workers"
 _RELEASED_MS: Final = 10 * 365 * 86_400_000
-"""Idle time of an entry that was given back: past any lease."""
+"""Idle time set on an entry that was given back: longer than any lease."""
 
 
 _MAX_WAITING = 20_000
@@ -164,7 +164,7 @@ class RedisExchangeQueue:
         return Lag(int(total) - int(leased), int(leased), int(dead), age_s)
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The newest dead letters, newest first."""
+        """Return the newest dead letters, newest first."""
         rows = self._store.client.xrevrange(self._dead, count=limit)
         return [
             DeadLetter(text(fields[b"id"]), text(fields[b"reason"]), float(fields[b"at"]))
@@ -172,12 +172,12 @@ class RedisExchangeQueue:
         ]
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        """Return the exchange of a dead letter; None if it is no longer kept or cannot be read."""
         payload = self._store.client.get(f"{self._prefixes[1]}{exchange_id}")
         return dead_body(exchange_id, payload or b"", self._store.seal)
 
     def figures(self) -> dict[str, int]:
-        """What happened since the queue was made.
+        """Count events since the queue was made.
 
         Returns: `requeued`: entries that somebody had trimmed; `dead_dropped`: dead letters no longer kept.
         """
@@ -185,7 +185,7 @@ class RedisExchangeQueue:
         return {name: int(found.get(name.encode(), 0)) for name in ("requeued", "dead_dropped")}
 
     def forget_workers(self) -> int:
-        """Remove the names of workers that hold nothing and were last seen an hour ago; returns how many."""
+        """Remove the names of workers that hold nothing and were last seen an hour ago. Return how many."""
         client = self._store.client
         gone = [
             one["name"]
@@ -207,7 +207,7 @@ class RedisExchangeQueue:
         return script(self._keys, *whole)
 
     def _make_group(self) -> None:
-        """From the beginning of the stream: what was put before the first worker came counts too."""
+        """Make the consumer group at the start of the stream, so that earlier entries count too."""
         try:
             self._store.client.xgroup_create(self._stream, _GROUP, id="0", mkstream=True)
         except ResponseError as error:

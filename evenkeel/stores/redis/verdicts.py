@@ -1,4 +1,4 @@
-"""The verdict log on Redis: a stream whose entries are numbered without gaps."""
+"""Verdict log on Redis: a stream whose entries are numbered without gaps."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
 _EVIDENCE_S: Final = 30 * 86_400.0
 _SLACK_S: Final = 900.0
-"""Verdicts of several workers are in the log almost in the order of their times; so much may be amiss."""
+"""Seconds by which the log's order may differ from the order of the verdicts' times.
+
+Several workers write to it.
+"""
 _LISTED: Final = 5_000
-"""Verdicts of one route, kind or cell that `latest` can give."""
+"""Verdicts of one route, kind or cell that `latest` can return."""
 
 
 class RedisVerdictLog:
@@ -92,11 +95,11 @@ class RedisVerdictLog:
         return int(number) > 0
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """Verdicts already logged for an exchange, oldest first."""
+        """Return the verdicts already logged for an exchange, oldest first."""
         return self._listed(f"verdicts-of:{storable(exchange_id)}", -1)
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts after `offset`, in log order."""
+        """Return up to `limit` verdicts after `offset`, in log order."""
         rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
         return [
             LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
@@ -104,14 +107,14 @@ class RedisVerdictLog:
         ]
 
     def note(self, note: Note) -> bool:
-        """Store a note behind all verdicts there are; False if it is there already."""
+        """Store a note behind all verdicts so far. Return False if it exists already."""
         notes, ids = (self._notes, self._noted_ids) if is_kept(note) else (self._sightings, self._sighted_ids)
         kept = 0 if is_kept(note) else self._bounds[2]
         name, body = storable(note_id(note)), storable(note_to_text(note))
         return int(self._note((ids, self._last, notes), name, body, kept)) > 0
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Up to `limit` entries of any kind after `offset`, in log order."""
+        """Return up to `limit` entries of any kind after `offset`, in log order."""
         read, *noted = self._entries((self._log, self._notes, self._sightings), offset, limit)
         found: list[Logged] = [
             LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
@@ -124,12 +127,12 @@ class RedisVerdictLog:
         return found[:limit]
 
     def approvals(self) -> list[LoggedApproval]:
-        """Every approval, in log order."""
+        """Return every approval, in log order."""
         notes = _notes(self._store.client.zrange(self._notes, 0, -1, withscores=True))
         return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """Those among the `limit` verdicts before `offset` that are looked for, newest first."""
+        """Return the verdicts that `narrow` admits among the `limit` before `offset`, newest first."""
         if narrow.until is not None:
             offset = self._place_after(narrow.until + _SLACK_S, offset)
         read = self._before(offset, limit)
@@ -141,7 +144,7 @@ class RedisVerdictLog:
         return Stretch(found, 0 if ended else read[-1].offset, len(read), reached_s)
 
     def _before(self, offset: int | None, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts before `offset`, newest first."""
+        """Return up to `limit` verdicts before `offset`, newest first."""
         last = "+" if offset is None else f"({offset}-0"
         rows = self._store.client.xrevrange(self._log, max=last, count=limit)
         return [
@@ -150,7 +153,7 @@ class RedisVerdictLog:
         ]
 
     def _place_after(self, moment: float, before: int | None) -> int | None:
-        """A place before which verdicts up to a moment begin, found by halving; at most `before`."""
+        """Return a place below which all verdicts up to a time lie, found by bisection; at most `before`."""
         newest = self._before(before, 1)
         if not newest or newest[0].verdict.scored_at <= moment:
             return before
@@ -167,7 +170,7 @@ class RedisVerdictLog:
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """The newest verdicts, newest first; at most 5,000 of a route or a kind."""
+        """Return the newest verdicts, newest first; at most 5,000 of a route or a kind."""
         if limit <= 0:
             return []
         if route is None and perturbation is None:
@@ -180,7 +183,7 @@ class RedisVerdictLog:
         return self._listed(storable(name), limit - 1)
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """The verdict with this id."""
+        """Return the verdict with this id."""
         number = self._store.client.hget(self._ids, storable(verdict_id))
         if number is None:
             return None
@@ -189,14 +192,14 @@ class RedisVerdictLog:
         return self._verdict(rows[0][1][b"body"]) if rows else None
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """Prompts and answers behind a verdict; None once they are no longer kept."""
+        """Return the prompts and answers behind a verdict; None once they are no longer kept."""
         packed = self._store.client.get(f"{self._prefix}evidence:{storable(verdict_id)}")
         if not packed:
             return None
         return unpack_evidence(packed, f"evidence/{verdict_id}", self._store.seal)
 
     def trimmed(self) -> int:
-        """How many verdicts are no longer kept."""
+        """Count the verdicts that are no longer kept."""
         return int(self._store.client.hget(self._figures, "verdicts_trimmed") or 0)
 
     def _listed(self, name: str, last: int) -> list[Verdict]:

@@ -1,1 +1,1 @@
-"""The embedded store: one SQLite file in WAL mode, shared by all processes of one machine."""
+"""Embedded store: one SQLite file in WAL mode, shared by all processes of one machine."""

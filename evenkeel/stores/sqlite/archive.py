@@ -1,4 +1,4 @@
-"""The archive of sampled exchanges in a SQLite file."""
+"""Archive of sampled exchanges in a SQLite file."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SqliteExchangeArchive:
         )
 
     def put(self, exchange: ArchivedExchange) -> bool:
-        """As `ExchangeArchive`."""
+        """Keep an exchange. See `ExchangeArchive.put`."""
         if self._per_route == 0:
             return False
         packed = pack_archived(exchange, self._database.seal)
@@ -89,7 +89,7 @@ class SqliteExchangeArchive:
         return cursor.rowcount > 0
 
     def prune(self) -> int:
-        """Drop what is beyond the limits, the oldest first; returns how many exchanges went."""
+        """Drop exchanges beyond the limits, oldest first. Return how many were dropped."""
         self._since_pruned = 0
         self._pruned_at = self._clock()
         with self._database.write() as connection:
@@ -122,7 +122,7 @@ class SqliteExchangeArchive:
         return dropped
 
     def find(self, exchange_id: str) -> ArchivedExchange | None:
-        """As `ExchangeArchive`."""
+        """Return one exchange. See `ExchangeArchive.find`."""
         row = self._database.row(
             "SELECT body FROM archived_exchanges WHERE id = ?",
             (storable(exchange_id),),
@@ -130,7 +130,7 @@ class SqliteExchangeArchive:
         return unpack_archived(row[0], self._database.seal, exchange_id) if row else None
 
     def latest(self, limit: int | None = None, *, route: str | None = None) -> list[ArchivedExchange]:
-        """As `ExchangeArchive`."""
+        """Return the newest exchanges. See `ExchangeArchive.latest`."""
         rows = self._database.rows(
             "SELECT body FROM archived_exchanges WHERE (?1 IS NULL OR route = ?1) ORDER BY seq DESC LIMIT ?2",
             (route and storable(route), -1 if limit is None else limit),

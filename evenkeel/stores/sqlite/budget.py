@@ -1,4 +1,4 @@
-"""The budgets of all processes together, in the embedded store."""
+"""Budgets that all processes share, in the embedded store."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HOLD = (
 
 
 class SqliteCostTracker(CostTracker):
-    """`CostTracker` on SQLite: worker and monitor together keep to the budgets.
+    """`CostTracker` on SQLite, which keeps worker and monitor together within the budgets.
 
     What one of them has set aside counts for all; what a dead one has set aside is booked as lost after a
     quarter of an hour.
@@ -51,7 +51,7 @@ class SqliteCostTracker(CostTracker):
         routes: Mapping[str, Budget] | None = None,
         sharing: Sequence[str] = (),
     ) -> None:
-        """Open the tracker in a database; further arguments as of `CostTracker`."""
+        """Open the tracker in a database; the other arguments are those of `CostTracker`."""
         super().__init__(budget, clock, routes, sharing)
         self._database = database
         self._holder = secrets.token_hex(8)
@@ -66,7 +66,7 @@ class SqliteCostTracker(CostTracker):
         )
 
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
-        """As `CostTracker.by_route_and_kind`."""
+        """Return the day's spending. See `CostTracker.by_route_and_kind`."""
         rows = self._database.rows(
             "SELECT route, kind, tokens, usd FROM spend WHERE day = ? ORDER BY route, kind",
             (self._day(ahead),),
@@ -76,7 +76,7 @@ class SqliteCostTracker(CostTracker):
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
     ) -> Refused | None:
-        """As `CostTracker.reserve`."""
+        """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         now = self._clock()
         bounds = self._bounds(route, urgent=urgent, paced=paced)
         others = self._others(route, urgent=urgent, paced=paced)
@@ -93,7 +93,7 @@ class SqliteCostTracker(CostTracker):
         return refused
 
     def settle(self, estimate: Spend, route: str, spent: Mapping[SpendKind, Spend]) -> None:
-        """As `CostTracker.settle`."""
+        """Replace an estimate by what was spent. See `CostTracker.settle`."""
         own = (self._holder, route)
         with self._lock, self._database.write() as connection:
             connection.execute(
@@ -110,13 +110,13 @@ class SqliteCostTracker(CostTracker):
             )
 
     def _latest_day(self, connection: sqlite3.Connection) -> str:
-        """Today, or the last day that anything is booked on: the clock was set back since."""
+        """Return today, or a later day that has bookings because the clock was set back since."""
         days = (self._day(), self._day(DAYS_AHEAD))
         [(latest,)] = connection.execute("SELECT max(day) FROM spend WHERE day BETWEEN ? AND ?", days)
         return latest or days[0]
 
     def _taken(self, connection: sqlite3.Connection) -> dict[str | None, Spend]:
-        """What is booked or set aside, by route; under None of all."""
+        """Return the amounts booked or set aside by route; the key None holds the total."""
         rows = connection.execute(
             "SELECT route, SUM(tokens), SUM(usd) FROM (SELECT route, tokens, usd FROM spend"
             " WHERE day BETWEEN ? AND ? UNION ALL SELECT route, tokens, usd FROM spend_aside) GROUP BY route",
@@ -129,7 +129,7 @@ class SqliteCostTracker(CostTracker):
         return taken
 
     def _book_lost(self, connection: sqlite3.Connection, now: float) -> None:
-        """Book what dead processes had set aside, and forget what they set aside too long ago."""
+        """Book the amounts that dead processes had set aside, and forget those set aside too long ago."""
         dead = connection.execute(
             "DELETE FROM spend_aside WHERE at NOT BETWEEN ? AND ? RETURNING route, at, tokens, usd",
             (now - SILENT_S, now + FORGOTTEN_S),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class SqliteCache:
-    """A `Cache` in a table of its own."""
+    """Cache in a table of its own."""
 
     def __init__(self, database: Database, table: str, tag: str, *, kept: int = 20_000) -> None:
         """Open the cache.
@@ -41,12 +41,12 @@ class SqliteCache:
         return int(row[0])
 
     def get(self, key: str) -> bytes | None:
-        """As `Cache.get`. Raises: SealError if the body cannot be opened."""
+        """Return the body of a key; None if there is none. Raises: SealError if it cannot be opened."""
         row = self._database.row(self._select, (key,))
         return None if row is None else self._database.seal.open(row[0], f"{self._tag}/{key}")
 
     def put(self, key: str, body: bytes) -> None:
-        """As `Cache.put`."""
+        """Keep a body as the newest, and drop the oldest beyond the number kept."""
         sealed = self._database.seal.close(body, f"{self._tag}/{key}")
         with self._database.write() as connection:
             connection.execute(self._insert, (key, sealed))

@@ -15,7 +15,10 @@ _RETIRED = "retired"
 
 
 class SqliteCounterStore:
-    """Latest snapshot of each process. Counters of a process that ended are kept, its gauges not."""
+    """Store of the latest snapshot of each process.
+
+    The counters of a process that ended are kept, its gauges are not.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -42,11 +45,11 @@ class SqliteCounterStore:
             )
 
     def clear(self) -> None:
-        """Start from zero, as counters do when a service starts."""
+        """Reset all counters to zero, as when a service starts."""
         with self._database.write() as connection:
             connection.execute("DELETE FROM counters")
 
     def read(self) -> list[Snapshot]:
-        """Snapshots of all processes, ended ones included as one."""
+        """Return the snapshots of all processes; ended ones count as one."""
         rows = self._database.rows("SELECT body FROM counters ORDER BY source")
         return [json.loads(body) for (body,) in rows]

@@ -1,4 +1,4 @@
-"""One SQLite file in WAL mode, shared by all processes of one machine."""
+"""SQLite file in WAL mode, shared by all processes of one machine."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.store")
 
 DATABASE_FILE = "evenkeel.db"
-"""Its name in the data folder."""
+"""Name of the file in the data folder."""
 
 _BUSY_TIMEOUT_S = 10.0
 _CACHED_KIB = 256
-"""Of pages, for each connection. The kernel keeps them for all; with SQLite's own 2 MB the memory of a
-worker, which has some twenty connections, would rise for hours while the file grows."""
+"""KiB of pages cached by each connection.
+
+The kernel keeps pages for all connections. With SQLite's own 2 MB the memory of a worker, which has some
+twenty connections, would rise for hours while the file grows.
+"""
 _INDEX_BYTES = 32_768
-"""Least size of the index of a write-ahead log that is in use."""
+"""Least bytes of the index of a write-ahead log in use."""
 _BEGUN_BYTES = 3
-"""Size of one that SQLite has only just made."""
+"""Bytes of an index that SQLite has only just made."""
 _LOOKS: Final = Backoff(1.0, 60.0)
-"""Pauses between looks at files that somebody else may be writing."""
+"""Pauses between checks of files that another process may be writing."""
 _RETRY_S = 0.01
 _SECOND_LOOK_S = 0.02
-"""SQLite makes an index in steps, which take it microseconds."""
+"""Seconds before a second look: SQLite makes an index in steps, which take microseconds."""
 
 
 class Database:
-    """A SQLite file with one connection per thread.
+    """SQLite file with one connection per thread.
 
     `synchronous=NORMAL` in WAL mode: a commit survives the death of any process; the last commits
     may be lost if the machine loses power.
@@ -78,25 +81,25 @@ class Database:
         self.path = path
         self._index_path = path.with_name(f"{path.name}-shm")
         self.recreated = 0
-        """How often the file was found deleted and made again."""
+        """Number of times the file was found deleted and was made again."""
         self.reopened = 0
-        """How often the file was found cut short and opened again."""
+        """Number of times the file was found cut short and was opened again."""
         self._index_bytes = _INDEX_BYTES
-        """Size of the index when it was looked at last: it grows only."""
+        """Bytes of the index when it was last checked; it only grows."""
         self._clock = clock
         self._again_at = 0.0
         self._looks = 0
         self._left_as: object = None
-        """What the files looked like at the last attempt to open them again."""
+        """State of the files at the last attempt to open them again."""
         self._tell_lost = lost
         self._lost = ""
-        """Why the file is not used any more."""
+        """Reason why the file is no longer used."""
         self._file: tuple[int, int] | None = None
         """Device and inode of the file that holds the tables."""
         self._index: tuple[int, int] | None = None
-        """Those of its index, as it was when the file was opened first."""
+        """Device and inode of the index at the time when the file was first opened."""
         self._tables: list[str] = []
-        """Statements that make them."""
+        """Statements that create the tables."""
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -112,7 +115,7 @@ class Database:
             ) from error
 
     def connection(self) -> sqlite3.Connection:
-        """This thread's connection, opened on first use."""
+        """Return this thread's connection, opened on first use."""
         if self._lost:
             self._try_again()
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
@@ -197,7 +200,7 @@ class Database:
         return sqlite3.OperationalError(problem)
 
     def _try_again(self) -> None:
-        """Go on with files that were cut short if nobody is writing over them any more.
+        """Resume use of files that were cut short, if no process is writing over them any more.
 
         Raises: sqlite3.OperationalError if somebody may be, or it is too early to look again.
         """
@@ -225,14 +228,14 @@ class Database:
                 log.warning("the store %s is used again", self.path)
 
     def _index_replaced(self) -> bool:
-        """Whether the connections that were abandoned have another index in memory than others would use.
+        """Return whether the abandoned connections map another index than the one now on disk.
 
-        SQLite would go on with the one in memory, and touch what is not there any more.
+        SQLite would keep using the index in memory and touch pages that no longer exist.
         """
         return self._file == _identity(self.path) and self._index != _identity(self._index_path)
 
     def _files(self) -> list[tuple[int, int] | None]:
-        """Sizes and times of the files."""
+        """Return the size and modification time of each file; None for a missing one."""
         found: list[tuple[int, int] | None] = []
         for suffix in ("", "-shm", "-wal"):
             try:
@@ -267,9 +270,9 @@ class Database:
             os.close(folder)
 
     def _cut_short(self) -> bool:
-        """Whether somebody truncated the index of the write-ahead log, as copying a backup over it does.
+        """Return whether the index of the write-ahead log was truncated, as when a backup is copied over it.
 
-        SQLite has it mapped into memory: to touch what is no longer there would kill the process.
+        SQLite maps the index into memory: touching a page that is gone would kill the process.
         """
         try:
             size = self._index_path.stat().st_size
@@ -281,28 +284,28 @@ class Database:
         return False
 
     def _abandon(self) -> None:
-        """Never touch the connections again, not even to close them: that would kill the process too."""
+        """Abandon the connections without closing them: touching them would kill the process."""
         with self._lock:
             for connection in self._connections:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
             self._connections.clear()
 
     def row(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """The first row that a query finds; None if it finds none."""
+        """Return the first row that a query finds; None if it finds none."""
         return self.connection().execute(statement, values).fetchone()
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        """All rows that a query finds."""
+        """Return all rows that a query finds."""
         return self.connection().execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it, or nothing."""
+        """Run a write transaction: all of it, or nothing."""
         with _transaction(self.connection()) as connection:
             yield connection
 
     def create(self, *statements: str) -> None:
-        """Create tables and indexes that are not there yet; again if the file is deleted."""
+        """Create tables and indexes that do not exist; repeated if the file is deleted."""
         with self.write() as connection:
             for statement in statements:
                 connection.execute(statement)
@@ -319,7 +322,7 @@ class Database:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one in its place; None if there is none."""
+    """Return the device and inode of a file, which change if it is replaced; None if there is none."""
     try:
         found = path.stat()
     except OSError:

@@ -154,7 +154,10 @@ class _Writing:
 
 
 def _schema(collection: Collection[Any]) -> Iterator[str]:
-    """The statements that make a table: turns grow in the order in which documents were put."""
+    """Return the statements that make a table.
+
+    Turns grow in the order in which documents were put.
+    """
     columns = ", ".join(f"{_quoted(name)} TEXT NOT NULL" for name in collection.key)
     fields = [name for name in collection.fields if name not in collection.key]
     columns += "".join(f", {_quoted(name)}" for name in fields)
@@ -176,13 +179,13 @@ def _columns(names: Iterable[str]) -> str:
 
 
 def _named(collection: Collection[Any], key: tuple[str, ...]) -> tuple[str, list[Any]]:
-    """The condition that names begin so, and the values bound in it."""
+    """Return the condition that names begin with a prefix, and the values bound in it."""
     conditions = [f'"{column}" = ?' for column, _ in zip(collection.key, key, strict=False)]
     return " AND ".join(conditions) or "1", [storable(part) for part in key]
 
 
 def _chosen(collection: Collection[Any], where: Mapping[str, Field]) -> tuple[str, list[Any]]:
-    """The condition of `select`, and the values bound in it."""
+    """Return the condition of `select`, and the values bound in it."""
     given = {column: _column(value) for column, value in where.items() if value is not None}
     conditions = [f'"{column}" = ?' for column in given]
     if collection.version:

@@ -1,4 +1,4 @@
-"""What the monitor keeps in a SQLite file: checkpoints, alerts, trends."""
+"""Monitor state in a SQLite file: checkpoints, alerts, trends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INCIDENTS_KEPT = 1_000
 
 
 class SqliteMonitorStore:
-    """The monitor's checkpoint, alert events and trend points."""
+    """Monitor's checkpoint, alert events and trend points."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -49,21 +49,21 @@ class SqliteMonitorStore:
         )
 
     def load(self) -> tuple[bytes | None, int]:
-        """The last committed checkpoint and the log offset it includes."""
+        """Return the last committed checkpoint and the log offset it includes."""
         row = self._database.row("SELECT body, offset FROM monitor_state")
         return (zlib.decompress(row[0]), row[1]) if row else (None, 0)
 
     def is_current(self) -> bool:
-        """Always: a file keeps what was committed, and one monitor writes to it."""
+        """Return True: a file keeps its last commit, and only one monitor writes to it."""
         return True
 
     def offset(self) -> int:
-        """The log offset that the last committed checkpoint includes; 0 before the first."""
+        """Return the log offset that the last committed checkpoint includes; 0 before the first."""
         row = self._database.row("SELECT offset FROM monitor_state")
         return int(row[0]) if row else 0
 
     def parts(self) -> dict[str, bytes]:
-        """Every part of the checkpoint, by name."""
+        """Return every part of the checkpoint, by name."""
         rows = self._database.rows("SELECT name, body FROM monitor_parts ORDER BY rowid")
         return dict(rows)
 
@@ -127,16 +127,16 @@ class SqliteMonitorStore:
                 )
 
     def events(self, limit: int) -> list[AlertEvent]:
-        """The newest alert events, newest first."""
+        """Return the newest alert events, newest first."""
         rows = self._database.rows("SELECT body FROM alert_events ORDER BY seq DESC LIMIT ?", (limit,))
         return [from_json(body, AlertEvent) for (body,) in rows]
 
     def incidents(self) -> list[bytes]:
-        """The records of all incidents that are kept."""
+        """Return the records of all incidents that are kept."""
         return [body for (body,) in self._database.rows("SELECT body FROM incidents")]
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Events not yet notified, oldest first."""
+        """Return the events not yet notified, oldest first."""
         rows = self._database.rows(
             "SELECT body FROM alert_events WHERE delivered = 0 ORDER BY seq LIMIT ?", (limit,)
         )
@@ -148,14 +148,14 @@ class SqliteMonitorStore:
             connection.execute("UPDATE alert_events SET delivered = 1 WHERE id = ?", (event_id,))
 
     def sent(self, incident: str, channel: str) -> Sent | None:
-        """What a channel has sent about an incident."""
+        """Return the state of a channel's messages about an incident; None if it sent none."""
         row = self._database.row(
             "SELECT body FROM sent_notices WHERE incident = ? AND channel = ?", (incident, channel)
         )
         return None if row is None else from_json(row[0], Sent)
 
     def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
-        """Remember what a channel has sent about an incident."""
+        """Store the state of a channel's messages about an incident."""
         with self._database.write() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO sent_notices (incident, channel, body) VALUES (?, ?, ?)",
@@ -167,7 +167,7 @@ class SqliteMonitorStore:
             )
 
     def trend(self, route: str, model: str, perturbation: str, limit: int) -> list[TrendPoint]:
-        """The newest `limit` points of one cell, oldest first."""
+        """Return the newest `limit` points of one cell, oldest first."""
         rows = self._database.rows(
             "SELECT body FROM trend WHERE route = ? AND model = ? AND perturbation = ?"
             " ORDER BY seq DESC LIMIT ?",

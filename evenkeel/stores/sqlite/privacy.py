@@ -1,4 +1,4 @@
-"""Who may read the files of a store: their owner, and nobody else.
+"""Permissions of a store's files: only their owner may read them.
 
 The files hold prompts and answers. They are made with mode 0600 in a folder of mode 0700, whatever the umask
 is; SQLite gives its write-ahead log and index the mode of the database. A store that was made otherwise, by
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.store")
 
 LOCK_FILE = "lock"
-"""In the data folder; locked by the process that holds the folder."""
+"""Name of the lock file in the data folder; the process that holds the folder locks it."""
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _FILE_MODE = 0o600

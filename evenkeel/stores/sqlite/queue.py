@@ -1,4 +1,4 @@
-"""The embedded queue: a table in the store's SQLite file."""
+"""Embedded queue: a table in the store's SQLite file."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class SqliteExchangeQueue:
 
     @property
     def recreated(self) -> int:
-        """How often the file was found deleted and made again, see `Database`."""
+        """Number of times the file was found deleted and was made again; see `Database`."""
         return self._database.recreated
 
     @property
     def reopened(self) -> int:
-        """How often it was found cut short and opened again, see `Database`."""
+        """Number of times the file was found cut short and was opened again; see `Database`."""
         return self._database.reopened
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
@@ -163,7 +163,7 @@ class SqliteExchangeQueue:
 
     @property
     def _several(self) -> bool:
-        """Whether exchanges of more than one client are there: only then it matters whose turn it is."""
+        """True if the queue holds exchanges of more than one client; only then do turns matter."""
         one, other = (
             "SELECT client FROM exchanges ORDER BY client LIMIT 1",
             "SELECT max(client) FROM exchanges",
@@ -230,14 +230,14 @@ class SqliteExchangeQueue:
             )
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """The newest dead letters, newest first."""
+        """Return the newest dead letters, newest first."""
         rows = self._database.rows(
             "SELECT id, reason, buried_at FROM dead_exchanges ORDER BY rowid DESC LIMIT ?", (limit,)
         )
         return [DeadLetter(*row) for row in rows]
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
-        """What is kept of a dead letter; None if nothing is any more, or it cannot be read."""
+        """Return the exchange of a dead letter; None if it is no longer kept or cannot be read."""
         row = self._database.row("SELECT payload FROM dead_exchanges WHERE id = ?", (exchange_id,))
         return dead_body(exchange_id, row[0], self._database.seal) if row else None
 

@@ -1,4 +1,4 @@
-"""The verdict log in a SQLite file."""
+"""Verdict log in a SQLite file."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _VERDICTS_KEPT = 500_000
 _EVIDENCE_KEPT = 20_000
 _TRIM_EVERY = 500
 _TRIMMED_AT_ONCE = 2_000
-"""More than come between two times of trimming, so that a limit that was lowered is reached."""
+"""Verdicts removed at once: more than arrive between two trims, so that a lowered limit is reached."""
 
 
 class SqliteVerdictLog:
-    """The verdict log. Offsets are the table's row ids, which SQLite never gives twice.
+    """Verdict log on SQLite. Offsets are the table's row ids, which SQLite never reuses.
 
     The newest `kept` verdicts are there to be read, and up to `_TRIM_EVERY` more; those trimmed are counted.
     What a monitor has not folded yet is not trimmed before the log holds twice as many. The file stays as
@@ -128,7 +128,7 @@ class SqliteVerdictLog:
             self._trim(connection, newest)
 
     def trim(self) -> int:
-        """Remove all that is no longer kept, as after a limit was lowered; returns how many verdicts."""
+        """Remove everything no longer kept, as after a limit was lowered. Return the number of verdicts."""
         total = 0
         while True:
             with self._database.write() as connection:
@@ -139,12 +139,12 @@ class SqliteVerdictLog:
                 return total
 
     def trimmed(self) -> int:
-        """How many verdicts are no longer kept."""
+        """Count the verdicts that are no longer kept."""
         row = self._database.row("SELECT number FROM log_figures WHERE name = 'verdicts_trimmed'")
         return int(row[0]) if row else 0
 
     def _trim(self, connection: sqlite3.Connection, newest: int) -> int:
-        """Remove a bounded number of verdicts, so that nobody waits long for the file."""
+        """Remove a bounded number of verdicts, so that no other process waits long for the file."""
         last = newest - self._kept
         if self._folded is not None:
             last = max(min(last, self._folded()), last - self._kept)
@@ -191,21 +191,21 @@ class SqliteVerdictLog:
             connection.execute("DELETE FROM evidence WHERE offset <= ?", (last,))
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """Verdicts already logged for an exchange, oldest first."""
+        """Return the verdicts already logged for an exchange, oldest first."""
         rows = self._database.rows(
             "SELECT body FROM verdicts WHERE exchange_id = ? ORDER BY offset", (storable(exchange_id),)
         )
         return [self._verdict(body) for (body,) in rows]
 
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Up to `limit` verdicts after `offset`, in log order."""
+        """Return up to `limit` verdicts after `offset`, in log order."""
         rows = self._database.rows(
             "SELECT offset, body FROM verdicts WHERE offset > ? ORDER BY offset LIMIT ?", (offset, limit)
         )
         return [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
 
     def note(self, note: Note) -> bool:
-        """Store a note behind all verdicts there are; False if it is there already."""
+        """Store a note behind all verdicts so far. Return False if it exists already."""
         name, table = storable(note_id(note)), "approvals" if is_kept(note) else "sightings"
         with self._database.write() as connection:
             known = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
@@ -225,7 +225,7 @@ class SqliteVerdictLog:
         return True
 
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Up to `limit` entries of any kind after `offset`, in log order."""
+        """Return up to `limit` entries of any kind after `offset`, in log order."""
         # One statement, so that all are read as of one moment: none is passed over.
         rows = self._database.rows(
             "SELECT offset, 0, body FROM verdicts WHERE offset > ?1 UNION ALL"
@@ -239,13 +239,13 @@ class SqliteVerdictLog:
         ]
 
     def approvals(self) -> list[LoggedApproval]:
-        """Every approval, in log order."""
+        """Return every approval, in log order."""
         rows = self._database.rows("SELECT offset, body FROM approvals ORDER BY offset")
         notes = (logged_note(place, body) for place, body in rows)
         return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """Up to `limit` verdicts before `offset` that are looked for, newest first; all that are read."""
+        """Return up to `limit` verdicts before `offset` that `narrow` admits, newest first."""
         condition, values = _condition(narrow)
         if offset is not None:
             condition += " AND offset < ?"
@@ -265,17 +265,17 @@ class SqliteVerdictLog:
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
     ) -> list[Verdict]:
-        """The newest verdicts, newest first."""
+        """Return the newest verdicts, newest first."""
         narrow = Narrow.by(route=route, perturbation=perturbation)
         return [logged.verdict for logged in self.read_before(None, limit, narrow).verdicts]
 
     def find(self, verdict_id: str) -> Verdict | None:
-        """The verdict with this id."""
+        """Return the verdict with this id."""
         row = self._database.row("SELECT body FROM verdicts WHERE id = ?", (storable(verdict_id),))
         return self._verdict(row[0]) if row else None
 
     def evidence(self, verdict_id: str) -> Evidence | None:
-        """Prompts and answers behind a verdict; None once they are no longer kept."""
+        """Return the prompts and answers behind a verdict; None once they are no longer kept."""
         row = self._database.row("SELECT body FROM evidence WHERE verdict_id = ?", (storable(verdict_id),))
         if row is None:
             return None
@@ -289,7 +289,7 @@ _INDEX: Final = f"INSERT INTO trials VALUES ({', '.join('?' * (2 + len(COLUMNS))
 
 
 def _values(verdict: Verdict) -> Iterator[Value]:
-    """What the index has of a verdict, column by column."""
+    """Return the values of a verdict's index columns, in order."""
     return (column(verdict) for column in COLUMNS.values())
 
 
@@ -298,7 +298,7 @@ def _stored(value: Value) -> Value:
 
 
 def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
-    """A condition on the columns of `trials`, and the values bound in it."""
+    """Return a condition on the columns of `trials`, and the values bound in it."""
     parts: list[str] = []
     values: list[Value | float] = []
     for column, allowed in narrow.allowed:
