@@ -96,7 +96,7 @@ class ChangeBook:
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """What differs, one line for each setting."""
+    """List the settings that differ, one line for each."""
     return tuple(
         f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}"
         for name in sorted(before.keys() | after.keys())

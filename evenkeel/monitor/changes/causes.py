@@ -1,4 +1,4 @@
-"""What coincided with a change: candidates for its cause, ranked, with what was ruled out.
+"""Candidates for the cause of a change, ranked, with the causes that were ruled out.
 
 Each thing that was noticed speaks for one cause, unless something else that was noticed at the same time
 explains it (`docs/changes.md` has the rules as a table). Answers that moved clearly earlier or later than a
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Cause(StrEnum):
-    """What coincided with a change."""
+    """Likely cause of a change: something that changed at the same time."""
 
     PROMPT = "prompt"
     MODEL = "model"
@@ -52,7 +52,7 @@ SAID: Final = {
     Cause.NOTHING: "nothing with a measured effect",
     Cause.UNCLEAR: "several changes",
 }
-"""For people, after "coincided with"."""
+"""Phrases for people, placed after "coincided with"."""
 
 _SPEAKS_FOR: Final = {
     kinds.PROMPT: Cause.PROMPT,
@@ -87,11 +87,11 @@ _EXPLAINED_BY: Final = {
     kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE, kinds.ANSWERS},
 }
 _MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, *kinds.SILENT))
-"""What says when answers moved."""
+"""Kinds of marks that tell when answers moved."""
 _TIMED: Final = _MOVED | {kinds.JUDGE_DRIFT}
 """Explained only by what changed at about the same time."""
 _OF_ANSWERS: Final = frozenset((*_TIMED, kinds.GOLDENS, kinds.FINGERPRINT))
-"""What a silent change by the provider shows in."""
+"""Kinds of marks in which a silent change by the provider shows."""
 _EDITS: Final = ("length", "template")
 """Traits that an edit of the prompt moves by itself."""
 
@@ -102,13 +102,13 @@ class Candidate:
 
     cause: Cause
     weaker: bool
-    """Whether it fits only in part."""
+    """True if it fits only in part."""
     why: str
-    """What it was, when, and how much; one sentence."""
+    """One sentence: the change that fits, when it happened, and how large it was."""
 
 
 class Causes(NamedTuple):
-    """What is known about the cause of a change."""
+    """Cause of a change, with its candidates and evidence."""
 
     cause: Cause
     """The only strong candidate, or the first weaker one of a difference that was measured."""
@@ -117,7 +117,7 @@ class Causes(NamedTuple):
     evidence: tuple[str, ...]
     """What was noticed, one sentence each."""
     ruled_out: tuple[str, ...]
-    """What it was not, one sentence each."""
+    """Sentences about the causes that were ruled out, one for each."""
 
 
 def likely_cause(
@@ -145,7 +145,7 @@ def likely_cause(
 
 
 class _Case:
-    """One change while its cause is looked for."""
+    """Evaluation of one change while its cause is determined."""
 
     def __init__(
         self,
@@ -212,14 +212,14 @@ class _Case:
         return Causes(cause, tuple(candidates), tuple(evidence), tuple(ruled_out))
 
     def _suspects(self, cause: Cause) -> bool:
-        """Whether a cause rests on nothing but how ordinary answers look: that is a suspicion."""
+        """Return whether the cause rests on traits of ordinary answers alone, which is only a suspicion."""
         return cause is Cause.PROVIDER and self._by_provider == {kinds.TRAITS}
 
     def _explained(self, kind: str, mark: ChangeMark | None) -> bool:
         return next(self._explainers(kind, mark), None) is not None
 
     def _explainer(self, kind: str) -> str:
-        """What explains the marks of a kind that is explained, for people."""
+        """Return the name of the first kind that explains the marks of `kind`."""
         own = next((mark for mark in self._marks if mark.kind == kind), None)
         return kinds.NAMES[next(self._explainers(kind, own))]
 
@@ -240,7 +240,7 @@ class _Case:
                 yield other
 
     def _by_judge_alone(self, found: dict[Cause, list[ChangeMark]]) -> bool:
-        """Whether nothing but ratings moved, and the judge with them."""
+        """Return whether only ratings moved and the judge moved too."""
         moved = found.get(Cause.PROVIDER)
         if not moved or self._goldens_moved or self._comparison is None:
             return False
@@ -329,13 +329,13 @@ def _onset(mark: ChangeMark) -> int:
 
 
 def _together(one: ChangeMark, other: ChangeMark) -> bool:
-    """Whether two marks began at about the same time; where a share began to move is only estimated."""
+    """Return whether two marks began at about the same time. The onset of a tested share is an estimate."""
     tested = one.kind in kinds.TESTED
     return abs(_onset(one) - _onset(other)) <= (2 * TOGETHER if tested else TOGETHER) + other.run // 2
 
 
 def _distance(gap: int) -> str:
-    """How long before something else, in words."""
+    """Describe the gap between two marks in words."""
     if abs(gap) <= TOGETHER // 4:
         return "when"
     return f"{abs(gap)} exchanges {'before' if gap > 0 else 'after'}"

@@ -24,7 +24,7 @@ _SHOWN_VALUES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """After minus before, in [−1, 1], with its interval."""
+    """Difference after minus before, in [−1, 1], with its interval."""
 
     value: float
     lower: float
@@ -32,20 +32,20 @@ class Difference:
 
     @property
     def moved(self) -> bool:
-        """Whether "no difference" lies outside the interval."""
+        """True if the interval excludes 0."""
         return self.lower > 0 or self.upper < 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """One figure before and after; None where there are too few observations."""
+    """Estimates of one figure before and after a change; None where there are too few observations."""
 
     before: Estimate | None
     after: Estimate | None
 
     @property
     def difference(self) -> Difference | None:
-        """After minus before; None if one of them is not known.
+        """Difference after minus before; None if either estimate is missing.
 
         The interval covers the difference whenever both intervals cover their truth.
         """
@@ -56,22 +56,22 @@ class Sides:
 
     @property
     def distance(self) -> float:
-        """How far apart both sides are, in [0, 1]; 0 where one is not known."""
+        """Absolute difference between the two sides, in [0, 1]; 0 if either estimate is missing."""
         return abs(self.difference.value) if self.difference is not None else 0.0
 
     @property
     def moved(self) -> bool:
-        """Whether the intervals have no value in common."""
+        """True if the two intervals do not overlap."""
         return self.difference is not None and self.difference.moved
 
     @property
     def rose(self) -> bool:
-        """Whether it moved up."""
+        """True if the figure rose by more than its uncertainty."""
         return self.difference is not None and self.difference.lower > 0
 
     @property
     def fell(self) -> bool:
-        """Whether it moved down."""
+        """True if the figure fell by more than its uncertainty."""
         return self.difference is not None and self.difference.upper < 0
 
 
@@ -86,7 +86,7 @@ class CellSides:
     perturbation: str
     content_delta: Sides
     excess: Sides
-    """Of the resend both are None."""
+    """Excess over the resend; `UNMEASURED` for the resend itself."""
     robustness: Sides
     worse: Sides = UNMEASURED
     """Share of the trials whose answer is worse in quality than the original's; invalid answers are."""
@@ -96,7 +96,7 @@ class CellSides:
 
 @dataclass(frozen=True, slots=True)
 class TraitSides:
-    """How the exchanges spread over the values of a trait: shares in [0, 1]."""
+    """Distribution of exchanges over the values of a trait; shares are in [0, 1]."""
 
     trait: str
     shares: tuple[tuple[str, float, float], ...]
@@ -111,24 +111,24 @@ class ShareSides:
 
     trait: str
     least: str
-    """For people: "at least 362 characters", "at least 75%"."""
+    """Lower end of the class, for people: "at least 362 characters", "at least 75%"."""
     share: Sides
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeSides:
-    """What is known of the judge before and after."""
+    """Behavior of the judge before and after the change."""
 
     noise: Sides
     """P(another rating when the same pair is judged again)."""
     swap_consistency: Sides
     strictness: Difference | None = None
-    """How much more often it rates pairs as shifted that look alike to the heuristics; ends three standard
-    errors away. None where it was not asked about enough of them."""
+    """Rise in how often the judge rates pairs as shifted that look alike to the heuristics; the ends are
+    three standard errors away. None if it rated too few such pairs."""
 
     @property
     def moved(self) -> bool:
-        """Whether any of them did."""
+        """True if any of the three figures moved."""
         sides = (self.noise, self.swap_consistency)
         return any(one.moved for one in sides) or (self.strictness is not None and self.strictness.moved)
 
@@ -148,8 +148,8 @@ class Comparison:
     traits: tuple[TraitSides, ...]
     judge: JudgeSides
     answers: tuple[ShareSides, ...] = ()
-    """How long answers are and how alike to the heuristics; no judge is in it. Only classes that are known on
-    both sides."""
+    """Lengths of answers and their similarity by heuristics, without any judge. Only classes known on both
+    sides are listed."""
 
     @property
     def control(self) -> CellSides | None:
@@ -163,7 +163,7 @@ class Comparison:
 
     @property
     def measured(self) -> bool:
-        """Whether enough is known to say that nothing differs: 30 points would have shown."""
+        """True if any cell is precise enough for a difference of 30 points to show."""
         found = (cell.content_delta.difference for cell in self.cells)
         return any(one is not None and one.upper - one.lower <= 2 * _TELLING for one in found)
 
@@ -195,14 +195,14 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
 
 
 class _Part(NamedTuple):
-    """What was seen of some observations of one perturbation."""
+    """Count of hits among the observations of one perturbation."""
 
     hits: int
     n: int
 
 
 _Parts: TypeAlias = tuple[dict[str, _Part], int]
-"""By perturbation, and the number of exchanges."""
+"""Parts by perturbation, and the number of exchanges."""
 
 
 def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sides:
@@ -292,7 +292,7 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
 
 
 def _steps(tally: Tally, trait: str) -> set[str]:
-    """Where the classes begin that a trait's answers lie in."""
+    """Return the lower ends of the classes into which the answers' values of a trait fall."""
     return {step for steps in tally.answers[trait].values() for step in steps}
 
 

@@ -1,4 +1,4 @@
-"""What a change did, in the words of what was measured.
+"""Effects of a change, worded after the figures that were measured.
 
 *Worse*: the quality of answers fell, or more of them are invalid. *Better*: the opposite, or answers hold
 better under rewordings. *More fragile*: rewordings move answers more than before, beyond chance. *Different*:
@@ -36,7 +36,7 @@ EFFECTS: Final[dict[Effect, str]] = {
     "none_seen": "no difference was measured",
     "unknown": "too little was measured to tell",
 }
-"""For people."""
+"""Phrases for people."""
 
 FOUND: Final[dict[Found, str]] = {
     "worse": "Worse",
@@ -44,7 +44,7 @@ FOUND: Final[dict[Found, str]] = {
     "better": "Better",
     "different": "Different",
 }
-"""For people, before a finding."""
+"""Labels for people, placed before a finding."""
 
 UNTIL: Final[dict[Effect, str]] = {
     "fragile": "answers were more fragile",
@@ -58,13 +58,13 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that moved."""
+    """Finding about one figure that moved."""
 
     effect: Found
     text: str
     """A sentence."""
     rated: bool = False
-    """Whether it rests on ratings, which another judge or other settings give differently."""
+    """True if it rests on ratings, which depend on the judge and the settings."""
 
 
 def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
@@ -148,7 +148,7 @@ def _moved(
 
 
 def _beyond(sides: Sides, control: Sides | None) -> bool:
-    """Whether a figure moved by more than twice what the control's did; what chance does moves both."""
+    """Return whether a figure moved by more than twice as much as the control's. Chance moves both."""
     own, other = sides.difference, control.difference if control is not None else None
     if own is None or other is None:
         return True
@@ -156,7 +156,7 @@ def _beyond(sides: Sides, control: Sides | None) -> bool:
 
 
 def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
-    """What was noticed about the answers themselves."""
+    """Yield a finding for each mark about the answers themselves."""
     for mark in marks:
         if mark.kind in {kinds.ANSWERS, kinds.RATINGS}:
             name = kinds.NAMES[mark.kind]
@@ -171,7 +171,7 @@ CONTENT: Final = "content_shift"
 def of_goldens(
     breaches: Sequence[tuple[str, float, float | None]], regressed: Sequence[str], *, judged: bool
 ) -> Iterator[Finding]:
-    """What the goldens show.
+    """Yield a finding for each measure that the goldens breach more often.
 
     Args:
         breaches: Measure, share that breaches it now, and before.
@@ -186,7 +186,7 @@ def of_goldens(
 
 
 def of_references(evidence: ReferenceEvidence) -> Finding:
-    """What the reference prompts show: that answers are others, not whether they are better."""
+    """Return the finding of the reference prompts, which show that answers differ, not if they are better."""
     return Finding(
         "different",
         f"Reference prompts: new answers are {evidence.likeness:.0%} like the earlier ones, which are "
@@ -198,7 +198,7 @@ _CHANCE: Final = 0.05
 
 
 class Leaning(NamedTuple):
-    """What the new answers to reference prompts are in one quality."""
+    """Direction in which the new answers to reference prompts moved in one quality."""
 
     tally: QualityTally
     effect: Found
@@ -231,7 +231,7 @@ def of_scores(scores: AnswerScores) -> Iterator[Finding]:
 
 
 def judged_words(scores: AnswerScores) -> str:
-    """What a judge says of the new answers in a sentence; "" if nothing leans one way beyond chance."""
+    """Summarize how a judge rates the new answers; "" if no quality leans one way beyond chance."""
     found = leanings(scores)
     worse, better = (
         listing([label(one.tally.metric) for one in found if one.effect == effect])

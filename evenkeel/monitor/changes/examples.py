@@ -45,16 +45,16 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Exhibits:
-    """What can still be shown of a change."""
+    """Examples of a change that the stores still hold."""
 
     examples: tuple[Example, ...] = ()
-    """At most four; reference prompts before ordinary answers, the ones that moved furthest first."""
+    """Examples, at most four: reference prompts before ordinary answers, largest difference first."""
     unreadable: bool = False
-    """Whether the key that opens them is missing."""
+    """True if the key that decrypts them is missing."""
 
 
 def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: ExchangeArchive) -> Exhibits:
-    """What the stores hold of both sides. Blocks on storage.
+    """Read examples of both sides from the stores. Blocks on storage.
 
     Args:
         silent: The evidence.

@@ -26,7 +26,7 @@ class GoldenCollector(ListedCollector):
         self._runs = runs
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         score, asked_at = metrics
         for route, run in sorted(self._runs().items()):
             asked_at.add_metric([route], run.at)
@@ -48,7 +48,7 @@ class SilentCollector(ListedCollector):
         self._reports = reports
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         evidence, reserve, answers = metrics
         for report in self._reports():
             labels = [report.route, report.requested_model]

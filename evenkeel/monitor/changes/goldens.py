@@ -34,7 +34,7 @@ _LARGEST: Final = 600.0
 
 @dataclass(frozen=True, slots=True)
 class GoldenRules:
-    """When goldens count as answered differently."""
+    """Rules that decide when goldens count as answered differently."""
 
     tolerance: float = 0.05
     """Further share of breaches that is no change, in [0, 1)."""
@@ -59,9 +59,9 @@ class GoldenAlarm:
     before: float
     """Share of breaches in the reference, in [0, 1]."""
     after: float
-    """In the deciding run."""
+    """Share of breaches in the deciding run, in [0, 1]."""
     judged: bool = False
-    """Whether a judge took part in the scores."""
+    """True if a judge took part in the scores."""
 
 
 class GoldenWatch:
@@ -70,9 +70,9 @@ class GoldenWatch:
     def __init__(self, rules: GoldenRules | None = None) -> None:
         self.rules = rules or GoldenRules()
         self.reference: dict[str, dict[str, list[int]]] = {}
-        """By golden and measure: breaches, and answers they are of."""
+        """Breaches and scored answers, by golden and measure."""
         self.runs = 0
-        """Of the reference."""
+        """Number of runs in the reference."""
         self.evidence: dict[str, float] = {}
         self._origin: tuple[str, str, str] | None = None
         self._quiet_at = 0.0
@@ -109,7 +109,7 @@ class GoldenWatch:
                 counts[1] += 1
 
     def share(self, golden: str, measure: str) -> float | None:
-        """How often a golden breached a measure in the reference; None if that is not known."""
+        """Return the reference's share of breaches of a measure by a golden; None if unknown."""
         counts = self.reference.get(golden, {}).get(measure)
         return counts[0] / counts[1] if counts else None
 
@@ -179,12 +179,12 @@ def gate_of(run: GoldenRun, watch: GoldenWatch | None, *, noise: float = 0.0) ->
 
 @dataclass(frozen=True, slots=True)
 class GoldenHistory:
-    """What the runs of all routes come to."""
+    """Results of the golden runs of all routes."""
 
     alarms: tuple[GoldenAlarm, ...]
     """Oldest first."""
     gates: Mapping[str, GateReport]
-    """Of the runs after a change, by the id of the change; the last one of each."""
+    """Reports of runs after a change, by the id of the change; the last one of each."""
     latest: Mapping[str, GoldenRun]
     """The last run of each route."""
     judged: frozenset[str] = frozenset()

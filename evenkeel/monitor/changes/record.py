@@ -1,4 +1,4 @@
-"""One change of a route, as the fold keeps it: what was noticed, and the traffic before and after."""
+"""One change of a route as the fold keeps it: its marks, and the traffic before and after."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Tally:
     def __init__(self) -> None:
         self.exchanges = 0
         self.cells: dict[str, Counter[str]] = {}
-        """By perturbation how often each outcome was seen, by its letter
+        """Counts of each outcome by perturbation; the key is the outcome's letter
         (`evenkeel.monitor.estimate.counts`)."""
         self.traits: dict[str, Counter[str]] = {}
-        """By trait how many exchanges had each value."""
+        """Exchanges by trait and value."""
         self.answers: dict[str, dict[str, Counter[str]]] = {}
-        """By perturbation and by where a class begins: how long the answers are and how alike to the
-        heuristics; no judge is in it."""
+        """Lengths of answers and similarities by heuristics, counted by perturbation and by the lower end
+        of the class. No judge is involved."""
         self.invalid: Counter[str] = Counter()
-        """By perturbation how many answers ignore the format or language asked for."""
+        """Answers by perturbation that ignore the format or language asked for."""
         self.judge = JudgeCounts()
         self.judged: dict[str, Counter[str]] = {}
-        """By likeness to the heuristics what the judge said about such pairs."""
+        """Ratings of the judge by class of heuristic similarity."""
         self.began_at: float | None = None
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
@@ -120,7 +120,7 @@ class Tally:
 
     @property
     def trials(self) -> int:
-        """Of all perturbations."""
+        """Number of trials over all perturbations."""
         return sum(letters.total() for letters in self.cells.values())
 
     def counts(self, perturbation: str) -> Counts:
@@ -170,13 +170,13 @@ TOGETHER: Final = 60
 _TOGETHER_TESTED: Final = 600
 """The same for shares, which take longer to be noticed."""
 _SHORTLY_S: Final = 3_600.0
-"""Before its first sign, a silent change may have come about so much earlier."""
+"""Seconds by which a silent change may precede its first sign."""
 _DAY_S: Final = 86_400.0
 """A suspicion and a finding of one change are at most so far apart."""
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
-"""What may explain it whenever it came about between two answers to reference prompts."""
+"""Kinds that may explain a silent change if they fall between two answers to reference prompts."""
 _NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
-"""What belongs to it if it came shortly before its first sign."""
+"""Kinds that belong to a silent change if they came shortly before its first sign."""
 _MOST_AFTER: Final = 2_000
 """Exchanges after a change that are held against those before it."""
 
@@ -193,21 +193,22 @@ class ChangeRecord:
     id: str
     route: str
     marks: tuple[ChangeMark, ...]
-    """What was noticed, oldest first; at least one."""
+    """Marks, oldest first; at least one."""
     before: Tally
-    """From the change before to this one, without the exchanges that may belong to either side."""
+    """Traffic between the previous change and this one, without exchanges that may belong to either side."""
     after: Tally
-    """Since this change, until it was reversed; at most 2,000 exchanges, and none of the next change."""
+    """Traffic since this change, until it was reversed; at most 2,000 exchanges, none after the next
+    change."""
     since: int
     """Exchanges since this change."""
     silent: Silent | None = None
     """The evidence, if this is one that nobody announced or if it shows beside what was."""
     end: End | None = None
-    """When it was reversed or replaced; None while what it brought is in the traffic."""
+    """Reversal or replacement of the change; None while its values are still in the traffic."""
 
     @property
     def suspected(self) -> bool:
-        """Whether this is a suspicion and nothing else so far."""
+        """True if nothing but traits of answers suggests this change."""
         return _suspected(self.marks)
 
     @property
@@ -240,17 +241,17 @@ class OpenRecord:
 
     @property
     def suspected(self) -> bool:
-        """Whether this is a suspicion and nothing else so far."""
+        """True if nothing but traits of answers suggests this change."""
         return _suspected(self.marks)
 
     def takes(self, mark: ChangeMark) -> bool:
-        """Whether a mark belongs to this change."""
+        """Return whether a mark belongs to this change."""
         first = self.marks[0].kind
         slow = mark.kind in kinds.TESTED or first in kinds.TESTED
         return self.since <= (_TOGETHER_TESTED if slow else TOGETHER)
 
     def shows(self, silent: Silent) -> bool:
-        """Whether evidence of a silent change is about this one."""
+        """Return whether evidence of a silent change is about this change."""
         if self.silent is not None:
             return self._goes_on(self.silent, silent)
         if self.since <= TOGETHER:
@@ -261,7 +262,7 @@ class OpenRecord:
 
     @staticmethod
     def _goes_on(known: Silent, silent: Silent) -> bool:
-        """Whether it is the same silent change, seen once more or found after it was suspected."""
+        """Return whether `silent` is the known change again: repeated, or found after a suspicion."""
         if known.requested_model != silent.requested_model:
             return False
         if known.found:
@@ -273,7 +274,7 @@ class OpenRecord:
         return self.stay.observe(turns_of(self.marks), verdict, offset)
 
     def counts(self, verdict: Verdict) -> bool:
-        """Whether a trial tells of the time after the change: once it is reversed, none does."""
+        """Return whether a trial counts as after the change; none does once the change is reversed."""
         return self.after.exchanges < _MOST_AFTER and self.stay.covers(turns_of(self.marks), verdict)
 
     def record(self, route: str) -> ChangeRecord:

@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 LATEST: Final = 40
 """Exchanges among which a new value has to hold its part."""
 NEEDED: Final = 8
-"""So many of them: a fifth."""
+"""Exchanges among the latest 40 that a new value needs: a fifth."""
 RUN: Final = 12
-"""So many one after another are a change, also where little is known of before."""
+"""Consecutive exchanges that make a change even if little is known about the time before."""
 MOST: Final = 24
-"""So many of them, if it came slowly."""
+"""Exchanges among the latest that make a change if the value became frequent slowly."""
 KEPT: Final = 120
 """Exchanges that are looked back upon: the latest and those before them."""
 REMEMBERED: Final = 64
@@ -125,7 +125,7 @@ class ValueWatch:
         return self._quick(value)
 
     def knows(self, value: str) -> bool:
-        """Whether a value is known, or says nothing."""
+        """Return whether a value is known or is the placeholder for an unknown value."""
         return value in self._known or value == UNKNOWN
 
     def _quick(self, value: str) -> Switch | None:
@@ -205,23 +205,24 @@ class ValueWatch:
 
 
 def _had_gone(value: str, latest: Sequence[str]) -> bool:
-    """Whether a value was absent at the end for longer than chance allows, by its share."""
+    """Return whether a value was absent at the end for longer than its share allows by chance."""
     absent = latest[::-1].index(value)
     return (1 - latest.count(value) / len(latest)) ** absent <= _CHANCE
 
 
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
-"""In exchanges: of prompts longer than the median, of a language, of a task, of a share of template."""
+"""Rules, in exchanges, for prompts above the median length, and for languages, tasks and shares of
+template."""
 LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=4)
-"""In exchanges: of answers longer than the median."""
+"""Rules, in exchanges, for answers above the median length."""
 LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.1,))
-"""In trials: by perturbation, of pairs less alike than nine in ten of the reference were. With the tolerance
-that makes one side: the share of the others can only fall."""
+"""Rules, in trials by perturbation, for pairs less alike than nine in ten of the reference. The tolerance
+makes the test one-sided: their share can only rise, that of all other pairs only fall."""
 JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=9)
-"""In judged pairs: what is said about pairs that look alike."""
+"""Rules, in judged pairs, for the ratings of pairs that look alike."""
 
 _SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS, "judge": JUDGE}
-"""By their names in a checkpoint."""
+"""Rules by their names in a checkpoint."""
 
 _APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 """Kinds whose values are populations of their own."""
@@ -240,7 +241,7 @@ _MOVES_ANSWERS: Final = frozenset(
         kinds.REFERENCES,
     )
 )
-"""After these, answers are compared with those that come next."""
+"""Kinds after which the references of the answers start again."""
 _LIKENESS: Final = "likeness under "
 _NONE: Final[Counter[str]] = Counter()
 _FEW: Final = 10
@@ -318,9 +319,9 @@ class RouteWatch:
     def __init__(self, route: str) -> None:
         self.route = route
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self.judge = ""
-        """Who rated last, and under which wording; "" if no judge was asked so far."""
+        """Judge and wording of the latest rating; "" if no judge has rated so far."""
         self.counts: dict[str, int] = {}
         """Marks so far, by kind."""
         self.marks: list[ChangeMark] = []
@@ -463,7 +464,7 @@ class RouteWatch:
         ]
 
     def _exchanges(self, change: ChangeMark) -> int:
-        """How many exchanges a mark's run took, which is counted in trials or judged pairs."""
+        """Return the length in exchanges of a mark's run, which is counted in trials or judged pairs."""
         about = change.before.partition(":")[0]
         tallies = (self._old, *self._closed, self._running)
         if change.kind == kinds.JUDGE_DRIFT:
@@ -547,7 +548,7 @@ class RouteWatch:
             self.changed = True
 
     def marks_of(self, change: str) -> tuple[ChangeMark, ...]:
-        """What was noticed of a change, by its id; () if it is no longer kept."""
+        """Return the marks of a change by its id; () if the change is no longer kept."""
         record = self._find(change)
         return () if record is None else tuple(record.marks)
 
@@ -621,7 +622,7 @@ class RouteWatch:
             self._shares["judge"].forget()
 
     def report(self) -> RouteChanges:
-        """What was noticed, for people."""
+        """Return the marks and their counts, for people."""
         return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
 
     def records(self) -> list[ChangeRecord]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _MOST_VALUES: Final = 5
-"""Of one trait, the most frequent; the others are not watched one by one."""
+"""Number of values watched for one trait, the most frequent first; the others are not watched
+individually."""
 _RARE: Final = 0.05
 """Share of the reference below which a value is not watched by itself."""
 _HALVES: Final = (0.5,)
@@ -27,7 +28,7 @@ _HALVES: Final = (0.5,)
 
 @dataclass(frozen=True, slots=True)
 class ShareRules:
-    """When a share counts as moved."""
+    """Rules that decide when a share counts as moved."""
 
     tolerance: float
     """Distance from the reference that is no change, in (0, 1)."""
@@ -38,11 +39,11 @@ class ShareRules:
     detectors: int
     """Values that are watched at most; `mean_run` is shared among them."""
     quantiles: tuple[float, ...] = _HALVES
-    """Of the reference: between them lie the classes of values that are numbers."""
+    """Quantiles of the reference that separate the classes of a numeric value."""
 
     @property
     def drift(self) -> DriftRules:
-        """Of each value's detector."""
+        """Rules for the detector of each value."""
         return DriftRules(self.tolerance, self.mean_run * self.detectors, self.reference)
 
 
@@ -61,7 +62,7 @@ class Moved(NamedTuple):
 
 
 class _Trait:
-    """One trait: a reference, then a detector for each frequent value."""
+    """Watch over one trait: a reference, then a detector for each frequent value."""
 
     __slots__ = ("_alerts", "_classes", "_counts", "_edges", "_missing", "_rules")
 
@@ -158,7 +159,7 @@ class ShareWatch:
 
     @property
     def room(self) -> int:
-        """How many more values can be watched."""
+        """Number of values that can still be added to the watch."""
         return self.rules.detectors - sum(trait.detectors for trait in self._traits.values())
 
     def observe(self, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
@@ -192,7 +193,7 @@ class ShareWatch:
 
 
 MOST_POPULATIONS: Final = 8
-"""That have references of their own; those of the one that was seen least recently are forgotten."""
+"""Populations with references of their own; the least recently seen is forgotten first."""
 
 
 class Populations:
@@ -231,7 +232,10 @@ class Populations:
 
 
 def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[float]:
-    """Where classes begin: at the quantiles, and behind each that makes up half of all values by itself."""
+    """Return the lower ends of classes.
+
+    They are the quantiles; a value that makes up more than half of all values gets a class of its own.
+    """
     total = sum(count for _, count in values)
     edges: list[float] = []
     for share in shares:

@@ -42,17 +42,17 @@ class Silent:
 
     @property
     def found(self) -> bool:
-        """Whether it is more than a suspicion."""
+        """True if reference prompts confirm the change, so that it is more than a suspicion."""
         return self.references is not None
 
     @property
     def state(self) -> State:
-        """Where it stands."""
+        """State of the change."""
         return self.closed or ("found" if self.found else "suspected")
 
     @property
     def requested_model(self) -> str:
-        """Whose answers these are."""
+        """Requested model whose answers changed."""
         return self._last.requested_model
 
     @property
@@ -77,13 +77,13 @@ class Silent:
         return found
 
     def joined(self, later: Silent) -> Silent:
-        """With what was seen of the same change later: findings stay, another suspicion opens it anew."""
+        """Merge with later evidence of the same change: a finding stays, a later suspicion replaces one."""
         if self.found:
             return self if self.traits is not None else replace(self, traits=later.traits)
         return replace(later, traits=later.traits or self.traits)
 
     def mark(self, offset: int) -> ChangeMark:
-        """What is noticed with it, at its place in the log."""
+        """Return the mark of this change at a place in the log."""
         if self.references is not None:
             alike = "new answers to reference prompts are like earlier ones by"
             before, after = (
