@@ -1,4 +1,4 @@
-"""How far the judge and people agree on the same answers, and that for Prometheus."""
+"""Agreement of the judge with people on the same answers, and its Prometheus collector."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 Source = Literal["drawn", "chosen"]
-"""How the verdicts came to be labelled: chance drew them, or people chose them, mostly because they looked
-wrong. Only of the first kind the agreement says how often the judge is right."""
+"""Origin of the labelled verdicts: drawn at random, or chosen by people, mostly because they looked wrong.
+Only for drawn verdicts does the agreement tell how often the judge is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class HumanAgreement:
     """Ends of the 95 % Wilson interval."""
     upper: float
     too_high: int
-    """Of those that disagree: the rating says more alike than people do."""
+    """Disagreements in which the rating says "more alike" than people do."""
 
     @property
     def value(self) -> float:
@@ -73,7 +73,7 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
 
 
 def people_say(labels: Iterable[Label]) -> int | None:
-    """What most people rate who rated a verdict; None if nobody did, or if they are split."""
+    """Return the rating that most people gave a verdict; None if nobody rated it or they are split."""
     given = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
     return _most(given) if given else None
 
@@ -121,7 +121,7 @@ class LabelCollector(ListedCollector):
         self._labels = CountedLabels(store)
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         for one in human_agreement(self._labels()):
             labels = [one.judge, one.decided_by, one.source]
             for metric, value in zip(metrics, (one.value, one.lower, one.upper, one.n), strict=True):

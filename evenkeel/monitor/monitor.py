@@ -33,7 +33,7 @@ _SCRAPE_PATIENCE_S = 0.02
 """A scrape reads several reports, each of which may wait so long."""
 _REFRESH_EVERY_S = 5.0
 _RESTS = 9
-"""So many times as long as a refresh took, the next one waits."""
+"""Pause after a refresh, as a multiple of the time that the refresh took."""
 _NAMED_ROUTES = 5
 
 
@@ -76,7 +76,7 @@ class Monitor:
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
         self._shown: dict[str, list[Any]] = {}
-        """What was read of the state last, by the name of the method."""
+        """Last reports read from the state, by the name of the method."""
         self._folded = 0
         self._failures = 0
         self._stepped_at: float | None = None
@@ -153,7 +153,7 @@ class Monitor:
         return self._committed(MonitorState.changes)
 
     def silent(self) -> list[SilentReport]:
-        """Where the tests for silent changes stand, likewise."""
+        """Return the state of the tests for silent changes, as of the last commit."""
         return self._committed(MonitorState.silent)
 
     def change_records(self) -> list[ChangeRecord]:
@@ -161,7 +161,7 @@ class Monitor:
         return self._committed(MonitorState.change_records)
 
     def _committed(self, read: Callable[[MonitorState], list[Report]]) -> list[Report]:
-        """What is read of the state while nothing folds, else what was read last."""
+        """Return a fresh reading of the state if nothing is folding, else the last one."""
         if self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
             try:
                 if self._state is not None:

@@ -1,4 +1,4 @@
-"""What the judge adds to a measurement by itself, apart from what the model and the prompt do.
+"""Noise that the judge adds to a measurement, apart from that of the model and the prompt.
 
 Three series split what is seen of a cell:
 
@@ -155,7 +155,7 @@ class Judges:
         self._judges.pop(_Place(route, model), None)
 
     def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """What is known of a judge, computed once for each change of its counts.
+        """Return the estimates of a judge, computed once for each change of its counts.
 
         Args:
             route: Where it judges.

@@ -104,7 +104,7 @@ class Candidate:
     weaker: bool
     """True if it fits only in part."""
     why: str
-    """One sentence: the change that fits, when it happened, and how large it was."""
+    """Sentence that says what changed, when, and by how much."""
 
 
 class Causes(NamedTuple):
@@ -115,7 +115,7 @@ class Causes(NamedTuple):
     candidates: tuple[Candidate, ...]
     """The best first."""
     evidence: tuple[str, ...]
-    """What was noticed, one sentence each."""
+    """Sentences about the marks, one for each."""
     ruled_out: tuple[str, ...]
     """Sentences about the causes that were ruled out, one for each."""
 

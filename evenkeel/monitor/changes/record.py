@@ -1,4 +1,4 @@
-"""One change of a route as the fold keeps it: its marks, and the traffic before and after."""
+"""Record of a change of a route, as the fold keeps it: its marks, and the traffic before and after."""
 
 from __future__ import annotations
 

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 
 class Measure(StrEnum):
-    """What is observed of a trial; more is worse."""
+    """Quantity observed in a trial; higher is worse."""
 
     CONTENT = "content"
     """Moved(variant) − moved(resend): −1, 0 or 1."""
     SIMILARITY = "similarity"
-    """How much less like the original the variant's answer is than the resend's, in [−1, 1]."""
+    """Similarity to the original lost by the variant's answer beyond the loss of the resend, in [−1, 1]."""
     QUALITY = "quality"
     """Worse(variant) − worse(resend): −1, 0 or 1."""
     INVALID = "invalid"
-    """Whether the answer ignored the format or language that was asked for: 0 or 1."""
+    """Answer that ignored the requested format or language: 0 or 1."""
 
     @property
     def low(self) -> float:
@@ -73,17 +73,17 @@ _WEIGHTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AlertRules:
-    """When an alert is raised and resolved."""
+    """Rules by which an alert is raised and resolved."""
 
     limits: Mapping[Measure, Limit]
-    """Of the measures that are watched, at least one."""
+    """Limits of the watched measures, at least one."""
     mean_trials_between_false_alarms: float
     """Evidence at which the alert changes: the level."""
     others: float = 0.0
-    """What evidence must have grown by without any one client, as a share of what raises the alert and of the
-    others' trials; in logarithms."""
+    """Share of the way to the level, in logarithms, that evidence without any one client must have gone;
+    it shrinks with that client's share of the trials. 0 = no such condition."""
     weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
-    """Of each measure that is watched; they sum to 1."""
+    """Weights of the watched measures; they sum to 1."""
     rest: float = field(init=False, repr=False, compare=False)
     """Evidence after many trials in which nothing was observed; a level below it is its own."""
 
@@ -116,7 +116,7 @@ class Change:
     run_mean: float
     """Their mean, in the range of the measure."""
     clients: Mapping[str, int] = field(default_factory=dict)
-    """How many of them are whose, as far as that is known."""
+    """Observations of the run by client, as far as clients are known."""
 
 
 _LET_GO: Final = 0.1
@@ -143,9 +143,9 @@ class Alert:
         self.over: list[Measure] = []
         """Measures that are over their limits, the first one first."""
         self._watches: dict[Measure, Watch] = {}
-        """Of the measures that were observed: most cells never see a quality or a format."""
+        """Watches of the measures that were observed; most cells never observe quality or format."""
         self._without: dict[str, dict[Measure, EDetector]] = {}
-        """By client, the evidence of everybody else's trials; while the alert is up, of nobody."""
+        """Detectors by client and measure that leave out the client's trials; empty while the alert is up."""
         self.held_by = ""
         """The client without whose trials there is too little evidence for an alert; "" if there is none."""
 
@@ -158,7 +158,7 @@ class Alert:
 
     @property
     def up(self) -> bool:
-        """Whether a measure is over its limit, as far as the evidence says."""
+        """True if a measure is over its limit, as far as the evidence shows."""
         return bool(self.over)
 
     @property

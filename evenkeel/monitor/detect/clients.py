@@ -1,4 +1,4 @@
-"""Whose trials an alert rests on: no client alone raises one while others, who are there, show nothing.
+"""Clients behind an alert: no client alone raises one while others are present and show nothing.
 
 Anybody with access can send prompts whose answers are fragile by design: forty of them are enough evidence
 for an alert. So for each client that gave many of a cell's latest trials, evidence is gathered from everybody
@@ -33,7 +33,7 @@ MOST: Final = 8
 TRAFFIC: Final = 0.8
 """Share of the latest trials from which on a client's trials are the route's."""
 _KEPT: Final = 1 - 1 / 1000
-"""What a trial weighs when the next one has come: shares are those of about the latest 1,000."""
+"""Factor on a trial's weight for each later trial: shares are those of about the latest 1,000."""
 _GONE_BELOW: Final = 0.5
 """Weight from which on a client is forgotten: a single trial is after 693 others."""
 _GONE_S: Final = 86_400.0

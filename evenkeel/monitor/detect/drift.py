@@ -52,11 +52,11 @@ SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
 _KEPT: Final = tuple(1 - share for share in SHARES)
-"""What a lost bet leaves of each gambler's wealth."""
+"""Factors that a lost bet leaves of each gambler's wealth."""
 _ENTERING: Final = 0.5 / len(SHARES)
-"""What enters with each trial on each bet on either side."""
+"""Wealth that enters with each trial on each bet on either side."""
 MOST_STRATA: Final = 64
-"""Remembered of a cell; the one that was not seen for longest is forgotten first."""
+"""Most strata remembered for a cell; the least recently seen is forgotten first."""
 MOST_CLUSTERS: Final = 512
 _SHARED: Final = 5
 """First trials of a cluster that count for its stratum, too; more would let one cluster speak for all."""
@@ -97,7 +97,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class DriftRules:
-    """When a rate counts as moved."""
+    """Rules by which a rate counts as moved."""
 
     tolerance: float
     """Distance from the baseline that raises no alert, at least 0."""
@@ -108,10 +108,10 @@ class DriftRules:
 
 
 class DriftState(StrEnum):
-    """Where the rate is, as far as the evidence says."""
+    """Position of the rate relative to its baseline, as far as the evidence shows."""
 
     UNKNOWN = "unknown"
-    """No stratum has a baseline yet."""
+    """State while no stratum has a baseline."""
     LEVEL = "level"
     RISEN = "risen"
     FALLEN = "fallen"
@@ -125,7 +125,7 @@ class DriftChange:
     baseline: Baseline
     """Rate that was expected of the run's trials; `n` counts the trials before the run in their strata."""
     line: float
-    """What the mean crossed."""
+    """Line that the mean crossed."""
     run_trials: int
     """Trials since the change seems to have begun."""
     run_mean: float
@@ -214,7 +214,7 @@ class _Run:
         tally.add(hit)
 
     def to_json(self) -> list[Any]:
-        """As JSON values; floats survive exactly."""
+        """Return the run as JSON values; floats survive exactly."""
         counts = [[*place, tally.trials, tally.hits] for place, tally in self.counts.items()]
         return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
 
@@ -228,7 +228,7 @@ class _Run:
 _Place = tuple[str, str]
 """A stratum, and in it a cluster that was seen before; "" for trials of no such cluster."""
 _UNCOUNTED: Final[dict[_Place, _Tally]] = {}
-"""Of an empty run; shared likewise, so never added to."""
+"""Counts of an empty run. They are shared, so never added to."""
 _EMPTY: Final = _Tally()
 _EVEN: Final = (1 / len(_ALIKE),) * len(_ALIKE)
 _LEAST: Final = 1e-6
@@ -263,7 +263,7 @@ class DriftAlert:
         """Share of the latest trials whose cluster was there before."""
         """How well each of `_ALIKE` has predicted, relative to the others."""
         self._approved: dict[str | None, Baseline] = {}
-        """By stratum; under None until the next trial says to which it belongs."""
+        """Approved baselines by stratum; under None until the next trial names the stratum."""
         self._side: Literal["risen", "fallen"] | None = None
         self._settle()
         if baseline is not None:
@@ -311,19 +311,19 @@ class DriftAlert:
 
     @property
     def state(self) -> DriftState:
-        """Where the rate is."""
+        """State of the rate."""
         if self._side is not None:
             return DriftState(self._side)
         return DriftState.UNKNOWN if self.baseline is None else DriftState.LEVEL
 
     @property
     def up(self) -> bool:
-        """Whether the rate has left the baseline."""
+        """True if the rate has left its baseline."""
         return self._side is not None
 
     @property
     def baseline(self) -> Baseline | None:
-        """Of the stratum seen last of those that have one; while the alert is up, as it was before."""
+        """Baseline of the most recently seen stratum that has one; frozen while the alert is up."""
         if None in self._approved:
             return self._approved[None]
         for stratum, tally in reversed(self._strata.items()):
@@ -433,7 +433,7 @@ class DriftAlert:
         return (stratum, ""), known
 
     def _is_familiar(self, stratum: str, cluster: str) -> bool:
-        """Whether a trial says something about the model: not if its prompt is new where prompts recur.
+        """Return whether a trial counts as evidence: not if its prompt is new where prompts recur.
 
         Where most trials are of clusters that were there before, a new cluster is other traffic. Its first
         trials are only counted, so that it is compared with itself from then on.
@@ -457,7 +457,7 @@ class DriftAlert:
         return float(sum(map(mul, self._alike, chances))) / sum(self._alike)
 
     def _chances(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None) -> list[float]:
-        """What each of `_ALIKE` predicts of a cluster."""
+        """Return the rates that each weight in `_ALIKE` predicts for a cluster."""
         own = _EMPTY if without is None else without.get(place, _EMPTY)
         whole = self._rate((place[0], ""), self._strata[place[0]], without)
         hits, trials = tally.hits - own.hits, tally.trials - own.trials

@@ -30,7 +30,7 @@ from math import log10
 from typing import Any, Final, Literal, Self
 
 Side = Literal["above", "below"]
-"""Where the mean has gone, compared with the line."""
+"""Side of the line on which the mean is suspected."""
 
 SHARES: Final = tuple(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8))
 """Bets as shares of the largest that cannot go broke: 0.06 to 0.8, evenly spaced in their logarithms.
@@ -65,7 +65,7 @@ class Bets:
         return tuple([1 + stake * gain for stake in self.stakes])
 
     def factors(self, observation: float, weight: float = 1.0) -> tuple[float, ...]:
-        """Of each bet, above 0; the observation weighs at most 1.
+        """Return the factor of each bet, above 0; the observation weighs at most 1.
 
         Raises:
             ValueError: if the observation is not in [low, high]: then the bets promise nothing.
@@ -134,7 +134,7 @@ class EDetector:
         self.evidence *= factor
 
     def copy(self) -> EDetector:
-        """One that has seen the same and goes on by itself."""
+        """Return a copy with the same evidence that can be updated independently."""
         return EDetector(self.bets, self.wealth)  # an update makes another list
 
     @property
@@ -156,7 +156,7 @@ class Run:
     total: float = 0
     drift: float = 0.0
     weight: float = 0.0
-    """Of its trials together."""
+    """Total weight of the trials in the run."""
 
     @property
     def mean(self) -> float:

@@ -43,9 +43,9 @@ class GateRules:
     tolerance: float = 0.0
     """Excess share of goldens that is no regression, in [0, 1)."""
     margin: float = 0.1
-    """How much above the tolerance an excess must not be overlooked; `tolerance + margin` is below 1."""
+    """Smallest excess above the tolerance that the gate must detect; `tolerance + margin` is below 1."""
     undecided: Undecided = "fail"
-    """What it comes to if all goldens were asked and neither is settled."""
+    """Verdict if all goldens were asked and neither a regression nor a pass is settled."""
     last_look: float = 0.8
     """Share of alpha and of beta kept for the exact test after the last golden, in [0, 1)."""
     most_unmeasured: float = 0.1
@@ -96,18 +96,18 @@ class Measure:
 
     name: str
     decides: bool = True
-    """Whether it can fail the gate; the others are only reported."""
+    """True if it can fail the gate; other measures are only reported."""
     why_not: str = ""
     """Why it does not decide, in a few words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found about one measure."""
+    """Result for one measure."""
 
     measure: Measure
     state: State
-    """What is settled about it."""
+    """State of the evidence about it."""
     n: int
     """Goldens behind it."""
     candidate: float
@@ -123,7 +123,7 @@ class Finding:
     settled_after: int | None = None
     """Goldens after which it was settled; None if it is not."""
     p_value: float | None = None
-    """Of the exact test after the last golden, if that settled it; else None."""
+    """P-value of the exact test after the last golden if that test settled it; else None."""
     needed: int | None = None
     """Goldens that would settle it if they go on as so far; None if it is settled or never will be."""
     unmeasured: Mapping[str, int]
@@ -136,7 +136,7 @@ class GateReport:
 
     verdict: Verdict
     settled: bool
-    """Whether the evidence decided; else the goldens were all asked and the rules for that case did."""
+    """True if the evidence decided. If not, all goldens were asked and the rules for that case decided."""
     reason: str
     """Why nothing could be measured, in a sentence; "" for the other verdicts."""
     rules: GateRules
@@ -146,18 +146,18 @@ class GateReport:
     asked: int
     """Goldens that were put to both sides until the end."""
     measured: int
-    """Of those, the ones of which every deciding measure is known."""
+    """Goldens among these for which every deciding measure is known."""
     unmeasured: Mapping[str, int]
     """The others of those, by reason."""
     left_out: Mapping[str, int]
     """Goldens that cannot be asked at all, by reason."""
     with_reference: bool
-    """Whether the noise floor was taken off."""
+    """True if the noise floor was subtracted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many of the answers to one golden breach a measure: 0 or 1, or between them with repeats."""
+    """Shares of the answers to one golden that breach a measure: 0 or 1, or in between with repeats."""
 
     candidate: float
     reference: float | None
@@ -167,7 +167,7 @@ class Shares:
 
     @property
     def difference(self) -> float:
-        """In [−1, 1]; without a reference the candidate's own share."""
+        """Candidate's share minus the reference's, in [−1, 1]; the former alone without a reference."""
         return self.candidate - (self.reference or 0.0)
 
 
@@ -175,12 +175,12 @@ _SLACK: Final = 1e-9
 _UNKNOWN: Final = Bounds(-1.0, 1.0)
 
 Measured = dict[str, Shares | Failure]
-"""One golden, by measure. A measure that does not concern it is left out."""
+"""Results for one golden by measure. Measures that do not concern the golden are left out."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """One measure so far."""
+    """Evidence about one measure so far."""
 
     counts: Counter[float] = field(default_factory=Counter)
     draws: Counter[Draws] | None = field(default_factory=Counter)
@@ -242,12 +242,12 @@ class Gate:
 
     @property
     def regression(self) -> bool:
-        """Whether a measure that decides is settled as a regression."""
+        """True if a deciding measure is settled as a regression."""
         return any(self._runs[name].state == "regression" for name in self._deciding)
 
     @property
     def settled(self) -> bool:
-        """Whether no further golden is needed: a regression, or nothing but passes, or too many failures."""
+        """True if no further golden is needed: a regression, only passes, or too many failures."""
         if self.regression or self._too_many(self._goldens):
             return True
         passed = all(self._runs[name].state == "pass" for name in self._deciding)
@@ -300,7 +300,7 @@ class Gate:
         )
 
     def _too_many(self, asked: int) -> bool:
-        """Whether too large a share is lost: of all goldens what was left out, of those asked what failed."""
+        """Return whether too many goldens are lost: left out of all, plus failed of those asked."""
         left_out = self._left_out.total() / max(self._goldens, 1)
         failed = self._unmeasured.total() / max(asked, 1)
         # Shares such as 0.1 are not exact: a tenth of the goldens is not more than a tenth.

@@ -31,7 +31,7 @@ _MOST_NEEDED = 1_000_000
 
 
 class Bounds(NamedTuple):
-    """What is not ruled out of a mean difference, in [−1, 1]."""
+    """Bounds of a mean difference that are not ruled out, in [−1, 1]."""
 
     lower: float
     upper: float
@@ -76,7 +76,7 @@ def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
 
 
 def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int | None:
-    """How many differences rule out "at most `threshold`" if they go on in the proportions seen so far.
+    """Return the number of differences that rule out "at most `threshold`" at the proportions seen so far.
 
     Returns: the number from the first one on, or None if such evidence never grows (or not within a
         million differences).
@@ -96,7 +96,7 @@ def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int
 
 
 _STEP_LOSS = 1e-5
-"""More than what bisection leaves open of a number up to a million."""
+"""Largest error that bisection leaves in a number up to a million, with room to spare."""
 
 
 def _lower(counts: Mapping[float, float], alpha: float) -> float:
@@ -110,7 +110,7 @@ def _lower(counts: Mapping[float, float], alpha: float) -> float:
 
 
 def _boundary(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where a property that holds at `inside` ends on the way to `outside`; errs inwards."""
+    """Return the end of the range where a property that holds at `inside` still holds; errs inwards."""
     for _ in range(_STEPS):
         middle = (inside + outside) / 2
         if holds(middle):

@@ -1,4 +1,4 @@
-"""Whether reference prompts are answered differently than before: a two-sample test by betting.
+"""Two-sample test by betting: are reference prompts answered differently than before?
 
 Each answer to a reference prompt joins the *bag* of earlier ones to the same request and gets a rank there, 1
 for the odd one (`ReferenceAnswered`). While nothing changes the answers of a bag are exchangeable. So, given
@@ -35,7 +35,7 @@ BETS: Final = (0.1, 0.25, 0.5, 0.75)
 """Exponents k. The small ones win against changes that make every answer the odd one, the large ones against
 changes that merely make it likely."""
 RANKS_SHARE: Final = 0.75
-"""Of the false alarms; the rest is for pooled comparisons."""
+"""Share of the false alarms allowed to ranks; the rest is for pooled comparisons."""
 _LOOK_EVERY: Final = 24
 """Calls between two of those, at least."""
 _RUN_BET: Final = 0.5
@@ -65,7 +65,7 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
 
 @dataclass(frozen=True, slots=True)
 class AskedVersion:
-    """What the references of one prompt version say."""
+    """Result of the references of one prompt version."""
 
     prompt_version: str
     asked: int
@@ -84,7 +84,7 @@ class ReferenceEvidence:
     models: tuple[str, ...]
     """Names that the endpoint returned in the run that decided it, the most frequent first."""
     fingerprints: tuple[str, ...]
-    """What it said about its own build, likewise."""
+    """Builds that the endpoint reported in that run, the most frequent first."""
     at: float
     """Unix time in seconds of the answer that decided it."""
     after: float
@@ -93,20 +93,20 @@ class ReferenceEvidence:
     since: float
     """Unix time in seconds of the first answer of that run, which was unlike the earlier ones."""
     calls: int
-    """Of that run."""
+    """Number of calls in that run."""
     evidence_log10: float
     likeness: float
     """Mean likeness of its answers to the earlier ones, in [0, 1]."""
     own: float
     """Mean likeness of the earlier ones to each other, in [0, 1]."""
     versions: tuple[AskedVersion, ...]
-    """By prompt version, the most moved first."""
+    """Results by prompt version, the most moved first."""
     references: tuple[str, ...]
     """Ids of the reference prompts whose answers moved furthest, at most eight, the furthest first."""
 
 
 class _Sum(NamedTuple):
-    """What was asked in a run: in all, of one prompt version, or of one reference."""
+    """Sums over the calls of a run: all calls, those of one prompt version, or those of one reference."""
 
     asked: int = 0
     likeness: float = 0.0
@@ -117,7 +117,7 @@ class _Sum(NamedTuple):
 
     @property
     def moved(self) -> float:
-        """How much less like the earlier answers the new ones are than those each other, on average."""
+        """Mean shortfall of the new answers' likeness to earlier ones below that among the earlier ones."""
         return (self.own - self.likeness) / self.asked
 
 

@@ -23,10 +23,11 @@ METRIC = "krippendorff_alpha"
 VERSION = 1
 
 Unit = tuple[tuple[float, int], ...]
-"""How often each rating was given to one item, ascending."""
+"""Ratings of one item in ascending order, each with its number of occurrences."""
 
 Level = Literal["ordinal", "interval"]
-"""How ratings differ: by the ratings between them (steps of a scale), or by their distance (decimals)."""
+"""Level of measurement. Ordinal ratings (steps of a scale) differ by the ratings between them, interval
+ratings (decimals) by their distance."""
 
 _CONFIDENCE = 0.95
 _FEWEST_RESAMPLES = 0.5

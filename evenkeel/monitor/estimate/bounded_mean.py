@@ -45,7 +45,7 @@ _TILT: Final = 0.75
 SHARES: Final = tuple(
     _SMALLEST * (_LARGEST / _SMALLEST) ** (place / (_GAMBLERS - 1)) for place in range(_GAMBLERS)
 )
-"""What the gamblers stake. The best share is about distance · μ / variance, so these serve from a handful
+"""Stakes of the gamblers. The best share is about distance · μ / variance, so these serve from a handful
 of observations to a million."""
 
 WEIGHTS: Final = tuple(share**_TILT / sum(other**_TILT for other in SHARES) for share in SHARES)
@@ -57,7 +57,7 @@ _UNSTAKED: Final = 1 - _STAKED
 _WEIGHED: Final = np.array(WEIGHTS)
 
 _TOLERANCE: Final = 1e-5
-"""Of an end of the interval, as a share of its distance from the mean; it errs outwards."""
+"""Precision of an end of the interval, as a share of its distance from the mean; it errs outwards."""
 _MOST_STEPS: Final = 200
 
 
@@ -186,7 +186,7 @@ def _weighted_mean(
 
 
 class _Bets(NamedTuple):
-    """What is staked on each observation, and how often."""
+    """Stakes on each observation, and the number of times it occurred."""
 
     counts: Column
     stakes: Stakes

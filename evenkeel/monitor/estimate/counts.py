@@ -32,7 +32,7 @@ UNSURE: Final = 0
 
 _MOST_HALVINGS: Final = 7
 SIGNS: Final = ("", *map(str, range(1, _MOST_HALVINGS + 1)))
-"""Of the weights 1, ½, ¼ … 1/128."""
+"""Signs of the weights 1, ½, ¼ … 1/128."""
 _WEIGHTS: Final = {sign: 0.5**halvings for halvings, sign in enumerate(SIGNS)}
 
 
@@ -49,20 +49,20 @@ def weight_of(sign: str) -> float:
 
 
 class Outcome(NamedTuple):
-    """One trial with a rating, or with a similarity where heuristics are unsure."""
+    """Outcome of one trial with a rating, or with a similarity where heuristics are unsure."""
 
     letter: str
     """Names the outcome: a letter or a sign that JSON need not escape."""
     rating: Literal[0, 1, 2, 3]
     """0 = unsure."""
     quality: QualityOutcome | None
-    """Of a shifted trial; None exactly for one that is not."""
+    """Quality outcome of a shifted trial; None exactly for a trial that did not shift."""
     difference: Literal[-1, 0, 1] | None
     """1 = only the variant shifted, −1 = only the identical resend; None without a rated resend."""
 
     @property
     def shifted(self) -> bool:
-        """Whether the content moved."""
+        """True if the content moved."""
         return self.quality is not None
 
 
@@ -86,7 +86,7 @@ OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
 
 
 def outcome_of(verdict: Verdict) -> Outcome | str:
-    """What a verdict says; without a usable rating or similarity the reason why, in snake case."""
+    """Return the outcome of a verdict, or the reason in snake case why it has none."""
     shifted, rating = verdict.shifted, verdict.rating
     if shifted is None:
         return verdict.failure.reason if verdict.failure else "unrated"
@@ -115,16 +115,16 @@ QUALITY_PREFIX = "quality_"
 
 
 STEPS: Final = 50
-"""To a unit of similarity."""
+"""Steps in a unit of similarity."""
 
 
 @dataclass(slots=True)
 class Spread:
-    """How often each similarity occurred, to the nearest fiftieth, and their exact sum."""
+    """Histogram of similarities to the nearest fiftieth, with their exact sum."""
 
     total: float = 0.0
     counts: dict[int, int] = field(default_factory=dict)
-    """By number of fiftieths."""
+    """Observations by number of fiftieths."""
 
     @property
     def n(self) -> int:
@@ -176,7 +176,7 @@ class Spread:
         return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
 
     def to_json(self) -> list[Any]:
-        """As JSON values."""
+        """Return the spread as JSON values."""
         return [self.total, self.counts]
 
     @classmethod
@@ -194,17 +194,17 @@ class Counts:
     unsure_shifted: int = 0
     """Unsure trials whose content moved, by their similarity or for being invalid."""
     invalid: dict[str, int] = field(default_factory=dict)
-    """How often an answer ignored what was asked of its form, by what that was."""
+    """Answers that ignored a required form, by that form."""
     invalid_trials: int = 0
     """Trials whose answer ignored anything."""
     free_trials: int = 0
     """Trials compared with the free answer of the same exchange."""
     free_shifted: int = 0
-    """Those of them whose content moved against it."""
+    """Trials among these whose content moved against the free answer."""
     similarity: Spread = field(default_factory=Spread)
-    """Of the trials that have one."""
+    """Similarities of the trials that have one."""
     control_similarity: Spread = field(default_factory=Spread)
-    """Of the resends of the same exchanges."""
+    """Similarities of the resends of the same exchanges."""
     loss: Spread = field(default_factory=Spread)
     """Graded losses of pairs."""
     lost_grades: Spread = field(default_factory=Spread)
@@ -228,7 +228,7 @@ class Counts:
     lost_shifted: int = 0
     """Shifted trials without a rated resend."""
     light: dict[str, Counts] = field(default_factory=dict)
-    """Those of all the trials that weigh less than 1, by the sign of their weight."""
+    """Counts of the trials that weigh less than 1, by the sign of their weight; included in the totals."""
 
     @property
     def trials(self) -> int:
@@ -488,7 +488,7 @@ class Counts:
         )
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.
+        """Return one minus the rate of shifts that changed quality = 1 − content delta × quality delta.
 
         A shifted trial whose quality could not be scored is counted as a failure and not in `n`.
         Leaving it out altogether would make robustness look too high, because only shifted trials

@@ -52,7 +52,7 @@ _WEIGHS: Final = "/"
 
 @dataclass(slots=True)
 class ExchangeTally:
-    """What the trials of one exchange said, those of one category or all."""
+    """Tally of the trials of one exchange, of one category or of all."""
 
     trials: int = 0
     """Perturbed ones with a rating."""
@@ -156,14 +156,14 @@ class OpenExchange(Generic[GroupT]):
             self.part(group).add_trial(outcome)
 
     def part(self, group: GroupT) -> ExchangeTally:
-        """What it says in one group."""
+        """Return the tally of one group; it is created if missing."""
         tally = self.parts.get(group)
         if tally is None:
             tally = self.parts[group] = ExchangeTally()
         return tally
 
     def tallies(self) -> Iterator[tuple[GroupT, ExchangeTally]]:
-        """What it says in each of its groups."""
+        """Yield each group with its tally."""
         for group in self.wholes:
             yield group, self.whole
         yield from self.parts.items()
@@ -185,7 +185,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: int) -> RollupEstimates:
-    """What the words of many exchanges say.
+    """Return the estimates that the words of many exchanges give.
 
     Args:
         words: how often each occurred in the exchanges' observations.

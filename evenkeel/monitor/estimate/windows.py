@@ -47,7 +47,7 @@ def _add_words(observations: dict[str, int], total: Counter[str]) -> None:
 
 
 class Occurrences:
-    """How often each word occurred in observations, in memory bounded by the number of words.
+    """Number of occurrences of each word in observations, in memory bounded by the number of words.
 
     Observations are counted as they come, and taken apart only when many differ or somebody asks.
     """
@@ -57,7 +57,7 @@ class Occurrences:
     def __init__(self) -> None:
         self._observations: dict[str, int] = {}
         self._words: dict[str, int] | None = None
-        """Of the observations taken apart; few slots ever need it."""
+        """Words of the observations that were taken apart; few slots ever need it."""
 
     def add(self, observation: str) -> None:
         """Count an observation."""
@@ -71,7 +71,7 @@ class Occurrences:
         _take_apart(self._observations, self._words)
 
     def total(self) -> Counter[str]:
-        """How often each word occurred."""
+        """Return the number of occurrences of each word."""
         total: Counter[str] = Counter()
         _add_words(self._observations, total)
         total.update(self._words or {})
@@ -99,10 +99,10 @@ class SlotRing:
         self.spans = spans
         """Whole slots in the window, besides the running one."""
         self._slots: dict[int, dict[str, int]] = {}
-        """By number, how often each observation occurred. Not `Occurrences`: the garbage collector passes
-        over a dictionary of texts and whole numbers, and a state has some hundred thousand slots."""
+        """Observations by slot number, each with its count. Not `Occurrences`: the garbage collector
+        passes over a dictionary of texts and whole numbers, and a state has some hundred thousand slots."""
         self._words: dict[int, dict[str, int]] = {}
-        """Of the observations taken apart, by slot; few slots ever need it."""
+        """Words of the observations that were taken apart, by slot; few slots ever need it."""
 
     def add(self, observation: str, at: float, now: float) -> None:
         """Count an observation of time `at`, the log's time being `now`."""
@@ -126,11 +126,11 @@ class SlotRing:
         return int(now // self.width_s)
 
     def holds(self, at: float, now: float) -> bool:
-        """Whether an observation of time `at` is in the window, which reaches one slot ahead of the log."""
+        """Return whether the window, which reaches one slot ahead of the log, covers the time `at`."""
         return -1 <= self.place(now) - int(at // self.width_s) <= self.spans
 
     def total(self, now: float) -> Counter[str]:
-        """How often each word occurred in the window."""
+        """Return the number of occurrences of each word in the window."""
         here = self.place(now)
         total: Counter[str] = Counter()
         for number in sorted(self._slots):
@@ -180,13 +180,13 @@ class Windows:
             self._since.add(observation)
 
     def place(self, now: float, era: int) -> tuple[int, int, int]:
-        """What else than an observation changes what the windows hold."""
+        """Return a key that changes whenever time or a new era changes the windows without an observation."""
         return self._hour.place(now), self._day.place(now), era
 
     def totals(
         self, now: float, era: int, unfinished: Iterable[tuple[str, float, int]] = ()
     ) -> dict[Window, Counter[str]]:
-        """How often each word occurred in each window.
+        """Return the number of occurrences of each word in each window.
 
         Args:
             now: the log's time.

@@ -1,4 +1,4 @@
-"""What a monitor exports: its own figures as they are, those of the store as they were a moment ago.
+"""Metrics of a monitor: its own figures as they are, those of the store as they were a moment ago.
 
 Store reads are refreshed in the background: a scrape must not wait for a Redis that is gone, or a busy file.
 """
@@ -62,7 +62,7 @@ class Lately(Generic[Found]):
         self._found_at = timer()
 
     def __call__(self) -> Found:
-        """What was found last. Never waits."""
+        """Return the last reading, or the empty one if it is stale. Never waits."""
         return self._found if self._timer() - self._found_at < self._stale_s else self._nothing
 
     def look(self) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.notify import Contact
 
 SLOTS: Final = 16
-"""Of a route: the most of its open incidents that are exported, those that were opened first."""
+"""Most open incidents of a route that are exported; slots go to those opened first."""
 FREE_AFTER_S: Final = 3600.0
 """A slot is given to another incident once its last one has been over for so long."""
 
@@ -41,11 +41,11 @@ _SAID: Final = {
     kinds.JUDGE: "judge",
     kinds.TRAFFIC: "traffic",
 }
-"""What changed, by the kind of its mark; the first of an incident's marks in this order is said."""
+"""Words for a change by the kind of its mark. The first kind in this order that an incident has counts."""
 
 
 def change_of(marks: Sequence[ChangeMark]) -> str:
-    """What changed, as `_SAID` has it; "unannounced" if only answers show it, "none" if nothing does."""
+    """Return the word in `_SAID` for a change; "unannounced" if only answers show it, "none" if nothing."""
     seen = {mark.kind for mark in marks}
     return next((word for kind, word in _SAID.items() if kind in seen), "unannounced" if seen else "none")
 
@@ -53,7 +53,7 @@ def change_of(marks: Sequence[ChangeMark]) -> str:
 def slots(incidents: Iterable[Incident]) -> dict[str, str]:
     """The slot of each incident by its id, the same for every monitor that knows the same incidents."""
     held: dict[str, list[tuple[int, float]]] = {}
-    """By route: slots, and until when."""
+    """Slots by route, each with the time until which it is taken."""
     found = {}
     for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
         taken = held.setdefault(incident.routes[0], [])
@@ -100,7 +100,7 @@ class IncidentCollector(ListedCollector):
         self._contacts = dict(contacts or {})
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         open_, info, opened_at, *measured, on_route, route_info = metrics
         known = self._incidents()
         numbered = slots(known)
@@ -141,7 +141,7 @@ def _measure(
     cells: Mapping[CellKey, CellReport],
     *metrics: GaugeMetricFamily | CounterMetricFamily,
 ) -> None:
-    """How far its furthest cell is above noise, how many cells there are, and what reference prompts say."""
+    """Export the furthest cell's excess, the number of rewordings and the likeness of reference answers."""
     value, lower, upper, n, limit, rewordings, references = metrics
     up = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in incident.present}
     moved = by_themselves(

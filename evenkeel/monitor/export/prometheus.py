@@ -1,4 +1,4 @@
-"""What the monitor knows, as a collector for a Prometheus registry.
+"""Reports of the monitor as a collector for a Prometheus registry.
 
 By default each route and model has its estimates as they are now (since the last change, where there is
 enough of it), and each perturbation two gauges, for models that were rated within the last day of their
@@ -38,14 +38,14 @@ class Family(NamedTuple):
     """All series of one name."""
 
     name: str
-    """With the prefix, without the `_total` of a counter."""
+    """Name with the prefix, without the `_total` of a counter."""
     kind: Literal["gauge", "counter"]
     help: str
     labels: tuple[str, ...]
 
 
 class Sample(NamedTuple):
-    """One series at one time."""
+    """Value of one series at one time."""
 
     labels: tuple[str, ...]
     """Values, in the order of the family's labels."""
@@ -53,7 +53,7 @@ class Sample(NamedTuple):
 
 
 Samples: TypeAlias = list[list[Sample]]
-"""For each family of a block, in its order."""
+"""Samples for each family of a block, in the block's order."""
 
 
 class Rate(NamedTuple):
@@ -61,14 +61,14 @@ class Rate(NamedTuple):
 
     name: str
     field: str
-    """Of the report."""
+    """Name of the field in the report."""
     what: str
     observed: str
 
 
 _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
 _FIELDS: Final = {"above_noise": "excess"}
-"""Of reports, where the name is another one than that of the series."""
+"""Fields of reports whose name differs from that of the series."""
 _RATES: Final = {
     one["name"]: Rate(**{"field": _FIELDS.get(one["name"], one["name"]), **one}) for one in _LISTED["rate"]
 }
@@ -91,7 +91,7 @@ CELL_RATES = (
     *_rates("similarity", "control_similarity", "loss"),
 )
 RECENT_S: Final = 86_400.0
-"""Without detail: models that were rated so long before the latest rating of their route are left out."""
+"""Seconds before the latest rating of a route; without detail, models last rated earlier are left out."""
 IN_WINDOW = "; of one cell, over a window of its trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
 
@@ -141,7 +141,7 @@ class Block(NamedTuple):
 
     families: tuple[Family, ...]
     samples: Callable[[Any], Samples]
-    """What one report says in each family."""
+    """Function that returns the samples of one report for each family."""
 
 
 _CELL_FAMILIES = listed("cell")
@@ -281,7 +281,7 @@ def _judge(report: CellReport) -> Samples:
 
 
 JUDGES = Block(_JUDGE_FAMILIES, _judge)
-"""One report of each route and model: they agree in what is known of the judge."""
+"""Block of judge figures, from one report of each route and model: all have the same judge."""
 
 
 def _limits(report: CellReport) -> Samples:
@@ -301,7 +301,7 @@ def _every_limit(report: CellReport) -> Samples:
 
 
 LIMITS = Block(listed("limit"), _limits)
-"""One report of each route and model: their cells have the same limits."""
+"""Block of limits, from one report of each route and model: all cells have the same limits."""
 EVERY_LIMIT = Block(listed("every_limit"), _every_limit)
 
 
@@ -373,7 +373,7 @@ _BUILD = Family("evenkeel_build_info", "gauge", "Version of evenkeel; the value 
 
 @dataclass(frozen=True, slots=True)
 class MonitorReading:
-    """What is read at each scrape. The three are asked one after the other."""
+    """Functions read at each scrape. The three are called one after the other."""
 
     cells: Callable[[], Sequence[CellReport]]
     rollups: Callable[[], Sequence[RollupReport]] = tuple

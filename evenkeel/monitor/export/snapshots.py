@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 HELP: Final[dict[str, str]] = tomllib.loads(files(__package__).joinpath("counters.toml").read_text("utf-8"))
-"""What each known name counts."""
+"""Help texts of the known names."""
 
 
 class SnapshotCollector(Collector):
@@ -45,7 +45,7 @@ class SnapshotCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """One family for each name, in alphabetical order."""
+        """Yield one family for each name, in alphabetical order."""
         snapshots = self._read()
         total = merge(snapshots if self._detail else map(_brief, snapshots))
         families: dict[tuple[str, str], Metric] = {}
@@ -68,7 +68,7 @@ def _brief(snapshot: Snapshot) -> Snapshot:
 
 
 def coverage(total: Snapshot) -> dict[str, float]:
-    """How much of the traffic the estimates rest on: by route the share of the forwarded requests, in [0, 1].
+    """Return by route the share of the forwarded requests that the estimates rest on, in [0, 1].
 
     Args:
         total: Counters of the data planes and of the workers together.

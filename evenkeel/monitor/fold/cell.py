@@ -1,4 +1,4 @@
-"""One cell of the monitor's state: counts, windows, detectors, and its report.
+"""State of one cell of the monitor: counts, windows, detectors, and its report.
 
 The report compares the cell's own figures with those of its control, of its judge and of the windows.
 """
@@ -82,12 +82,12 @@ class Cell:
         self.clusters = Clusters()
         self.clients = Clients()
         self.client = ""
-        """What the client of the latest observation counts under."""
+        """Name under which the client of the latest observation is counted."""
         self.windows = windows
         self.alert = alert
         """None for the identical resend: it is what the others are compared with."""
         self.drift = drift
-        """Of the share of shifted answers, against what it was: also of the identical resend."""
+        """Detector of drift in the share of shifted answers; the identical resend has one, too."""
         self.drifted_in: frozenset[str] = frozenset()
         """Strata that were compared when the alert of drift was raised; empty unless it is up."""
         self.strayed = 0
@@ -97,18 +97,18 @@ class Cell:
         self.trend_at: float | None = None
         self.revision = 0
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self.shown: CellReport | None = None
         """The last report, for as long as nothing in it changes."""
         self.corrected: Corrected | None = None
-        """What the last report was corrected by."""
+        """Correction applied in the last report."""
         self._estimates: CellEstimates | None = None
         self._letters: dict[Window, Counter[str]] = {}
         self._windowed: dict[Window, WindowEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
 
     def weight(self, verdict: Verdict, outcome: Outcome | str, *, leads: bool) -> float | None:
-        """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
+        """Return the weight of a verdict; None for a rated one that is no observation (`Clusters.weight`)."""
         return 1.0 if isinstance(outcome, str) else self.clusters.weight(verdict, leads=leads)
 
     def repeat(self, verdict: Verdict) -> None:
@@ -165,7 +165,7 @@ class Cell:
 
     @property
     def has_strayed(self) -> bool:
-        """Whether the prompts in which an alert of drift was raised are gone."""
+        """True if the prompts in which an alert of drift was raised are gone."""
         return self.strayed >= _GONE_AFTER
 
     def leave_drift(self) -> bool:
@@ -179,7 +179,7 @@ class Cell:
 
     @property
     def up(self) -> bool:
-        """Whether one of its alerts is up."""
+        """True if any of its alerts is up."""
         return self.drift.up or (self.alert is not None and self.alert.up)
 
     def leave_alert(self) -> bool:
@@ -190,7 +190,7 @@ class Cell:
         return self.alert.restart()
 
     def drift_report(self) -> DriftReport | None:
-        """Where the cell is against its baseline; None while there is none."""
+        """Return the cell's position relative to its baseline; None while there is none."""
         baseline = self.drift.baseline
         if baseline is None:
             return None
@@ -228,7 +228,7 @@ class Cell:
         return self._windowed
 
     def is_trend_due(self, at: float, interval_s: float) -> bool:
-        """Whether the last point is an interval away in either direction: clocks jump both ways."""
+        """Return whether the last point is an interval away in either direction: clocks jump both ways."""
         return self.trend_at is None or abs(at - self.trend_at) >= interval_s
 
     def mark_trend(self, at: float) -> None:

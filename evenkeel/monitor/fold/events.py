@@ -1,4 +1,4 @@
-"""What the fold emits beside its reports: alert events and trend points, as data."""
+"""Events that the fold emits besides its reports: alert events and trend points, as data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TrendRow(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What one verdict gave rise to."""
+    """Events and trend points that one verdict caused."""
 
     events: list[AlertEvent]
     trend: list[TrendRow]
@@ -231,7 +231,7 @@ def change_closed(
 
 
 def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
-    """What a person decided about an incident."""
+    """Return the event for a person's decision about an incident."""
     decision = logged.decision
     acknowledged = decision.decided == "acknowledged"
     return replace(
@@ -245,7 +245,7 @@ def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
 
 
 def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
-    """What came before an incident was noticed after it was opened."""
+    """Return the event for a cause of an incident that was noticed only after it was opened."""
     verdict = logged.verdict
     return replace(
         _incident_event(cause.incident, verdict.scored_at, logged.offset),

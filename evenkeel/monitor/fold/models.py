@@ -102,14 +102,14 @@ class RouteModels:
         return None if model == OTHER_MODEL else self._wait(model, at)
 
     def is_idle(self, model: str) -> bool:
-        """Whether a model with a place had none of the latest exchanges, though it usually has some."""
+        """Return whether a placed model had none of the latest exchanges, though it usually has some."""
         traffic = self._placed.get(model)
         if traffic is None:
             return False
         return self._exchanges - traffic.last >= max(LATEST, min(_GAPS * traffic.gap, IDLE))
 
     def is_gone(self, model: str, *, replaced: bool) -> bool:
-        """Whether a model with a place does not answer any more, as far as its own gaps tell.
+        """Return whether a placed model has stopped answering, judged by its own usual gaps.
 
         Args:
             model: Its name.

@@ -51,7 +51,7 @@ class Eras(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What an unfinished exchange says in one roll-up."""
+    """Contribution of an unfinished exchange to one roll-up."""
 
     observation: str
     """"" if the exchange is no observation."""
@@ -63,7 +63,7 @@ class _Row(NamedTuple):
 
 
 class Group:
-    """One roll-up."""
+    """State of one roll-up."""
 
     __slots__ = (
         "_totals",
@@ -84,16 +84,16 @@ class Group:
         self.key = key
         self.clusters = Clusters()
         self.occurrences = Occurrences()
-        """Of the shares of all finished exchanges."""
+        """Shares of all finished exchanges."""
         self.windows = Windows()
         self.trials = 0
         """Perturbed ones of finished exchanges."""
         self.verdicts = 0
-        """Of finished exchanges, resends included."""
+        """Verdicts of finished exchanges, resends included."""
         self.scored_at: float | None = None
         self.scorer: Scorer = "metrics"
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self._totals: _Totals = {}
         self._windowed: dict[Literal[Window, "all"], RollupEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
@@ -116,7 +116,7 @@ class Group:
     def report(
         self, settings: MonitorSettings, now: float, era: int, unfinished: Sequence[_Row]
     ) -> RollupReport:
-        """What is known of it, estimated anew only in the windows that changed."""
+        """Return the roll-up's report; only windows that changed are estimated again."""
         verdicts = self.verdicts + sum(row.verdicts for row in unfinished)
         place = (verdicts, *self.windows.place(now, era))
         if place != self._windowed_at:
@@ -177,13 +177,13 @@ class _Open(OpenExchange[Group]):
         super().__init__(groups)
         self.eras = eras
         self.sign = sign
-        """Of its weight."""
+        """Sign of the exchange's weight."""
         self.repeats: tuple[Group, ...] = ()
         """Roll-ups in which it is no observation, but one more exchange of a cluster."""
         self.at = 0.0
         """Time of its newest verdict."""
         self.scorer: Scorer = "metrics"
-        """Of that verdict."""
+        """Scorer of that verdict."""
 
     def enter(self, group: Group, cluster: str) -> None:
         """Enter a roll-up: as an observation, or as one more exchange of a cluster."""
@@ -200,9 +200,9 @@ class Rollups:
         self.groups: dict[RollupKey, Group] = {}
         self._open = OpenExchanges[Exchange, _Open]()
         self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
-        """By route and model: the roll-ups of an exchange."""
+        """Roll-ups of an exchange by route and model."""
         self._categories: dict[tuple[str, str, str], Group] = {}
-        """By route, model and category: a key of strings is found faster than a `RollupKey`."""
+        """Roll-ups by route, model and category: a key of strings is found faster than a `RollupKey`."""
 
     def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, now: float, eras: Eras) -> None:
         """Count a rated verdict."""
@@ -228,7 +228,7 @@ class Rollups:
                 unfinished.add(verdict, outcome, (category,))
 
     def leads(self, exchange: Exchange) -> bool:
-        """Whether an unfinished exchange is the first of its cluster among a hundred of its model."""
+        """Return whether an unfinished exchange is the first of its cluster among a hundred of its model."""
         unfinished = self._open.get(exchange)
         return unfinished is not None and unfinished.wholes[0] not in unfinished.repeats
 

@@ -1,4 +1,4 @@
-"""How verdicts become estimates and alerts."""
+"""Settings that control how verdicts become estimates and alerts."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ _TOLERANCE: Final = 0.05
 _LARGEST_TOGETHER: Final = 0.99
 """Limit of a group, unless that of a rewording is larger: beyond it no bet could win anything."""
 _DETECTORS: Final = 2
-"""Of each cell: its alert and its drift."""
+"""Number of detectors in each cell: its alert and its drift."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorSettings:
-    """How verdicts become estimates and alerts."""
+    """Settings that control how verdicts become estimates and alerts."""
 
     threshold: float = _THRESHOLD
     """Largest paired excess that is tolerated, in (0, 1)."""
     mean_trials_between_false_alarms: float = 10_000
-    """Of all cells and both detectors together: false alarms are on average at least so many trials apart."""
+    """Average number of trials between false alarms, at least; over all cells and both detectors together."""
     drift_tolerance: float = _TOLERANCE
     """Distance of a cell's content delta from its baseline that is tolerated on either side, at least 0."""
     provisional_after: int = 100
     """Trials of a stratum from which on it is compared with its former ones, if no baseline is approved."""
     min_trials: int = 30
-    """No estimate is reported from fewer observations. Alerts do not wait for it: their error is
+    """Observations below which no estimate is reported. Alerts do not wait for them: their error is
     controlled from the first trial."""
     confidence: float = 0.95
-    """With which an interval covers the truth at all times together, in (0, 1)."""
+    """Probability with which an interval covers the truth at all times together, in (0, 1)."""
     max_models_per_route: int = 20
     trend_interval_s: float = 10.0
-    """Of verdict time, between two trend points of a cell."""
+    """Seconds of verdict time between two trend points of a cell."""
     asks_references: bool = True
-    """Whether reference prompts are asked again, so that suspicions wait for what they say."""
+    """True if reference prompts are asked again, so that suspicions wait for their answers."""
     reference_level: float = 76_320.0
     """Evidence at which they show a change: see `evenkeel.monitor.detect.references.alarm_level`."""
     limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
     """Limits of the alert in place of the usual ones, by route; "" = of all routes that name none."""
     other_clients: float = 0.5
-    """What an alert needs without any one client, see `evenkeel.monitor.detect.clients`; 0 = nothing."""
+    """Share of the evidence that an alert needs without any one client (see
+    `evenkeel.monitor.detect.clients`); 0 = none."""
     tolerances: Mapping[str, Limit] = field(default_factory=dict)
     """The same for `drift_tolerance`."""
 

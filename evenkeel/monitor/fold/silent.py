@@ -44,7 +44,7 @@ DAY_S: Final = 86_400.0
 PATIENCE_S: Final = 4 * 3_600.0
 """A suspicion that the references could not settle within that time is raised as one."""
 _EXPLAINS: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.REQUESTED_MODEL, kinds.TRAFFIC))
-"""What may make answers look otherwise without the provider."""
+"""Kinds of changes that can make answers look different without any change by the provider."""
 _NEW_BAG: Final = 4
 """Answers compared at most when a reference has begun anew; one that has not compares more."""
 _LOOKED_BACK: Final = 200
@@ -65,14 +65,15 @@ class OpenChange:
     asked: int = 0
     """Answers to references since it is suspected."""
     raised: bool = False
-    """Whether an alert event said so."""
+    """True if an alert event announced it."""
     incident: str = ""
     """Id of the change that was found first, of all routes where it shows; "" before it is raised."""
     alike: tuple[float, float] = (0.0, 0.0)
-    """Of a finding: how like the earlier answers the new ones are, and those to each other."""
+    """Mean likeness of the new answers to the earlier ones, and of the earlier ones to each other; set by
+    a finding."""
 
     looked_at: bool = False
-    """Whether the references have had their time to settle a suspicion."""
+    """True if the references have had their time to settle a suspicion."""
 
     @property
     def due(self) -> float:
@@ -82,19 +83,19 @@ class OpenChange:
 
 @dataclass(slots=True)
 class Incident:
-    """One change of a provider's model, wherever it shows."""
+    """Change of a provider's model, on all routes where it shows."""
 
     id: str
-    """Of the change that was found first."""
+    """Id of the change that was found first."""
     at: float
     """Unix time in seconds at which it was."""
     changes: dict[str, str] = field(default_factory=dict)
-    """By route, in the order in which they were found, the id of the change."""
+    """Ids of the changes by route, in the order in which they were found."""
 
 
 @dataclass(frozen=True, slots=True)
 class SilentReport:
-    """Where the tests of one route and requested model stand."""
+    """State of the tests of one route and requested model."""
 
     route: str
     requested_model: str
@@ -107,9 +108,9 @@ class SilentReport:
     compared: int
     """Answers to references that the test has taken, since the log began."""
     suspected: OpenChange | None = None
-    """What is suspected, and neither found nor over."""
+    """Suspected change that is neither found nor over."""
     found: OpenChange | None = None
-    """What was found and is not over."""
+    """Change that was found and is not over."""
 
 
 class ModelTests:
@@ -135,11 +136,11 @@ class ModelTests:
         self.references = ReferenceTest(level)
         self.compared = 0
         self.open: list[OpenChange] = []
-        """At most one that is found, and a suspicion or two."""
+        """Open changes: at most one that is found, and a suspicion or two."""
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self._bags: dict[str, int] = {}
-        """By reference the number of answers that were compared last."""
+        """Number of answers compared last time, by reference."""
         self._renewed: set[str] | None = None
         """References that have begun anew since the last finding; None if there was none lately."""
         self._former: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
@@ -180,7 +181,7 @@ class ModelTests:
         self._renewed = None
 
     def is_back(self, known: OpenChange, evidence: ReferenceEvidence) -> bool:
-        """Whether the answers of a finding are what they were before an earlier one.
+        """Return whether the answers of a finding are back to those before an earlier finding.
 
         They are if they are nearer to being as like those as those were to each other than to being as unlike
         them as the answers in between.
@@ -190,11 +191,11 @@ class ModelTests:
 
     @property
     def is_denied(self) -> bool:
-        """Whether the references say that answers are as before."""
+        """True if the references indicate that answers are as before."""
         return self.references.evidence_log10 < _LOW * log10(max(10.0, self.references.level))
 
     def report(self) -> SilentReport:
-        """Where they stand."""
+        """Return the state of both tests."""
         found = next((one for one in self.open if one.found), None)
         suspected = next((one for one in self.open if not one.found), None)
         return SilentReport(
@@ -254,7 +255,7 @@ class SilentChanges:
         self._routes = routes
         self._models: dict[str, RouteModels] = {}
         self._incidents: dict[str, Incident] = {}
-        """By requested model the last one; of requests that name none, by their route."""
+        """Last incident by requested model, or by route if requests name no model."""
         self._due = inf
         """Unix time in seconds of what is due next."""
 
@@ -455,7 +456,7 @@ class SilentChanges:
         return watch
 
     def reports(self) -> list[SilentReport]:
-        """Where every test stands, sorted by route and requested model."""
+        """Return the state of every test, sorted by route and requested model."""
         return [self.tests[key].report() for key in sorted(self.tests)]
 
     def to_json(self) -> dict[str, Any]:
@@ -477,5 +478,5 @@ class SilentChanges:
 
 
 def _name(route: str, model: str) -> str:
-    """What an incident is known by: requests that name no model say nothing about those of another route."""
+    """Return the key of an incident: the requested model, or the route if requests name no model."""
     return model or f"\0{route}"

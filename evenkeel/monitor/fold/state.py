@@ -93,9 +93,9 @@ class LogClock:
 
 
 VERSION: Final = 13
-"""Of the form that is written; nothing else is read."""
+"""Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
-"""What reading something else than a checkpoint raises."""
+"""Exceptions raised by reading something that is not a checkpoint."""
 
 
 class CheckpointError(Exception):
@@ -104,7 +104,7 @@ class CheckpointError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What has to be stored so that the state can be read again."""
+    """Data that has to be stored so that the state can be restored."""
 
     head: bytes
     """Small; replaces the previous one."""
@@ -113,7 +113,7 @@ class Checkpoint:
     incidents: list[IncidentRow]
     """The records of those incidents, for everybody who reads them."""
     whole: bool
-    """Whether these are all the parts, so that any others in the store are to be removed."""
+    """True if these are all the parts, so that any others in the store are to be removed."""
 
 
 def cell_name(key: tuple[str, str, str]) -> str:
@@ -149,7 +149,7 @@ class MonitorState:
         self.offset = 0
         """Place of the last verdict that is counted."""
         self.folded_models: dict[str, int] = {}
-        """By route: verdicts whose model had no place, counted under `OTHER_MODEL`."""
+        """Verdicts by route whose model had no place and that were counted under `OTHER_MODEL`."""
         self._models: dict[str, RouteModels] = {}
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
@@ -160,14 +160,14 @@ class MonitorState:
         self._routes: dict[str, RouteWatch] = {}
         self._silent = SilentChanges(settings, self._routes)
         self._seen_clock = LogClock()
-        """Of the sightings: there are routes of which nothing is scored."""
+        """Clock of the sightings: some routes have sightings but no scored trials."""
         self._changes = 0
         self._stored = False
         self._alarmed: set[tuple[str, str, str]] = set()
         """Cells that have an alert up."""
         self._incidents = IncidentBook(self._routes)
         self._rules: dict[tuple[str, int], tuple[AlertRules, DriftRules]] = {}
-        """By route and number of rewordings at once: the settings' part for such cells."""
+        """Rules of cells by route and by number of combined rewordings."""
 
     def apply(self, logged: Logged) -> Applied:
         """Count one verdict, or take in what a person approved, says of a verdict or decided.
@@ -434,7 +434,7 @@ class MonitorState:
         return [record for route in sorted(self._routes) for record in self._routes[route].records()]
 
     def silent(self) -> list[SilentReport]:
-        """Where the tests for silent changes stand, by route and requested model."""
+        """Return the state of the tests for silent changes, by route and requested model."""
         return self._silent.reports()
 
     def incidents(self) -> list[Incident]:
@@ -486,7 +486,7 @@ class MonitorState:
         )
 
     def checkpoint(self) -> Checkpoint:
-        """What to store now; the parts are taken to be stored from then on."""
+        """Return the parts to store now; they count as stored from then on."""
         whole, self._stored = not self._stored, True
         parts: dict[str, bytes] = {}
         incidents: list[IncidentRow] = []

@@ -71,7 +71,7 @@ class PartKey(NamedTuple):
 
 @dataclass(slots=True)
 class Part:
-    """One alert of an incident: of a cell, or of a change that nobody announced."""
+    """Alert of an incident: of a cell, or of a change that nobody announced."""
 
     raised: AlertEvent
     """The last event that raised it."""
@@ -102,7 +102,7 @@ _TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 
 @dataclass(slots=True)
 class Incident:
-    """One incident. Times are in Unix seconds."""
+    """State of one incident. Times are in Unix seconds."""
 
     id: str
     opened_at: float

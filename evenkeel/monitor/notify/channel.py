@@ -1,4 +1,4 @@
-"""One channel: gathers what belongs together, says each thing once, tries again what failed."""
+"""Channel for messages: groups related events, sends each message once, and retries failures."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class Pace:
     """Waiting times before a message is sent."""
 
     window_s: float = 30.0
-    """What becomes known of an incident within that time is one message; up to twice as long if more came
-    within its last third."""
+    """Seconds in which events of an incident are gathered into one message; up to twice as long if more
+    came within the last third."""
     trouble_after_s: float = 60.0
     """A trouble that lasts this long is reported; incidents wait from its first second."""
 

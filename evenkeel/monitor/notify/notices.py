@@ -118,7 +118,7 @@ class Example:
 
 
 class Member(NamedTuple):
-    """One of several incidents with one cause."""
+    """Incident among several with one cause."""
 
     incident: str
     route: str
@@ -127,7 +127,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One message about an incident, or about incidents with one cause."""
+    """Message about an incident, or about incidents with one cause."""
 
     incident: Incident
     """The incident; several with one cause as one."""
@@ -265,11 +265,11 @@ class Writer:
 
     @property
     def home(self) -> tuple[str, ...]:
-        """Where the console is, as far as that is known."""
+        """Address of the console; empty if it is not known."""
         return (self._console_url,) if self._console_url else ()
 
     def notice(self, incident: Incident, phase: Phase, number: int) -> Notice:
-        """What there is to say about an incident as it is, without examples."""
+        """Return the notice about an incident as it is, without examples."""
         contact, url = self._contact(incident), self._url("incidents", incident.id)
         if phase == "resolved":
             return Notice(incident, phase, number, over_line(incident), self._last(incident), contact, url)
@@ -303,7 +303,7 @@ class Writer:
         return f"{self._console_url}/{folder}/{quote(name, safe='')}" if self._console_url else ""
 
     def _contact(self, incident: Incident) -> Contact:
-        """Of its routes; where they differ, with the routes."""
+        """Return the contact of the incident's routes; where they differ, with the names of the routes."""
         known = {route: self._contacts[route] for route in incident.routes if route in self._contacts}
         said = (
             _by_route({route: getattr(one, name) for route, one in known.items()})
@@ -312,7 +312,7 @@ class Writer:
         return Contact(*said)
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
-        """What changed since, how far answers moved, under how many rewordings, and what references say."""
+        """Return later changes, how far answers moved, under how many rewordings, and reference evidence."""
         found = [
             *([_came_later(incident)] if incident.later else ()),
             *self._rewordings(incident),
@@ -337,7 +337,7 @@ class Writer:
         return [f"{measured}, {self._affected(parts, known=incident.stated != ())}", *said]
 
     def _affected(self, parts: Sequence[Part], *, known: bool) -> str:
-        """How many of the rewordings that are tried have these alerts, "so far" unless the others hold.
+        """Describe how many tried rewordings have these alerts; "so far" unless the others hold.
 
         Of groups only if no rewording by itself has one: a group moves with any of its rewordings.
 
@@ -375,7 +375,7 @@ class Writer:
         return [*self._drift("resends", parts), *self._drift("rewordings", parts)]
 
     def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
-        """How many answers changed where most did, under rewordings or in identical resends."""
+        """Describe the share of changed answers where it is largest, in rewordings or identical resends."""
         those = [part for part in parts if (part.raised.perturbation == BASELINE) == (of == "resends")]
         if not those:
             return []

@@ -40,7 +40,7 @@ class Notifier:
         self._announce = announce
         self._channels = tuple(channels)
         self._settled: list[set[str]] = [set() for _ in self._channels]
-        """By channel: events that others still have to settle."""
+        """Ids of events by channel that other channels still have to settle."""
         self._announced: set[str] = set()
         self._incidents = IncidentBoard(store)
 

@@ -145,7 +145,7 @@ class Slack(_Poster):
         self._channel = channel
         self._base_url = base_url.rstrip("/")
         self._refused = False
-        """Whether the last call failed because of the message that it is about."""
+        """True if Slack refused the last call because of the message that it refers to."""
         self.name = f"Slack {channel}"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
