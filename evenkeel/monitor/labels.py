@@ -49,7 +49,7 @@ class HumanAgreement:
 
 
 def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
-    """Agreement by judge, by who decided, and by how the verdicts were chosen, in that order.
+    """Return the agreement by judge, by who decided, and by how the verdicts were chosen, in that order.
 
     Every verdict weighs the same, however many people rated it. A verdict counts as drawn if any of its
     labels was given blind. Verdicts without a rating, labels without one and withdrawn labels are left out.
@@ -103,7 +103,7 @@ def _of_group(
 
 
 def _most(ratings: Sequence[int | None]) -> int | None:
-    """The rating given most often; None if two are."""
+    """Return the rating given most often; None if two are."""
     counted = Counter(ratings).most_common(2)
     tied = len(counted) > 1 and counted[0][1] == counted[1][1]
     return None if tied else counted[0][0]

@@ -137,7 +137,7 @@ class Monitor:
         return state
 
     def reports(self) -> list[CellReport]:
-        """Every cell's report, as of the last commit. May be called from any thread.
+        """Return every cell's report, as of the last commit. May be called from any thread.
 
         While a batch is folded or a commit waits for the store, the reports of the previous call
         are given at once, so that a scrape does not hang with it.
@@ -145,11 +145,11 @@ class Monitor:
         return self._committed(MonitorState.reports)
 
     def rollups(self) -> list[RollupReport]:
-        """Every roll-up's report, likewise."""
+        """Return every roll-up's report, likewise."""
         return self._committed(MonitorState.rollups)
 
     def changes(self) -> list[RouteChanges]:
-        """The changes of every route, likewise."""
+        """Return the changes of every route, likewise."""
         return self._committed(MonitorState.changes)
 
     def silent(self) -> list[SilentReport]:
@@ -157,7 +157,7 @@ class Monitor:
         return self._committed(MonitorState.silent)
 
     def change_records(self) -> list[ChangeRecord]:
-        """The latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
+        """Return the latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
         return self._committed(MonitorState.change_records)
 
     def _committed(self, read: Callable[[MonitorState], list[Report]]) -> list[Report]:
@@ -209,7 +209,7 @@ class Monitor:
         return self._stepped_at
 
     def snapshot(self) -> Snapshot:
-        """The monitor's own counters since the start of the process, for `SnapshotCollector`.
+        """Return the monitor's own counters since the start of the process, for `SnapshotCollector`.
 
         Before the first step its start stands for it, so that a monitor that never steps is seen.
         """
@@ -232,7 +232,7 @@ def _listed(routes: Sequence[str]) -> str:
 
 
 def stored_states(stores: Iterable[MonitorStore], settings: MonitorSettings) -> Iterator[MonitorState]:
-    """The state of each monitor's last checkpoint; monitors without one are left out. Blocks.
+    """Yield the state of each monitor's last checkpoint; monitors without one are left out. Blocks.
 
     Raises: CheckpointError if one is of another version.
     """

@@ -90,7 +90,7 @@ class JudgeCounts:
         return True
 
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """All estimates; None where one has fewer than `min_trials` observations."""
+        """Return all estimates; None where one has fewer than `min_trials` observations."""
 
         def rate(count: int, others: int) -> Estimate | None:
             return proportion(count, count + others, alpha=alpha, min_trials=min_trials)
@@ -103,7 +103,7 @@ class JudgeCounts:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON values."""
+        """Return the counts as JSON values."""
         return asdict(self)
 
     @classmethod
@@ -172,7 +172,7 @@ class Judges:
         return judge.estimates
 
     def encode(self) -> str:
-        """All judges as a JSON array; each is encoded once for each change of its own."""
+        """Return all judges as a JSON array; each is encoded once for each change of its own."""
         return f"[{','.join(_encode(place, judge) for place, judge in self._judges.items())}]"
 
     @classmethod

@@ -52,7 +52,7 @@ class ChangeBook:
         self._revision = -1
 
     def reports(self) -> tuple[ChangeReport, ...]:
-        """All changes, the newest first."""
+        """Return all changes, the newest first."""
         with self._lock:
             now = self._clock()
             if self._made_at is None or abs(now - self._made_at) >= _KEPT_S:
@@ -61,11 +61,11 @@ class ChangeBook:
             return self._reports
 
     def find(self, change: str) -> ChangeReport | None:
-        """The report on one change; None if it is not known (any more)."""
+        """Return the report on one change; None if it is not known (any more)."""
         return next((report for report in self.reports() if report.is_called(change)), None)
 
     def latest_runs(self) -> Mapping[str, GoldenRun]:
-        """The last run of each route's goldens."""
+        """Return the last run of each route's goldens."""
         self.reports()
         return self._history.latest
 

@@ -129,7 +129,7 @@ def likely_cause(
     differs: bool = False,
     unconfirmed: bool = False,
 ) -> Causes:
-    """The candidates for the cause of a change.
+    """Return the candidates for the cause of a change.
 
     Args:
         marks: What was noticed.
@@ -167,7 +167,7 @@ class _Case:
         """Kinds that speak for the provider."""
 
     def causes(self, *, differs: bool, unconfirmed: bool) -> Causes:
-        """Everything that is known."""
+        """Return everything that is known."""
         found: dict[Cause, list[ChangeMark]] = {}
         evidence = []
         for kind in self._kinds:
@@ -324,7 +324,7 @@ class _Case:
 
 
 def _onset(mark: ChangeMark) -> int:
-    """Exchanges from the first mark to where this one's change seems to have begun."""
+    """Return the exchanges from the first mark to where this one's change seems to have begun."""
     return mark.since - mark.run
 
 

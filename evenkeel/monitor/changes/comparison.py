@@ -263,7 +263,7 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
 
 
 def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tuple[ShareSides, ...]:
-    """Shares of classes of answers; several trials of an exchange count as one observation."""
+    """Return the shares of classes of answers; several trials of an exchange count as one observation."""
     # What all are above says nothing.
     known = [
         (trait, edge)
@@ -329,7 +329,7 @@ _SURE: Final = 3.0
 def _strictness(
     before: Mapping[str, Counter[str]], after: Mapping[str, Counter[str]], min_trials: int
 ) -> Difference | None:
-    """Difference of the shares of shifted pairs, class by class of likeness.
+    """Return the difference of the shares of shifted pairs, class by class of likeness.
 
     Source: Mantel and Haenszel's weights; a class that is empty on one side has none.
     """

@@ -68,7 +68,7 @@ class Finding:
 
 
 def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
-    """The gravest of several findings; `known` says whether enough was measured to find any."""
+    """Return the gravest of several findings; `known` says whether enough was measured to find any."""
     return next(
         (effect for effect in _ORDER if any(one.effect == effect for one in findings)),
         "none_seen" if known else "unknown",
@@ -81,7 +81,7 @@ def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def measured(comparison: Comparison) -> Iterator[Finding]:
-    """Differences between the two sides of the traffic, beyond both intervals."""
+    """Yield the differences between the two sides of the traffic, beyond both intervals."""
     control = comparison.control
     if comparison.pooled.moved:
         yield _moved(
@@ -221,7 +221,7 @@ def leanings(scores: AnswerScores) -> list[Leaning]:
 
 
 def of_scores(scores: AnswerScores) -> Iterator[Finding]:
-    """The same as findings."""
+    """Yield the same as findings."""
     by = "the judge" if scores.judged else "the heuristics"
     for one, effect in leanings(scores):
         otherwise = f" and otherwise in {one.changed}" if one.changed else ""
@@ -242,7 +242,7 @@ def judged_words(scores: AnswerScores) -> str:
 
 
 def _sign_test(some: int, others: int) -> float:
-    """The chance of a split at least as uneven where both directions are as likely."""
+    """Return the chance of a split at least as uneven where both directions are as likely."""
     n, few = some + others, min(some, others)
     tail = sum(comb(n, k) for k in range(few + 1))
     return float(min(1.0, 2 * tail / 2**n))

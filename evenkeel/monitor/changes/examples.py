@@ -71,7 +71,7 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: Exc
 def plain(
     shown: Exhibits, prompt: Callable[[str], str], answer: Callable[[Answer], str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Examples as JSON values.
+    """Return examples as JSON values.
 
     Args:
         shown: what the stores hold.

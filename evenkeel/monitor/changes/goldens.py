@@ -149,7 +149,7 @@ class GoldenWatch:
 
 
 def gate_of(run: GoldenRun, watch: GoldenWatch | None, *, noise: float = 0.0) -> GateReport:
-    """The verdict of the calibrated bundle over one run, as `evenkeel gate` decides.
+    """Return the verdict of the calibrated bundle over one run, as `evenkeel gate` decides.
 
     Args:
         run: What was asked after a change.

@@ -124,11 +124,11 @@ class Tally:
         return sum(letters.total() for letters in self.cells.values())
 
     def counts(self, perturbation: str) -> Counts:
-        """The counts of one perturbation, whatever the model."""
+        """Return the counts of one perturbation, whatever the model."""
         return Counts.of_outcomes(self.cells.get(perturbation, Counter()))
 
     def to_json(self) -> dict[str, Any]:
-        """The tally as JSON values."""
+        """Return the tally as JSON values."""
         return {
             "exchanges": self.exchanges,
             "cells": self.cells,
@@ -294,7 +294,7 @@ class OpenRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The record as JSON values."""
+        """Return the record as JSON values."""
         return {
             "marks": [asdict(mark) for mark in self.marks],
             "before": self.before.to_json(),

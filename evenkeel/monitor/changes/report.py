@@ -209,7 +209,7 @@ def reports_of(
     settings: Mapping[str, Sequence[str]] | None = None,
     min_trials: int = 30,
 ) -> tuple[ChangeReport, ...]:
-    """All changes, the newest first. A silent change that shows on several routes is one.
+    """Return all changes, the newest first. A silent change that shows on several routes is one.
 
     Args:
         records: Of all routes, as the fold has them.
@@ -241,7 +241,7 @@ def reports_of(
 
 
 def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
-    """The records of each change, the newest first; within a silent one the route that was first."""
+    """Return the records of each change, the newest first; within a silent one the route that was first."""
     groups: dict[str, list[ChangeRecord]] = {}
     for record in sorted(records, key=lambda one: one.at, reverse=True):
         groups.setdefault(_incident(record) or record.id, []).append(record)

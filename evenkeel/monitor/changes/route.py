@@ -151,7 +151,7 @@ class ValueWatch:
         return None if before is None else Switch(before, value)
 
     def _most_frequent(self, new: str) -> str | None:
-        """The known value that is seen most often, of late first; None without one."""
+        """Return the known value that is seen most often, of late first; None without one."""
         latest = self._latest[-LATEST:]
 
         def often(one: str) -> tuple[int, int, int, str]:
@@ -168,7 +168,7 @@ class ValueWatch:
             self._quiet.pop(least, None)
 
     def _rarer(self, new: str) -> str | None:
-        """The known value that has become rarer beyond chance, of several the one that did most.
+        """Return the known value that has become rarer beyond chance, of several the one that did most.
 
         One that had gone before the new value came has not made room for it.
         """
@@ -192,7 +192,7 @@ class ValueWatch:
         return sum(comb(len(latest), k) * comb(others, total - k) for k in range(few + 1)) / ways
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         return [self._latest, self._known, list(self._quiet), self._since, self._seen]
 
     @classmethod
@@ -286,7 +286,7 @@ class ParameterWatch:
         return found
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         return [self._exchanges, {name: watch.to_json() for name, watch in self._watches.items()}]
 
     @classmethod
@@ -602,7 +602,7 @@ class RouteWatch:
         return record
 
     def _before(self, change: ChangeMark) -> Tally:
-        """The traffic since the change before, without the blocks that may hold some of this one."""
+        """Return the traffic since the change before, without the blocks that may hold some of this one."""
         # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
         doubtful = 1 + change.run // _BLOCK
         before = Tally()
@@ -626,11 +626,11 @@ class RouteWatch:
         return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
 
     def records(self) -> list[ChangeRecord]:
-        """The latest changes with the traffic on both sides, oldest first."""
+        """Return the latest changes with the traffic on both sides, oldest first."""
         return [record.record(self.route) for record in self._records]
 
     def to_json(self) -> dict[str, Any]:
-        """The watch as JSON values; floats survive exactly."""
+        """Return the watch as JSON values; floats survive exactly."""
         return {
             "rated_by": self.judge,
             "counts": self.counts,

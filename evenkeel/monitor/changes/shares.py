@@ -127,13 +127,13 @@ class _Trait:
             self._edges = None
 
     def _class(self, value: float) -> str:
-        """Name of the class that a size lies in, by where it begins and ends."""
+        """Return the name of the class that a size lies in, by where it begins and ends."""
         assert self._edges is not None
         # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
         return self._classes[bisect_right(self._edges, value)]
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         alerts = {name: alert.to_json() for name, alert in self._alerts.items()}
         return [dict(self._counts), self._edges, alerts]
 
@@ -181,7 +181,7 @@ class ShareWatch:
         return tuple(moved) if moved else ()
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return {name: trait.to_json() for name, trait in self._traits.items()}
 
     @classmethod
@@ -219,7 +219,7 @@ class Populations:
         self._watches = {}
 
     def to_json(self) -> list[list[Any]]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return [[population, watch.to_json()] for population, watch in self._watches.items()]
 
     @classmethod
@@ -250,7 +250,7 @@ def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[flo
 
 
 def _classes(edges: Sequence[float]) -> list[str]:
-    """Names of the classes that the edges begin, and of what lies below the first of them."""
+    """Return the names of the classes that the edges begin, and of what lies below the first of them."""
     names = [f"below {edges[0]:.3g}"] if edges else []
     for place, edge in enumerate(edges):
         # An edge right above another closes the class of the one value between them.

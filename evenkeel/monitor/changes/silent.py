@@ -96,7 +96,7 @@ class Silent:
         return ChangeMark(kinds.TRAITS, before or "as before", after or "otherwise", self.at, offset)
 
     def to_json(self) -> dict[str, Any]:
-        """The evidence as JSON values; floats survive exactly."""
+        """Return the evidence as JSON values; floats survive exactly."""
         raw: dict[str, Any] = msgspec.to_builtins(self)
         return raw
 

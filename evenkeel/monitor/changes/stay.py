@@ -156,7 +156,7 @@ class Stay:
         return is_new(turns, verdict) or (self._missed <= _BESIDE and not is_old(turns, verdict))
 
     def to_json(self) -> dict[str, Any]:
-        """The stay as JSON values."""
+        """Return the stay as JSON values."""
         return asdict(self)
 
     @classmethod

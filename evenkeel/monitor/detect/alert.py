@@ -98,7 +98,7 @@ class AlertRules:
 
 
 def _rest(bets: Bets) -> float:
-    """Wealth of all gamblers once what enters makes up for what an observation of 0 takes."""
+    """Return the wealth of all gamblers once what enters makes up for what an observation of 0 takes."""
     kept = bets.factors(0)
     return sum(factor / (1 - factor) for factor in kept) / len(kept)
 
@@ -253,7 +253,7 @@ class Alert:
             detector.scale(level / detector.evidence)
 
     def _alone(self, clients: Clients | None) -> str:
-        """The client without whose trials there is too little evidence; "" if there is none."""
+        """Return the client without whose trials there is too little evidence; "" if there is none."""
         if clients is None or len(self._without) < _SEVERAL or not self.rules.others:
             return ""
         shares, rules = clients.shares, self.rules
@@ -312,7 +312,7 @@ class Alert:
         return was_up
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return {
             "over": [measure.value for measure in self.over],
             "raised_at": self._raised_at,
@@ -363,7 +363,7 @@ MOST_TRIALS: Final = 2_000
 def blind_measures(
     rules: AlertRules, *, floor_rate: float | None, control_similarity: float | None
 ) -> frozenset[Measure]:
-    """The measures that could not even see a model that moves every variant as far as it can.
+    """Return the measures that could not even see a model that moves every variant as far as it can.
 
     Content can then move in 1 − `floor_rate` more of the variants than of the resends, and similarity fall
     by `control_similarity` on average. A measure is blind if the best of its bets on such a mean would still

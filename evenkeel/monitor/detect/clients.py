@@ -82,7 +82,7 @@ class Clients:
         return {name: weight / total for name, (weight, _) in ordered}
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         return [self.first, self._latest]
 
     @classmethod

@@ -529,7 +529,7 @@ class DriftAlert:
         return DriftChange(kind, baseline, line, run.trials, run.mean)
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         numbers = {stratum: number for number, stratum in enumerate(self._strata)}
         return {
             "tolerance": self.rules.tolerance,

@@ -80,7 +80,7 @@ class Bets:
 
 @lru_cache(maxsize=4096)
 def bets_against(line: float, side: Side = "above", low: float = -1.0, high: float = 1.0) -> Bets:
-    """Bets against "the mean is at most `line`" (side `above`) or "at least `line`" (`below`).
+    """Return bets against "the mean is at most `line`" (side `above`) or "at least `line`" (`below`).
 
     Args:
         line: in (low, high).
@@ -202,7 +202,7 @@ class Watch:
         return evidence
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         run = self.run
         return [self.detector.wealth, [run.trials, run.total, run.drift, run.weight], self.clients]
 

@@ -276,7 +276,7 @@ class Gate:
             self._unmeasured[why] += 1
 
     def report(self, cut_short: str = "") -> GateReport:
-        """The verdict, on what was taken until now.
+        """Return the verdict, on what was taken until now.
 
         Args:
             cut_short: Why the gate had to stop before it was settled, if it had to.
@@ -356,7 +356,7 @@ class Gate:
         ), self.rules.beta * self.rules.last_look
 
     def _verdict(self, measured: int, cut_short: str) -> tuple[Verdict, bool, str]:
-        """The verdict, whether evidence settled it, and why nothing was measured."""
+        """Return the verdict, whether evidence settled it, and why nothing was measured."""
         if self.regression:
             return Verdict.REGRESSION, True, ""
         trouble = cut_short or self._trouble(measured)
@@ -444,7 +444,7 @@ def _listed(reasons: Counter[str], what: str) -> str:
 
 
 def least_goldens(rules: GateRules) -> int:
-    """The fewest goldens that can settle a pass: as many as are needed if no answer ever differs."""
+    """Return the fewest goldens that can settle a pass: as many as are needed if no answer ever differs."""
     found = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
     assert found is not None, "evidence of no difference at all grows with every golden"
     level = rules.beta * rules.last_look

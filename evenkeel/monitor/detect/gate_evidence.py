@@ -38,7 +38,7 @@ class Bounds(NamedTuple):
 
 
 def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
-    """Natural log of the e-value against "the mean difference is at most `threshold`".
+    """Return the natural log of the e-value against "the mean difference is at most `threshold`".
 
     Args:
         counts: How often each difference in [−1, 1] was seen; need not be whole.
@@ -54,17 +54,17 @@ def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
 
 
 def log_evidence_below(counts: Mapping[float, float], threshold: float) -> float:
-    """Natural log of the e-value against "the mean difference is at least `threshold`"."""
+    """Return the natural log of the e-value against "the mean difference is at least `threshold`"."""
     return log_evidence(mirrored(counts), -threshold)
 
 
 def mirrored(counts: Mapping[float, float]) -> dict[float, float]:
-    """The counts with the signs of all differences turned."""
+    """Return the counts with the signs of all differences turned."""
     return {-difference: count for difference, count in counts.items()}
 
 
 def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
-    """The mean differences that the evidence does not rule out.
+    """Return the mean differences that the evidence does not rule out.
 
     Each side is a confidence sequence: the lower bound is ever above the truth with probability at most
     `alpha`, the upper ever below it with at most `beta`. A bound is on the far side of a threshold exactly

@@ -149,7 +149,7 @@ class _Run:
         _sum(self.references, answered.reference, answered)
 
     def to_json(self) -> list[Any]:
-        """The run as JSON values; floats survive exactly."""
+        """Return the run as JSON values; floats survive exactly."""
         named_sums = self.versions, self.references
         return [
             [self.since, self.after, self.drift],
@@ -204,7 +204,7 @@ class ReferenceTest:
         return found
 
     def _compared(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """The evidence of a pooled comparison, if there is one that is extreme enough."""
+        """Return the evidence of a pooled comparison, if there is one that is extreme enough."""
         said = answered.pooled
         if said is None or said.p_value > (1 - RANKS_SHARE) * _LOOK_EVERY / self.level:
             return None
@@ -287,7 +287,7 @@ class ReferenceTest:
         )
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return [self._wealth, self._run.to_json(), [list(one) for one in self._recent]]
 
     @classmethod

@@ -50,7 +50,7 @@ class Agreement:
 
 
 def unit(ratings: Iterable[float | None]) -> Unit:
-    """The ratings of one item as a unit; who gave which does not matter."""
+    """Return the ratings of one item as a unit; who gave which does not matter."""
     return tuple(sorted(Counter(rating for rating in ratings if rating is not None).items()))
 
 
@@ -75,7 +75,7 @@ def agreement(
     level: Level = "ordinal",
     confidence: float = _CONFIDENCE,
 ) -> Agreement | Failure:
-    """Alpha with the percentile bootstrap interval over items.
+    """Return alpha with the percentile bootstrap interval over items.
 
     Args:
         units: one per item.
@@ -105,7 +105,7 @@ def agreement(
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value below which a share of the numbers lies; interpolates between neighbours."""
+    """Return the value below which a share of the numbers lies; interpolates between neighbours."""
     place = share * (len(ascending) - 1)
     below = int(place)
     above = min(below + 1, len(ascending) - 1)
@@ -117,7 +117,7 @@ def _size(one: Unit) -> int:
 
 
 def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
-    """Alpha of distinct units and how often each occurs."""
+    """Return alpha of distinct units and how often each occurs."""
     totals: Counter[float] = Counter()
     together: dict[tuple[float, float], float] = {}
     # In order, so that the sum's rounding does not depend on the order of the items.
@@ -185,7 +185,7 @@ class Share:
 
 
 def wilson(count: int, n: int, *, confidence: float = _CONFIDENCE) -> Share:
-    """The share `count / n` with its Wilson score interval.
+    """Return the share `count / n` with its Wilson score interval.
 
     Returns: 0 ≤ lower ≤ value ≤ upper ≤ 1; all None for n = 0.
     Source: Wilson 1927.

@@ -71,7 +71,7 @@ class Point(NamedTuple):
 def log_capital(
     mean: float, values: Column, counts: Column, stakes: Stakes = _STAKED, left: Stakes = _UNSTAKED
 ) -> Point:
-    """Log of the wealth of those who bet that the true mean is above `mean`, and its slope there.
+    """Return the log of the wealth of those who bet that the true mean is above `mean`, and its slope there.
 
     Args:
         mean: in (0, 1].
@@ -99,7 +99,7 @@ def bounded_mean(
     alpha: float = 0.05,
     min_observations: int = 1,
 ) -> Estimate | None:
-    """The mean of independent observations in [low, high], with its confidence sequence.
+    """Return the mean of independent observations in [low, high], with its confidence sequence.
 
     Args:
         histogram: how often each value was observed.
@@ -122,7 +122,7 @@ def weighted_mean(
     alpha: float = 0.05,
     min_observations: int = 1,
 ) -> Estimate | None:
-    """The mean of what an equal draw would have given, as `bounded_mean`.
+    """Return the mean of what an equal draw would have given, as `bounded_mean`.
 
     Args:
         histogram: how often each value was observed with each weight in (0, 1].
@@ -139,7 +139,7 @@ def weighted_mean(
 
 
 def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
-    """The rate of successes among independent trials, as `bounded_mean`."""
+    """Return the rate of successes among independent trials, as `bounded_mean`."""
     histogram = {0.0: trials - successes, 1.0: successes}
     return bounded_mean(histogram, alpha=alpha, min_observations=min_trials)
 
@@ -147,7 +147,7 @@ def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: 
 def paired_excess(
     plus: int, minus: int, zero: int, *, alpha: float = 0.05, min_pairs: int = 1
 ) -> Estimate | None:
-    """Rate of shifts in the variant minus that in the identical resend of the same exchanges.
+    """Return the rate of shifts in the variant minus that in the identical resend of the same exchanges.
 
     Pairs of the same exchange share the resend, so an exchange should give one pair at most.
 
@@ -166,7 +166,7 @@ def paired_excess(
 def _weighted_mean(
     observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float
 ) -> Estimate:
-    """The same: windows that hold the same observations are estimated once."""
+    """Return the same: windows that hold the same observations are estimated once."""
     n = sum(count for _, _, count in observed)
     total = fsum(weight * count for _, weight, count in observed)
     value = fsum(each * weight * count for each, weight, count in observed) / total
@@ -206,7 +206,7 @@ def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) 
 
 
 def _crossing(curve: Callable[[float], Point], inside: float, reach: float) -> float:
-    """The place between 0 and `inside` where a convex curve reaches zero.
+    """Return the place between 0 and `inside` where a convex curve reaches zero.
 
     Newton's method, kept between the two ends by bisection. The curve is below zero at `inside` and, being
     convex, crosses once on the way to 0, where it may be infinite: neither end is evaluated. On the outer

@@ -44,7 +44,7 @@ def weight_sign(weight: float) -> str:
 
 
 def weight_of(sign: str) -> float:
-    """The weight of a sign."""
+    """Return the weight of a sign."""
     return _WEIGHTS[sign]
 
 
@@ -152,7 +152,7 @@ class Spread:
         low: float = 0.0,
         light: Iterable[tuple[float, Spread]] = (),
     ) -> Estimate | None:
-        """The mean of the observations in [low, 1]; None with fewer than `min_trials`.
+        """Return the mean of the observations in [low, 1]; None with fewer than `min_trials`.
 
         The interval is that of the rounded observations, moved by what rounding did to their mean. Of those
         that weigh less than 1, `light` has the weight, and which they are.
@@ -371,7 +371,7 @@ class Counts:
 
     @classmethod
     def of_outcomes(cls, words: Mapping[str, int]) -> Counts:
-        """The counts of a window, by how often the word of each outcome occurs in it; no failures."""
+        """Return the counts of a window, by how often the word of each outcome occurs in it; no failures."""
         counts = cls()
         for word, times in words.items():
             counts.take_outcome(OUTCOMES[word[0]], times)
@@ -412,19 +412,19 @@ class Counts:
         yield 1.0, full
 
     def _weights(self, *names: str) -> list[float]:
-        """The same together: what they weigh."""
+        """Return the same together: what they weigh."""
         total = [0.0] * len(names)
         for weight, found in self._by_weight(*names):
             total = [so_far + weight * count for so_far, count in zip(total, found, strict=True)]
         return total
 
     def _share(self, part: str, whole: str) -> float | None:
-        """The share of some observations in others by their weights; None without any."""
+        """Return the share of some observations in others by their weights; None without any."""
         parts, wholes = self._weights(part, whole)
         return parts / wholes if wholes else None
 
     def proportion(self, part: str, whole: str, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The rate of one count among another, both by name."""
+        """Return the rate of one count among another, both by name."""
         histogram = {}
         for weight, (some, every) in self._by_weight(part, whole):
             histogram[0.0, weight], histogram[1.0, weight] = every - some, some
@@ -437,11 +437,11 @@ class Counts:
         return spread(self).mean(alpha=alpha, min_trials=min_trials, low=low, light=light)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The rate of shifts; None with fewer than `min_trials` trials."""
+        """Return the rate of shifts; None with fewer than `min_trials` trials."""
         return self.proportion("shifted", "trials", alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The paired excess; None with fewer than `min_trials` pairs.
+        """Return the paired excess; None with fewer than `min_trials` pairs.
 
         A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
         and for none, whatever made them fail.
@@ -464,7 +464,7 @@ class Counts:
         return _between(excess, *ends)
 
     def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The mean graded loss; its interval allows for any grade of the resends that have none."""
+        """Return the mean graded loss; its interval allows for any grade of the resends that have none."""
         rules: Any = {"alpha": alpha, "low": -1.0}
         loss = self._mean(lambda one: one.loss, min_trials=min_trials, **rules)
         if loss is None or not self.lost_grades.counts:
@@ -517,7 +517,7 @@ class Counts:
         return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON values."""
+        """Return the counts as JSON values."""
         # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
         raw = {name: getattr(self, name) for name in _FIELDS}
         spreads = {name: raw[name].to_json() for name in _SPREADS}

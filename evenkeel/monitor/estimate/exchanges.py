@@ -101,7 +101,7 @@ class ExchangeTally:
             self.rejudged_otherwise += not same
 
     def observation(self, sign: str = "") -> str:
-        """The exchange's shares as words, a letter and a share each; "" if there are none.
+        """Return the exchange's shares as words, a letter and a share each; "" if there are none.
 
         Args:
             sign: Of the exchange's weight (`weight_sign`), which then comes after each share.

@@ -78,7 +78,7 @@ class Occurrences:
         return total
 
     def to_json(self) -> list[dict[str, int] | None]:
-        """The counts as JSON values."""
+        """Return the counts as JSON values."""
         return [self._observations, self._words]
 
     @classmethod
@@ -140,7 +140,7 @@ class SlotRing:
         return total
 
     def to_json(self) -> dict[str, Any]:
-        """The slots as JSON values."""
+        """Return the slots as JSON values."""
         return {str(number): [slot, self._words.get(number)] for number, slot in sorted(self._slots.items())}
 
     def read(self, raw: dict[str, Any]) -> None:
@@ -208,7 +208,7 @@ class Windows:
         return {"1h": hour, "24h": day, "500": _words(recent[-RECENT:]), "since_change": since}
 
     def to_json(self) -> dict[str, Any]:
-        """The windows as JSON values."""
+        """Return the windows as JSON values."""
         return {
             "hour": self._hour.to_json(),
             "day": self._day.to_json(),

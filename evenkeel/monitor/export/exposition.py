@@ -116,7 +116,7 @@ class Exposition:
         self._incidents = Lately(lambda: _text(incidents), b"", stale_s=math.inf)
 
     def __call__(self) -> bytes:
-        """The metrics in the Prometheus text format 0.0.4."""
+        """Return the metrics in the Prometheus text format 0.0.4."""
         if self._begun != (self._monitor.stepped_at is not None):
             # The first step reads the checkpoint, and may have nothing to fold.
             self.refresh()

@@ -66,7 +66,7 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
 
 
 def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[str, str]:
-    """The case of each incident by its id. None changes: a cause that is noticed later joins nothing.
+    """Return the case of each incident by its id. None changes: a cause that is noticed later joins nothing.
 
     Args:
         incidents: all that are known.
@@ -130,7 +130,7 @@ class IncidentCollector(ListedCollector):
 
 
 def _models(incident: Incident) -> tuple[str, str]:
-    """The model before and after; "" for what is no model: other values may be any number."""
+    """Return the model before and after; "" for what is no model: other values may be any number."""
     named = (mark for mark in incident.stated if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL})
     return next(((mark.before, mark.after) for mark in named), ("", ""))
 

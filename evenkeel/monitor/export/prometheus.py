@@ -97,7 +97,7 @@ OVER_CELLS = "; over several cells, mean over exchanges"
 
 
 def listed(block: str) -> tuple[Family, ...]:
-    """The families of a block that are no estimates, as `families.toml` has them."""
+    """Return the families of a block that are no estimates, as `families.toml` has them."""
     return tuple(
         Family(one["name"], one["kind"], one["help"], tuple(one["labels"])) for one in _LISTED[block]
     )
@@ -361,7 +361,7 @@ def recent(reports: Sequence[CellReport]) -> list[CellReport]:
 
 
 def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:
-    """The reports of each route and model."""
+    """Return the reports of each route and model."""
     found: dict[tuple[str, ...], list[CellReport]] = {}
     for report in reports:
         found.setdefault(report.key.parts[:2], []).append(report)
@@ -381,7 +381,7 @@ class MonitorReading:
 
 
 def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, Sequence[Any]]]:
-    """The blocks with their reports."""
+    """Yield the blocks with their reports."""
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)
     places = by_place(shown)
@@ -423,11 +423,11 @@ class CellCollector(Collector):
         self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples, so that a registry can refuse a name that is taken."""
+        """Return the families without samples, so that a registry can refuse a name that is taken."""
         return self._metrics(MonitorReading(tuple))
 
     def collect(self) -> Iterable[Metric]:
-        """All families, as of the monitor's last commit."""
+        """Return all families, as of the monitor's last commit."""
         return self._metrics(self._reading)
 
     def _metrics(self, reading: MonitorReading) -> Iterator[Metric]:
@@ -444,7 +444,7 @@ class CellCollector(Collector):
 
 
 def _encodable(label: str) -> str:
-    """The label with a question mark for each half of a surrogate pair, which UTF-8 cannot hold."""
+    """Return the label with a question mark for each half of a surrogate pair, which UTF-8 cannot hold."""
     return label if label.isascii() else label.encode("utf-8", "replace").decode()
 
 
@@ -459,11 +459,11 @@ class ListedCollector(Collector, ABC):
     block: ClassVar[str]
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples."""
+        """Return the families without samples."""
         return [_metric(family) for family in listed(self.block)]
 
     def collect(self) -> Iterable[Metric]:
-        """All families, as of now."""
+        """Return all families, as of now."""
         metrics = [_metric(family) for family in listed(self.block)]
         self.fill(*metrics)
         return metrics

@@ -206,13 +206,13 @@ class Cell:
         )
 
     def estimates(self, settings: MonitorSettings) -> CellEstimates:
-        """The cell's estimates, computed once for each change of the counts."""
+        """Return the cell's estimates, computed once for each change of the counts."""
         if self._estimates is None:
             self._estimates = self.counts.estimates(alpha=settings.alpha, min_trials=settings.min_trials)
         return self._estimates
 
     def windowed(self, settings: MonitorSettings, now: float, era: int) -> dict[Window, WindowEstimates]:
-        """The estimates of every window: the same object as before unless one of them changed."""
+        """Return the estimates of every window: the same object as before unless one of them changed."""
         place = (self.revision, *self.windows.place(now, era))
         if place != self._windowed_at:
             letters = self.windows.totals(now, era)
@@ -237,7 +237,7 @@ class Cell:
         self.changed = True
 
     def to_json(self) -> dict[str, Any]:
-        """The cell as JSON values; floats survive exactly."""
+        """Return the cell as JSON values; floats survive exactly."""
         return {
             "counts": self.counts.to_json(),
             "clusters": self.clusters.to_json(),
@@ -313,7 +313,7 @@ def cell_report(
     bias: JudgeBias | None,
     retired: bool,
 ) -> CellReport:
-    """The report of a cell; the same object as last time if nothing in it has changed.
+    """Return the report of a cell; the same object as last time if nothing in it has changed.
 
     Args:
         cell: Keeps the report.

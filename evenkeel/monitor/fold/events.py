@@ -42,7 +42,7 @@ class Applied(NamedTuple):
 
 
 def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
-    """The cell's estimates at a time."""
+    """Return the cell's estimates at a time."""
     # Only what a point shows: a fold of old verdicts may make one for nearly every verdict.
     counts, alert = cell.counts, cell.alert
     trials = counts.trials

@@ -71,7 +71,7 @@ class RouteModels:
         """Name without a place → numbers of its exchanges among the latest."""
 
     def name_of(self, model: str) -> str:
-        """The name that a verdict of the model is counted under."""
+        """Return the name that a verdict of the model is counted under."""
         return model if model in self._placed or self.admit(model) else OTHER_MODEL
 
     def admit(self, model: str, exchanges: int = 0) -> bool:
@@ -140,7 +140,7 @@ class RouteModels:
         return leaving
 
     def _idle(self) -> str | None:
-        """The model without real traffic that was idle longest; None if all have some."""
+        """Return the model without real traffic that was idle longest; None if all have some."""
         idle = [
             (one.last, name)
             for name, one in self._placed.items()
@@ -149,7 +149,7 @@ class RouteModels:
         return min(idle)[1] if idle else None
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         placed = {name: astuple(one) for name, one in self._placed.items()}
         return [self._exchanges, self._at, placed, self._waiting]
 

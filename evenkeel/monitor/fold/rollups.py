@@ -147,7 +147,7 @@ class Group:
         return totals
 
     def to_json(self) -> dict[str, Any]:
-        """The roll-up as JSON values."""
+        """Return the roll-up as JSON values."""
         return {
             "clusters": self.clusters.to_json(),
             "occurrences": self.occurrences.to_json(),
@@ -272,7 +272,7 @@ class Rollups:
     def reports(
         self, settings: MonitorSettings, now: float, eras: Callable[[str], Eras]
     ) -> list[RollupReport]:
-        """Every roll-up's report, sorted by key; `eras` gives the numbers of changes of a route."""
+        """Return every roll-up's report, sorted by key; `eras` gives the numbers of changes of a route."""
         unfinished: dict[RollupKey, list[_Row]] = {}
         for one in self._open.values():
             for group, tally in one.tallies():
@@ -289,7 +289,7 @@ class Rollups:
         ]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The unfinished exchanges as JSON values; the groups are encoded one by one."""
+        """Return the unfinished exchanges as JSON values; the groups are encoded one by one."""
         return [
             {
                 "exchange": list(exchange),

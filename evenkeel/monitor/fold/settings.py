@@ -62,7 +62,7 @@ class MonitorSettings:
         return _DETECTORS * self.mean_trials_between_false_alarms
 
     def limits_of(self, route: str, together: int = 1) -> dict[Measure, Limit]:
-        """The limits of a route's alerts, each with where it comes from.
+        """Return the limits of a route's alerts, each with where it comes from.
 
         Args:
             route: Its name.
@@ -80,16 +80,16 @@ class MonitorSettings:
         return found if together == 1 else {one: _together(limit, together) for one, limit in found.items()}
 
     def tolerance_of(self, route: str) -> Limit:
-        """The distance of a route's drifts, with where it comes from."""
+        """Return the distance of a route's drifts, with where it comes from."""
         usual = Limit(self.drift_tolerance, _source(self.drift_tolerance, _TOLERANCE))
         return self.tolerances.get(route) or self.tolerances.get("") or usual
 
     def rules(self, route: str, together: int = 1) -> AlertRules:
-        """The part of the alerts of a route, for trials of so many rewordings at once."""
+        """Return the part of the alerts of a route, for trials of so many rewordings at once."""
         return AlertRules(self.limits_of(route, together), self.level, self.other_clients)
 
     def drift(self, route: str) -> DriftRules:
-        """The part of the detectors of drift of a route."""
+        """Return the part of the detectors of drift of a route."""
         return DriftRules(self.tolerance_of(route).value, self.level, self.provisional_after)
 
     @property

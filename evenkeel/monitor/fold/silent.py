@@ -212,7 +212,7 @@ class ModelTests:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return {
             "traits": self.traits.to_json(),
             "references": self.references.to_json(),
@@ -316,7 +316,7 @@ class SilentChanges:
         return models.observe(sighting.requested_model, now) if isinstance(sighting, AnswerSeen) else None
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
-        """The tests of a requested model; None if it has no place."""
+        """Return the tests of a requested model; None if it has no place."""
         if model == OTHER_MODEL or self._models[route].name_of(model) == OTHER_MODEL:
             return None
         tests = self.tests.get((route, model))
@@ -460,7 +460,7 @@ class SilentChanges:
         return [self.tests[key].report() for key in sorted(self.tests)]
 
     def to_json(self) -> dict[str, Any]:
-        """The small part of the state as JSON values; the tests are parts of their own."""
+        """Return the small part of the state as JSON values; the tests are parts of their own."""
         return {
             "models": {route: models.to_json() for route, models in self._models.items()},
             "incidents": {name: asdict(one) for name, one in self._incidents.items()},

@@ -88,7 +88,7 @@ class LogClock:
         return sorted(self._times)[(len(self._times) - 1) // 2] if self._times else 0.0
 
     def to_json(self) -> list[float]:
-        """The times that vote, oldest first."""
+        """Return the times that vote, oldest first."""
         return list(self._times)
 
 
@@ -301,7 +301,7 @@ class MonitorState:
         return models
 
     def _model(self, verdict: Verdict) -> str:
-        """The name that a verdict's model is counted under."""
+        """Return the name that a verdict's model is counted under."""
         route = verdict.route
         model = self._places(route).name_of(verdict.model)
         if model != verdict.model:
@@ -324,7 +324,7 @@ class MonitorState:
         return events if leaving is None else events + self._dropped(route, leaving, logged, now)
 
     def _without_traffic(self, route: str) -> list[Cell]:
-        """The cells of a route with an alert whose model does not answer any more."""
+        """Return the cells of a route with an alert whose model does not answer any more."""
         models = self._places(route)
         alarmed = [self._cells[key] for key in sorted(self._alarmed) if key[0] == route]
         return [cell for cell in alarmed if models.is_idle(cell.key.model)]
@@ -426,11 +426,11 @@ class MonitorState:
         return Eras(history.era if history else 0, self._changes)
 
     def changes(self) -> list[RouteChanges]:
-        """The changes of every route, sorted by route."""
+        """Return the changes of every route, sorted by route."""
         return [self._routes[route].report() for route in sorted(self._routes)]
 
     def change_records(self) -> list[ChangeRecord]:
-        """The latest changes of every route with the traffic on both sides, by route, oldest first."""
+        """Return the latest changes of every route with the traffic on both sides, by route, oldest first."""
         return [record for route in sorted(self._routes) for record in self._routes[route].records()]
 
     def silent(self) -> list[SilentReport]:
@@ -438,7 +438,7 @@ class MonitorState:
         return self._silent.reports()
 
     def incidents(self) -> list[Incident]:
-        """The incidents that the fold still knows, the one that was opened last first."""
+        """Return the incidents that the fold still knows, the one that was opened last first."""
         return sorted(self._incidents.all(), key=lambda known: (-known.opened_at, known.id))
 
     @property
@@ -447,11 +447,11 @@ class MonitorState:
         return self._cells
 
     def rollups(self) -> list[RollupReport]:
-        """Every roll-up's report, sorted by level, route, model and category."""
+        """Return every roll-up's report, sorted by level, route, model and category."""
         return self._rollups.reports(self.settings, self._clock.now, self._eras)
 
     def reports(self) -> list[CellReport]:
-        """Every cell's report, sorted by route, model and perturbation."""
+        """Return every cell's report, sorted by route, model and perturbation."""
         if len(self._sorted) != len(self._cells):
             self._sorted = [self._cells[key] for key in sorted(self._cells)]
         retired = self._retired()
@@ -531,7 +531,7 @@ class MonitorState:
         return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
 
     def to_bytes(self) -> bytes:
-        """All of the state: `from_bytes` gives one that is equal and goes on equally."""
+        """Return all of the state: `from_bytes` gives one that is equal and goes on equally."""
         parts = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
         parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}

@@ -94,7 +94,7 @@ class IncidentBook:
             self.dropped += 1
 
     def all(self) -> list[Incident]:
-        """Every incident, of each route the latest first."""
+        """Return every incident, of each route the latest first."""
         return [known for of_route in self._known.values() for known in reversed(of_route)]
 
     def _open(self, name: str, event: AlertEvent, change: str, marks: tuple[ChangeMark, ...]) -> Incident:

@@ -71,7 +71,7 @@ class Case:
 
 
 def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
-    """The marks of several incidents, each once."""
+    """Return the marks of several incidents, each once."""
     return tuple({(one.kind, one.before, one.after): one for those in marks for one in those}.values())
 
 
@@ -85,7 +85,7 @@ def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
 
 
 def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
-    """The case of every incident, by the incident's id.
+    """Return the case of every incident, by the incident's id.
 
     An incident joins the case of an earlier one with the same cause unless one of that case was over before.
     """

@@ -353,7 +353,7 @@ class IncidentBoard:
         self._newest = ""
 
     def all(self) -> tuple[Incident, ...]:
-        """Every incident that is kept, the one that was opened last first. Blocks on storage."""
+        """Return every incident that is kept, the one that was opened last first. Blocks on storage."""
         with self._lock:
             newest = next(iter(self._store.events(1)), None)
             if newest is None or newest.id != self._newest:

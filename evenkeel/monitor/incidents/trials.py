@@ -26,7 +26,7 @@ _AT_ONCE: Final = 500
 
 
 def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERDICTS) -> list[LoggedVerdict]:
-    """The rated trials of an event's cell up to the deciding one, newest first.
+    """Return the rated trials of an event's cell up to the deciding one, newest first.
 
     Args:
         log: where the verdicts are.
@@ -55,7 +55,7 @@ def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
 
 
 def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
-    """The trials behind an incident that moved furthest while their control held, the worst first.
+    """Return the trials behind an incident that moved furthest while their control held, the worst first.
 
     Better answers come last. Each is of another exchange; among trials that are rated the same, of other
     routes and rewordings first, and of one rewording rather than several together.

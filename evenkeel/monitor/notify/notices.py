@@ -196,7 +196,7 @@ class Notice:
         return f"{self.headline}\n\n{self.body}" if self.body else self.headline
 
     def to_json(self) -> dict[str, Any]:
-        """The notice for machines (see `SCHEMA`)."""
+        """Return the notice for machines (see `SCHEMA`)."""
         contact = self.contact
         return {
             "schema": SCHEMA,
@@ -276,7 +276,7 @@ class Writer:
         return Notice(incident, phase, number, headline(incident), self.facts(incident), contact, url)
 
     def message(self, case: Case, phase: Phase, number: int, sent: Sent | None) -> Notice:
-        """The message about incidents with one cause as they are. Blocks on storage.
+        """Return the message about incidents with one cause as they are. Blocks on storage.
 
         Args:
             case: the incidents.
@@ -503,7 +503,7 @@ _MOST_ROUTES: Final = 4
 
 
 def _said(incident: Incident) -> str:
-    """The change that is stated in the traffic: "a → b"."""
+    """Return the change that is stated in the traffic: "a → b"."""
     return _changes(incident.stated)
 
 

@@ -47,7 +47,7 @@ class _Poster:
     def _posted(
         self, url: str, content: bytes, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response | None:
-        """The answer to a post; None if it failed, redirects and errors included."""
+        """Return the answer to a post; None if it failed, redirects and errors included."""
         sent = {"content-type": "application/json", **(headers or {})}
         try:
             response = self._client.post(url, content=content, headers=sent)
