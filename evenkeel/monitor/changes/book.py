@@ -20,7 +20,7 @@ _KEPT_S: Final = 2.0
 
 
 class ChangeBook:
-    """Makes the reports when asked, and keeps them for two seconds. For any thread."""
+    """Cache of the change reports, rebuilt when asked if they are older than two seconds. Thread-safe."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ChangeBook:
         min_trials: int,
         clock: Callable[[], float],
     ) -> None:
-        """Open it.
+        """Open the book.
 
         Args:
             records: The latest changes of all routes.
@@ -105,7 +105,7 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tup
 
 
 def latest_changes(monitors: Iterable[Iterable[ChangeRecord]]) -> list[ChangeRecord]:
-    """The changes that any of several monitors knows of, each as the one that has seen most of it has it."""
+    """Merge the changes of several monitors; of each change, the record with the most exchanges is kept."""
     found: dict[str, ChangeRecord] = {}
     for records in monitors:
         for record in records:

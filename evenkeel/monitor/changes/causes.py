@@ -30,11 +30,11 @@ class Cause(StrEnum):
     MODEL = "model"
     PARAMETERS = "parameters"
     PROVIDER = "provider"
-    """Same names, other answers."""
+    """Same names, but different answers."""
     TRAFFIC = "traffic"
     JUDGE = "judge"
     SETTINGS = "settings"
-    """evenkeel's own."""
+    """Settings of evenkeel itself."""
     NOTHING = "nothing"
     """The change that was noticed has no measurable effect."""
     UNCLEAR = "unclear"
@@ -69,7 +69,8 @@ _SPEAKS_FOR: Final = {
     kinds.REFERENCES: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
-"""A fingerprint alone proves nothing, as providers change theirs daily; it may explain changed answers."""
+"""Causes that each kind points to. A fingerprint alone proves nothing, as providers change theirs daily;
+it may explain changed answers."""
 
 _OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
 _EXPLAINED_BY: Final = {
@@ -89,11 +90,11 @@ _EXPLAINED_BY: Final = {
 _MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, *kinds.SILENT))
 """Kinds of marks that tell when answers moved."""
 _TIMED: Final = _MOVED | {kinds.JUDGE_DRIFT}
-"""Explained only by what changed at about the same time."""
+"""Kinds that are explained only by a change at about the same time."""
 _OF_ANSWERS: Final = frozenset((*_TIMED, kinds.GOLDENS, kinds.FINGERPRINT))
 """Kinds of marks in which a silent change by the provider shows."""
 _EDITS: Final = ("length", "template")
-"""Traits that an edit of the prompt moves by itself."""
+"""Traits that move whenever the prompt is edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ class Causes(NamedTuple):
     cause: Cause
     """The only strong candidate, or the first weaker one of a difference that was measured."""
     candidates: tuple[Candidate, ...]
-    """The best first."""
+    """Candidates for the cause, the best first."""
     evidence: tuple[str, ...]
     """Sentences about the marks, one for each."""
     ruled_out: tuple[str, ...]
@@ -164,10 +165,10 @@ class _Case:
         self._answers_at = min(moved, default=None)
         self._began = min((_onset(mark) for mark in marks), default=0)
         self._by_provider: set[str] = set()
-        """Kinds that speak for the provider."""
+        """Kinds that point to the provider as the cause."""
 
     def causes(self, *, differs: bool, unconfirmed: bool) -> Causes:
-        """Return everything that is known."""
+        """Weigh all marks and return the cause with its candidates and evidence."""
         found: dict[Cause, list[ChangeMark]] = {}
         evidence = []
         for kind in self._kinds:
@@ -224,7 +225,7 @@ class _Case:
         return kinds.NAMES[next(self._explainers(kind, own))]
 
     def _explainers(self, kind: str, mark: ChangeMark | None) -> Iterator[str]:
-        """Kinds that explain a mark; None stands for goldens that a replay after the change found moved."""
+        """Yield the kinds that explain a mark; None stands for goldens that moved in a replay."""
         by = set(_EXPLAINED_BY.get(kind, ()))
         if kind == kinds.GOLDENS and self._goldens_judged:
             by |= {kinds.JUDGE, kinds.JUDGE_DRIFT, kinds.SETTINGS}
@@ -263,7 +264,7 @@ class _Case:
         return candidates
 
     def _gap(self, mark: ChangeMark) -> int:
-        """Exchanges from a mark to where the answers moved, or from the first sign of the change."""
+        """Return the exchanges from a mark to the move of the answers, or from the change's first sign."""
         return _onset(mark) - self._began if self._answers_at is None else self._answers_at - _onset(mark)
 
     def _why(self, cause: Cause, marks: Sequence[ChangeMark]) -> str:
@@ -283,7 +284,7 @@ class _Case:
         return f"{'; '.join(said)}{when}."
 
     def _silent(self, marks: Sequence[ChangeMark], said: list[str]) -> str:
-        """Why it may have been the provider."""
+        """Explain why the provider may have caused the change."""
         prints = [mark for mark in self._marks if mark.kind == kinds.FINGERPRINT]
         said += [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in prints]
         if self._goldens_moved and all(mark.kind != kinds.GOLDENS for mark in marks):
@@ -324,7 +325,7 @@ class _Case:
 
 
 def _onset(mark: ChangeMark) -> int:
-    """Return the exchanges from the first mark to where this one's change seems to have begun."""
+    """Return the number of exchanges from the first mark to where this mark's change seems to have begun."""
     return mark.since - mark.run
 
 

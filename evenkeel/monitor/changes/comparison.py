@@ -1,4 +1,4 @@
-"""The traffic before and after a change, held against each other: what a change report rests on."""
+"""Comparison of the traffic before and after a change, the basis of a change report."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ UNMEASURED: Final = Sides(None, None)
 
 @dataclass(frozen=True, slots=True)
 class CellSides:
-    """A perturbation before and after, whatever the model."""
+    """Figures of one perturbation before and after, over all models."""
 
     perturbation: str
     content_delta: Sides
@@ -89,7 +89,7 @@ class CellSides:
     """Excess over the resend; `UNMEASURED` for the resend itself."""
     robustness: Sides
     worse: Sides = UNMEASURED
-    """Share of the trials whose answer is worse in quality than the original's; invalid answers are."""
+    """Share of the trials whose answer is worse in quality than the original's, invalid answers included."""
     invalid: Sides = UNMEASURED
     """Share of the trials whose answer ignores the format or language asked for."""
 
@@ -100,14 +100,14 @@ class TraitSides:
 
     trait: str
     shares: tuple[tuple[str, float, float], ...]
-    """Value, share before, share after; the most frequent ones."""
+    """Most frequent values, each with its share before and after."""
     distance: float
-    """Total variation distance in [0, 1]: the share of exchanges that would have to be others."""
+    """Total variation distance in [0, 1]: the share of exchanges that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareSides:
-    """The share of answers of at least so many characters, or at least so alike, before and after."""
+    """Share of answers with at least a given length, or at least a given similarity, before and after."""
 
     trait: str
     least: str
@@ -120,7 +120,7 @@ class JudgeSides:
     """Behavior of the judge before and after the change."""
 
     noise: Sides
-    """P(another rating when the same pair is judged again)."""
+    """Probability that a pair gets another rating when it is judged again."""
     swap_consistency: Sides
     strictness: Difference | None = None
     """Rise in how often the judge rates pairs as shifted that look alike to the heuristics; the ends are
@@ -135,16 +135,16 @@ class JudgeSides:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that is compared."""
+    """Comparison of all figures before and after a change."""
 
     exchanges_before: int
     exchanges_after: int
     pooled: Sides
-    """Content delta over all rewordings by themselves, each with the same part on both sides, whatever
-    was tried how often. Every exchange counts once, whatever the number of its trials: these are not
-    independent of each other."""
+    """Content delta over all single rewordings. Each rewording has the same weight on both sides, however
+    often it was tried. Every exchange counts as one observation, because its trials are not independent of
+    each other."""
     cells: tuple[CellSides, ...]
-    """The resend first, then by name."""
+    """Cells by name, the resend first."""
     traits: tuple[TraitSides, ...]
     judge: JudgeSides
     answers: tuple[ShareSides, ...] = ()
@@ -158,7 +158,7 @@ class Comparison:
 
     @property
     def rewordings(self) -> tuple[CellSides, ...]:
-        """All others."""
+        """Cells of all perturbations but the resend."""
         return tuple(cell for cell in self.cells if cell.perturbation != BASELINE)
 
     @property
@@ -169,7 +169,7 @@ class Comparison:
 
 
 def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int = 30) -> Comparison:
-    """Both sides of a change.
+    """Compare the two sides of a change.
 
     Args:
         before: Traffic before it.
@@ -206,7 +206,7 @@ _Parts: TypeAlias = tuple[dict[str, _Part], int]
 
 
 def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sides:
-    """The share of hits over all perturbations that both sides have, each of which weighs the same on both.
+    """Pool the share of hits over the perturbations that both sides have, with equal weights on both.
 
     The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
     observations too, since its evidence is convex in each of them. So shares are scaled down to one
@@ -263,7 +263,7 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
 
 
 def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tuple[ShareSides, ...]:
-    """Return the shares of classes of answers; several trials of an exchange count as one observation."""
+    """Return the shares of answers in each class; several trials of an exchange count as one observation."""
     # What all are above says nothing.
     known = [
         (trait, edge)
@@ -323,7 +323,7 @@ def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeS
 
 
 _SURE: Final = 3.0
-"""Standard errors."""
+"""Standard errors on either side of a strictness estimate."""
 
 
 def _strictness(

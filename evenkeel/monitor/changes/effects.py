@@ -50,7 +50,7 @@ UNTIL: Final[dict[Effect, str]] = {
     "fragile": "answers were more fragile",
     "different": "answers were different",
 }
-"""The same of a change that is over, where that is said otherwise."""
+"""Phrases for a change that is over, where they differ from `EFFECTS`."""
 
 _ORDER: Final[tuple[Found, ...]] = ("worse", "fragile", "better", "different")
 _HALF: Final = 0.5
@@ -62,7 +62,7 @@ class Finding:
 
     effect: Found
     text: str
-    """A sentence."""
+    """Sentence that describes the finding."""
     rated: bool = False
     """True if it rests on ratings, which depend on the judge and the settings."""
 
@@ -76,12 +76,12 @@ def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
 
 
 def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The same where ratings of the two sides cannot be compared: what rests on them is only different."""
+    """Turn findings that rest on ratings into "different": ratings of the two sides are not comparable."""
     return tuple(replace(one, effect="different") if one.rated else one for one in findings)
 
 
 def measured(comparison: Comparison) -> Iterator[Finding]:
-    """Yield the differences between the two sides of the traffic, beyond both intervals."""
+    """Yield the figures that differ between the two sides of the traffic beyond their intervals."""
     control = comparison.control
     if comparison.pooled.moved:
         yield _moved(
@@ -141,7 +141,7 @@ def _quality(sides: Sides, text: str) -> Finding:
 def _moved(
     sides: Sides, control: Sides | None, text: str, *, up_is: Literal["fragile", "better"] = "fragile"
 ) -> Finding:
-    """A figure of rewordings that moved: more than the control's, or as the control's did."""
+    """Return a finding on rewordings: "different" unless the figure moved by more than the control's."""
     down_is: Found = "better" if up_is == "fragile" else "fragile"
     effect: Found = up_is if sides.rose else down_is
     return Finding(effect if _beyond(sides, control) else "different", _said(sides, text), rated=True)
@@ -165,7 +165,7 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
 
 
 CONTENT: Final = "content_shift"
-"""Measure of goldens that says only that an answer says something else."""
+"""Measure of goldens that is breached by any change of content, not only for the worse."""
 
 
 def of_goldens(
@@ -205,7 +205,7 @@ class Leaning(NamedTuple):
 
 
 def leanings(scores: AnswerScores) -> list[Leaning]:
-    """Which qualities moved between the earlier and the new answers to reference prompts, and which way.
+    """Return the qualities that moved between earlier and new answers to reference prompts, with direction.
 
     A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
@@ -221,7 +221,7 @@ def leanings(scores: AnswerScores) -> list[Leaning]:
 
 
 def of_scores(scores: AnswerScores) -> Iterator[Finding]:
-    """Yield the same as findings."""
+    """Yield the leanings of the scores as findings."""
     by = "the judge" if scores.judged else "the heuristics"
     for one, effect in leanings(scores):
         otherwise = f" and otherwise in {one.changed}" if one.changed else ""
@@ -242,7 +242,7 @@ def judged_words(scores: AnswerScores) -> str:
 
 
 def _sign_test(some: int, others: int) -> float:
-    """Return the chance of a split at least as uneven where both directions are as likely."""
+    """Return the two-sided probability of a split at least as uneven if both sides are equally likely."""
     n, few = some + others, min(some, others)
     tail = sum(comb(n, k) for k in range(few + 1))
     return float(min(1.0, 2 * tail / 2**n))

@@ -32,7 +32,7 @@ class BothSides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answer before and one after."""
+    """Example of an answer before and an answer after the change."""
 
     route: str
     request: str
@@ -40,7 +40,7 @@ class Example:
     before: Answer
     after: Answer
     later_request: str = ""
-    """The request that `after` answers; "" if it is the very same one, as for reference prompts."""
+    """Request that `after` answers; "" if it is identical to `request`, as for reference prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def plain(
 
 
 def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides | None:
-    """The last answer before a change and the first since; None if one of them is not kept (any more)."""
+    """Return the last answer before a change and the first one since; None if either is no longer kept."""
     kept = sorted((*reference.former, *reference.answers), key=lambda one: one.at)
     before = [one for one in kept if one.at <= evidence.after]
     after = [one for one in kept if one.at >= evidence.since]

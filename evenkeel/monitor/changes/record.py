@@ -29,11 +29,11 @@ LENGTH: Final = "length of answers"
 LIKENESS: Final = ("likeness under rewordings", "likeness of resends")
 _MOST_VALUES: Final = 12
 OTHER: Final = "other"
-"""Values of a trait beyond twelve are counted together."""
+"""Label that counts the values of a trait beyond the first twelve together."""
 
 
 class Tally:
-    """Outcomes by perturbation, traits by value, and what the judge said. A few hundred numbers at most."""
+    """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     __slots__ = (
         "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judge", "judged", "traits",
@@ -59,7 +59,7 @@ class Tally:
         """Unix times in seconds of the first and the last verdict."""
 
     def add(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
-        """Count a verdict; `outcome` and `seen` are what it says and what is seen of its answers."""
+        """Count a verdict with its outcome and the comparison of its answers."""
         if self.began_at is None:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
@@ -75,7 +75,7 @@ class Tally:
             self.judge.add(verdict)
 
     def _compare(self, verdict: Verdict, seen: Compared) -> None:
-        """Count what heuristics and judge say about the pair."""
+        """Count the heuristics' and the judge's view of the pair."""
         resend = verdict.perturbation == BASELINE
         if verdict.is_control and verdict.origin.answer_chars is not None:
             _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[
@@ -95,7 +95,7 @@ class Tally:
             counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += 1
 
     def merge(self, other: Tally) -> None:
-        """Add what a later stretch counted."""
+        """Add the counts of a later stretch of traffic."""
         self.exchanges += other.exchanges
         for name, letters in other.cells.items():
             self.cells.setdefault(name, Counter()).update(letters)
@@ -166,29 +166,29 @@ def _counted(counters: dict[str, Counter[str]], name: str) -> Counter[str]:
 
 
 TOGETHER: Final = 60
-"""Exchanges within which values that change belong to one change."""
+"""Number of exchanges within which changed values belong to one change."""
 _TOGETHER_TESTED: Final = 600
-"""The same for shares, which take longer to be noticed."""
+"""Number of exchanges for changes that are found by tests on shares, which take longer."""
 _SHORTLY_S: Final = 3_600.0
 """Seconds by which a silent change may precede its first sign."""
 _DAY_S: Final = 86_400.0
-"""A suspicion and a finding of one change are at most so far apart."""
+"""Largest distance in seconds between a suspicion and a finding of the same change."""
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
 """Kinds that may explain a silent change if they fall between two answers to reference prompts."""
 _NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
 """Kinds that belong to a silent change if they came shortly before its first sign."""
 _MOST_AFTER: Final = 2_000
-"""Exchanges after a change that are held against those before it."""
+"""Most exchanges after a change that are compared with those before it."""
 
 
 def change_id(route: str, mark: ChangeMark) -> str:
-    """Names a change by the mark that opened it: 12 hex digits, the same in every fold of a log."""
+    """Return the id of a change: 12 hex digits that follow from the mark that opened it."""
     return hashlib.sha256(f"{route}\0{mark.kind}\0{mark.offset}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """A change with its two sides."""
+    """Record of a change, with the traffic on both sides."""
 
     id: str
     route: str
@@ -202,7 +202,7 @@ class ChangeRecord:
     since: int
     """Exchanges since this change."""
     silent: Silent | None = None
-    """The evidence, if this is one that nobody announced or if it shows beside what was."""
+    """Evidence of a silent change, alone or in addition to a stated one; None without any."""
     end: End | None = None
     """Reversal or replacement of the change; None while its values are still in the traffic."""
 
@@ -227,7 +227,7 @@ def _suspected(marks: Sequence[ChangeMark]) -> bool:
 
 
 class OpenRecord:
-    """A change while it is being counted."""
+    """Record of a change that still counts traffic."""
 
     __slots__ = ("after", "before", "marks", "silent", "since", "stay")
 
@@ -270,7 +270,7 @@ class OpenRecord:
         return silent.at <= known.at + _DAY_S
 
     def follow(self, verdict: Verdict, offset: int) -> bool:
-        """Take the next exchange; whether what the change brought is gone, or there again, with it."""
+        """Take the next exchange; return True if it decides that the change is over, or in effect again."""
         return self.stay.observe(turns_of(self.marks), verdict, offset)
 
     def counts(self, verdict: Verdict) -> bool:
@@ -278,7 +278,7 @@ class OpenRecord:
         return self.after.exchanges < _MOST_AFTER and self.stay.covers(turns_of(self.marks), verdict)
 
     def record(self, route: str) -> ChangeRecord:
-        """A copy that stays as it is."""
+        """Return a copy that later exchanges do not change."""
         before, after = Tally(), Tally()
         before.merge(self.before)
         after.merge(self.after)

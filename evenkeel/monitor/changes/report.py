@@ -1,4 +1,4 @@
-"""The report on a change: what was noticed, what it did to the answers, and what coincided with it."""
+"""Reports on changes: their marks, their effects on the answers, and their likely causes."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
 """Causes that make the ratings of the two sides incomparable."""
 _SAME_TIME_S: Final = 86_400.0
-"""A golden alarm belongs to a change that came at most so long before the run that decided it."""
+"""Longest time in seconds from a change to the run that raises a golden alarm belonging to it."""
 
 
 PROVEN: Final = "a silent change by the provider"
 SUSPECTED: Final = "a suspected silent change by the provider"
 Severity = Literal["critical", "warning", ""]
 UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
-"""Causes with which a mere difference is news: others may have made the change."""
+"""Causes with which even a neutral difference matters, because others may have made the change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class GoldenSide:
     """True if the evidence decided it."""
     asked: int
     breaches: tuple[tuple[str, float, float | None], ...]
-    """Measure, share of the goldens that breach it now, and before; None where that is not known."""
+    """Measures, each with the share of goldens that breach it now and before; None if that is not known."""
     reason: str = ""
-    """Why nothing could be measured, "" if it could."""
+    """Reason why nothing could be measured; "" if it could."""
     alarm: GoldenAlarm | None = None
     """Alarm of the canaries, if they noticed the change."""
     regressed: tuple[str, ...] = ()
-    """Measures of which the evidence settled that they are breached more often."""
+    """Measures whose increase in breaches is settled by the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,12 @@ class ChangeReport:
     """The traffic before and after; None for a change that only canaries noticed."""
     goldens: GoldenSide | None
     settings: tuple[str, ...] = ()
-    """Which settings differ, one line each."""
+    """Settings that differ, one line each."""
     also: tuple[str, ...] = ()
-    """Other ids of it: of what the canaries reported before the traffic showed it, and of the same silent
-    change on other routes."""
+    """Further ids of the change: that of the canaries' earlier report, and those of the same silent change
+    on other routes."""
     silent: SilentSide | None = None
-    """The evidence that answers changed though nobody said so; None without any."""
+    """Evidence of a silent change; None without any."""
     end: End | None = None
     """Reversal or replacement of the change; None while its values are still in the traffic."""
 
@@ -128,14 +128,14 @@ class ChangeReport:
         return self.words(self.cause)
 
     def words(self, cause: Cause) -> str:
-        """A cause in a few words, as sure as the evidence is."""
+        """Describe a cause in a few words, with the certainty that the evidence allows."""
         if cause is Cause.PROVIDER and self.silent is not None:
             return PROVEN if self.silent.found else SUSPECTED
         return SAID[cause]
 
     @property
     def title(self) -> str:
-        """Routes and what coincided with the change in a few words."""
+        """Title: the routes and the likely cause of the change."""
         return f"{figures.listing(self.routes)}: {self.coincided}"
 
     @property
@@ -170,7 +170,7 @@ class ChangeReport:
 
     @property
     def finding_lines(self) -> list[str]:
-        """The findings, as "More fragile: general.casing: robustness is 54%, 90% before."."""
+        """Findings as lines, such as "More fragile: general.casing: robustness is 54%, 90% before."."""
         lines = []
         for finding in self.findings:
             differently = self.rated_differently and finding.rated
@@ -241,7 +241,7 @@ def reports_of(
 
 
 def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
-    """Return the records of each change, the newest first; within a silent one the route that was first."""
+    """Group the records by change, the newest change first; a silent change's first route leads its group."""
     groups: dict[str, list[ChangeRecord]] = {}
     for record in sorted(records, key=lambda one: one.at, reverse=True):
         groups.setdefault(_incident(record) or record.id, []).append(record)
@@ -252,7 +252,7 @@ def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
 
 
 def _incident(record: ChangeRecord) -> str:
-    """Id of the silent change of which this is a part: that of the route that was first; "" without one."""
+    """Return the id of the silent change that the record is part of; "" without one."""
     return record.silent.incident if record.silent is not None else ""
 
 
@@ -326,7 +326,7 @@ def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
 
 
 def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
-    """A change that only the canaries noticed."""
+    """Return the report on a change that only the canaries noticed."""
     mark = ChangeMark(
         kinds.GOLDENS,
         f"{alarm.measure}: {alarm.before:.0%}",

@@ -1,4 +1,4 @@
-"""Shares of traffic that move: for each value of a trait an e-detector of how frequent it is.
+"""Shares of traffic that move: an e-detector for the frequency of each value of a trait.
 
 An alarm needs a shift beyond a tolerance, and the detectors have a stated mean run to a false alarm
 (`evenkeel.monitor.detect.drift`): the difference of two samples by a p-value gets small for any difference at
@@ -22,7 +22,7 @@ _MOST_VALUES: Final = 5
 """Number of values watched for one trait, the most frequent first; the others are not watched
 individually."""
 _RARE: Final = 0.05
-"""Share of the reference below which a value is not watched by itself."""
+"""Share of the reference below which a value is not watched individually."""
 _HALVES: Final = (0.5,)
 
 
@@ -31,13 +31,13 @@ class ShareRules:
     """Rules that decide when a share counts as moved."""
 
     tolerance: float
-    """Distance from the reference that is no change, in (0, 1)."""
+    """Distance from the reference that counts as no change, in (0, 1)."""
     reference: int
-    """Observations that the reference is made of."""
+    """Observations in the reference."""
     mean_run: float
-    """Observations to a false alarm on average, at least, of all values of a watch together."""
+    """Average number of observations between false alarms, at least; over all values of a watch together."""
     detectors: int
-    """Values that are watched at most; `mean_run` is shared among them."""
+    """Most values that are watched; `mean_run` is shared among them."""
     quantiles: tuple[float, ...] = _HALVES
     """Quantiles of the reference that separate the classes of a numeric value."""
 
@@ -48,11 +48,11 @@ class ShareRules:
 
 
 class Moved(NamedTuple):
-    """A share has left its reference."""
+    """Share of a value that has left its reference."""
 
     trait: str
     value: str
-    """The value whose share it is; of a number, its class."""
+    """Value with this share; for a number, its class."""
     before: float
     """Share in the reference."""
     after: float
@@ -73,7 +73,7 @@ class _Trait:
         """Observations that the reference still lacks."""
         self._edges: list[float] | None = None
         self._classes: list[str] = []
-        """Names of what lies between the edges, from below the first one on."""
+        """Names of the classes between the edges, starting below the first edge."""
         self._alerts: dict[str, DriftAlert] = {}
 
     @property
@@ -82,7 +82,7 @@ class _Trait:
         return len(self._alerts)
 
     def observe(self, trait: str, value: str | float, watch: ShareWatch) -> Moved | None:
-        """Take one value: text is a category, a number is put into its class.
+        """Take one value: text is a category, a number is assigned to its class.
 
         Args:
             trait: Its name.
@@ -127,7 +127,7 @@ class _Trait:
             self._edges = None
 
     def _class(self, value: float) -> str:
-        """Return the name of the class that a size lies in, by where it begins and ends."""
+        """Return the name of the class that a number falls into."""
         assert self._edges is not None
         # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
         return self._classes[bisect_right(self._edges, value)]
@@ -149,7 +149,7 @@ class _Trait:
 
 
 class ShareWatch:
-    """The traits of one stream of observations, compared with the first ones of them."""
+    """Watch over the traits of one stream of observations, compared with its first observations."""
 
     __slots__ = ("_traits", "rules")
 
@@ -163,7 +163,7 @@ class ShareWatch:
         return self.rules.detectors - sum(trait.detectors for trait in self._traits.values())
 
     def observe(self, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
-        """Take the traits of one observation; returns those whose share has moved, mostly none.
+        """Take the traits of one observation; return those whose share has moved, mostly none.
 
         A trait that an observation lacks is left out of it. Traits beyond as many as there may be detectors
         are not watched.
@@ -197,17 +197,17 @@ MOST_POPULATIONS: Final = 8
 
 
 class Populations:
-    """A watch for each population of the traffic: like is compared with like, whichever takes turns."""
+    """Watches by population of the traffic, so that a population taking turns is no change."""
 
     __slots__ = ("_rules", "_watches")
 
     def __init__(self, rules: ShareRules) -> None:
         self._rules = rules
         self._watches: dict[str, ShareWatch] = {}
-        """The one that was seen last is the last."""
+        """Watches by population, the most recently seen last."""
 
     def observe(self, population: str, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
-        """Take the traits of one observation of a population, as `ShareWatch.observe`."""
+        """Take the traits of one observation of a population; see `ShareWatch.observe`."""
         watch = self._watches.pop(population, None) or ShareWatch(self._rules)
         self._watches[population] = watch
         if len(self._watches) > MOST_POPULATIONS:
@@ -215,7 +215,7 @@ class Populations:
         return watch.observe(traits)
 
     def forget(self) -> None:
-        """Compare with the next observations from now on, as after a change that was announced."""
+        """Start new references with the next observations, as after an announced change."""
         self._watches = {}
 
     def to_json(self) -> list[list[Any]]:

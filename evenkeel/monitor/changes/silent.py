@@ -1,4 +1,4 @@
-"""Changes that nobody announced: traits of answers that moved, reference prompts answered differently."""
+"""Evidence of changes that nobody announced: traits of answers, and answers to reference prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 
 from evenkeel.monitor.detect.traits import TraitEvidence  # noqa: TC001 - msgspec reads it
 
 Closed = Literal["", "not_confirmed", "undecided", "reversed", "replaced", "settled"]
-"""Why a silent change is no longer open; "" while it is.
+"""Reason why a silent change is no longer open; "" while it is.
 
 "not_confirmed": enough reference prompts were asked again and are answered as before. "undecided": too few
 could be asked within a day. "reversed": answers are back to what they were. "replaced": answers changed once
@@ -26,12 +26,12 @@ _ARROW: Final = " → "
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """The evidence of one change that nobody announced. At least one of the two is there."""
+    """Evidence of one change that nobody announced: traits, references, or both."""
 
     traits: TraitEvidence | None = None
-    """Makes it suspected."""
+    """Evidence that makes the change suspected."""
     references: ReferenceEvidence | None = None
-    """Makes it found."""
+    """Evidence that makes the change found."""
     closed: Closed = ""
     closed_at: float | None = None
     """Unix time in seconds; None while it is open."""
@@ -62,12 +62,12 @@ class Silent:
 
     @property
     def after(self) -> float:
-        """Unix time in seconds after which it came about; traits of answers tell no other than `since`."""
+        """Unix time in seconds after which it came about; `since` if only traits of answers show it."""
         return self._last.since if self.references is None else self.references.after
 
     @property
     def at(self) -> float:
-        """Unix time in seconds of what decided it."""
+        """Unix time in seconds of the observation that decided it."""
         return self._last.at
 
     @property

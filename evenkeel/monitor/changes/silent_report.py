@@ -33,9 +33,9 @@ class Names(NamedTuple):
     """Names that the endpoint returned for itself."""
 
     before: str
-    """"" if the name did not change, or is not known."""
+    """Name before the change; "" if it did not change or is not known."""
     after: tuple[str, ...]
-    """The most frequent first; empty if it gives none."""
+    """Names after the change, the most frequent first; empty if the endpoint gives none."""
 
     def said(self, missing: str) -> str:
         """Describe the names for people; `missing` if there is none."""
@@ -51,7 +51,7 @@ class SilentRoute:
 
     route: str
     change: str
-    """Id of what was noticed there."""
+    """Id of the change on this route."""
     at: float
     """Unix time in seconds at which it was decided."""
     after: float
@@ -65,7 +65,7 @@ class SilentRoute:
 
 @dataclass(frozen=True, slots=True)
 class SilentSide:
-    """A change that nobody announced, on every route where the same requested model shows it."""
+    """Silent change, on every route where the same requested model shows it."""
 
     state: State
     requested_model: str
@@ -74,12 +74,12 @@ class SilentSide:
     since: float
     """Unix time in seconds of the first answer that was unlike those before."""
     routes: tuple[SilentRoute, ...]
-    """The one that was found first is the first."""
+    """Routes that show the change, the one that was found first leading."""
     models: Names
-    """Returned by the endpoint."""
+    """Model names that the endpoint returned."""
     fingerprints: Names
     summary: str
-    """All of it in a sentence or two."""
+    """Summary of the change in a sentence or two."""
     scores: AnswerScores | None = None
     """Scores of the answers before and after, if reference prompts were scored."""
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
 
 QUIET: Final = 40
-"""Exchanges with the new value that would have come since the last one, after which it is gone."""
+"""Expected exchanges with the new value since the last one, after which it counts as gone."""
 _BESIDE: Final = 8
-"""The same for exchanges with a third value: up to here they are taken to come beside the new one."""
+"""Expected exchanges up to which others with a third value are taken to come in addition to the new one."""
 _RETURNED: Final = 20
 """Excess of exchanges with the new value over those without it that brings back a value that was gone."""
 _FOLLOWED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
@@ -90,29 +90,29 @@ class End:
 
 @dataclass(slots=True)
 class Stay:
-    """Follows what a change brought, in a few numbers."""
+    """State that follows the values of a change through the traffic, in a few numbers."""
 
     new: int = 0
     """Exchanges with a new value."""
     seen: int = 0
-    """Exchanges up to the last of them."""
+    """Exchanges up to the last one with a new value."""
     quiet: int = 0
-    """Exchanges since."""
+    """Exchanges since the last one with a new value."""
     back: int = 0
     """Exchanges among them that had all the values from before."""
     quiet_at: float = 0.0
-    """Unix time in seconds of the first of them."""
+    """Unix time in seconds of the first exchange since then."""
     again: int = 0
     """Excess of exchanges with a new value over those without, since the change ended."""
     end: End | None = None
 
     @property
     def _missed(self) -> float:
-        """Exchanges with a new value that would have come meanwhile, by their share until then."""
+        """Expected exchanges with a new value since the last one, by their share until then."""
         return self.quiet * (1 + self.new) / (1 + self.seen)
 
     def observe(self, turns: Sequence[Turn], verdict: Verdict, offset: int) -> bool:
-        """Take the next exchange; whether what the change brought is gone, or there again, with it.
+        """Take the next exchange; return True if it decides that the change is over, or in effect again.
 
         Args:
             turns: What the change brought; nothing of it is ever gone if it is empty.

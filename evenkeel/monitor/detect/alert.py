@@ -1,4 +1,4 @@
-"""A two-state alert on one cell: raised by evidence that a measure is over its limit, resolved once none is.
+"""Alert with two states on one cell: raised by evidence of a measure over its limit, resolved once none is.
 
 Every trial is observed by up to four *measures*: how much more often the content moved than that of the
 identical resend, how much less alike the answer is, how much more often a quality got worse, and whether the
@@ -85,7 +85,7 @@ class AlertRules:
     weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
     """Weights of the watched measures; they sum to 1."""
     rest: float = field(init=False, repr=False, compare=False)
-    """Evidence after many trials in which nothing was observed; a level below it is its own."""
+    """Evidence after many trials with observations of 0, at most the level."""
 
     def __post_init__(self) -> None:
         total = sum(measure.weight for measure in self.limits)
@@ -98,35 +98,35 @@ class AlertRules:
 
 
 def _rest(bets: Bets) -> float:
-    """Return the wealth of all gamblers once what enters makes up for what an observation of 0 takes."""
+    """Return the wealth at which what enters balances what an observation of 0 takes, over all gamblers."""
     kept = bets.factors(0)
     return sum(factor / (1 - factor) for factor in kept) / len(kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An alert was raised or resolved."""
+    """Change of an alert: it was raised or resolved."""
 
     kind: Literal["raised", "resolved"]
     measure: Measure
-    """The one with most of the evidence; of an end, the last that came back within its limit."""
+    """Measure with most of the evidence; when resolved, the last one that came back within its limit."""
     limit: Limit
     run_trials: int
     """Observations of the measure since the change seems to have begun (see `Run`)."""
     run_mean: float
-    """Their mean, in the range of the measure."""
+    """Mean of these observations, in the range of the measure."""
     clients: Mapping[str, int] = field(default_factory=dict)
     """Observations of the run by client, as far as clients are known."""
 
 
 _LET_GO: Final = 0.1
-"""Share of the level below which nobody holds an alert any more."""
+"""Share of the level below which an alert is no longer held because of a client."""
 _HELD: Final = 0.999
-"""Share of the level at which evidence is held that is one client's alone."""
+"""Share of the level to which evidence is held down while it rests on one client alone."""
 
 
 class Alert:
-    """Looks for a measure that is over its limit, and then for evidence that it is back.
+    """Detector for measures over their limits, and afterwards for evidence that they are back within.
 
     A measure is *over* once it carried most of the evidence that reached the level. From then on an
     e-detector of its own looks for a mean within the limit, and the measure is over until that has
@@ -141,13 +141,13 @@ class Alert:
         self._raised_at = 0.0
         self._weights = rules.weights
         self.over: list[Measure] = []
-        """Measures that are over their limits, the first one first."""
+        """Measures that are over their limits, in the order in which they went over."""
         self._watches: dict[Measure, Watch] = {}
         """Watches of the measures that were observed; most cells never observe quality or format."""
         self._without: dict[str, dict[Measure, EDetector]] = {}
         """Detectors by client and measure that leave out the client's trials; empty while the alert is up."""
         self.held_by = ""
-        """The client without whose trials there is too little evidence for an alert; "" if there is none."""
+        """Client without whose trials there is too little evidence for an alert; "" if there is none."""
 
     def _watch(self, measure: Measure) -> Watch:
         watch = self._watches.get(measure)
@@ -195,7 +195,7 @@ class Alert:
         clients: Clients | None = None,
         weight: float = 1.0,
     ) -> Change | None:
-        """Take what was observed in one trial; says whether the alert changed with it.
+        """Take the observations of one trial; return the change of the alert, if any.
 
         Args:
             observations: By measure. One that could not be measured is left out; one without a limit is
@@ -226,7 +226,7 @@ class Alert:
         return self._raised(clients) or (self._resolved() if self.over else None)
 
     def _leave_out(self, client: str, clients: Clients) -> None:
-        """Gather evidence without a client's trials from now on, and drop that of clients who are gone."""
+        """Gather evidence without a client's trials from now on; forget clients who are gone."""
         for name in [one for one in self._without if one not in clients]:
             others = self._without.pop(name)
             # Else it could come back later as somebody new, with its own evidence taken for that of others.
@@ -266,7 +266,7 @@ class Alert:
         return ""
 
     def _raised(self, clients: Clients | None) -> Change | None:
-        """Let the measure with the most evidence be over if all of them together have enough."""
+        """Mark the measure with the most evidence as over if all measures together have enough."""
         gathered, level = self._gathered(), self.rules.mean_trials_between_false_alarms
         if gathered < level:
             if gathered < _LET_GO * level:
@@ -292,7 +292,7 @@ class Alert:
         return change
 
     def _resolved(self) -> Change | None:
-        """Let measures be over no longer that have the evidence for it; the last one ends the alert."""
+        """Mark measures as back within their limits if evidence says so; the last one ends the alert."""
         for measure in tuple(self.over):
             watch = self._watches.get(measure)
             if watch and watch.detector.evidence >= self.rules.mean_trials_between_false_alarms:
@@ -307,7 +307,7 @@ class Alert:
         return Change(kind, measure, limit, run.trials, run.mean, dict(watch.clients))
 
     def restart(self) -> bool:
-        """Forget all evidence, because what it was about is gone; whether the alert was up."""
+        """Forget all evidence, because its subject is gone; return whether the alert was up."""
         was_up, self.over, self._watches, self._raised_at = self.up, [], {}, 0.0
         return was_up
 
@@ -357,13 +357,13 @@ class Alert:
 
 _SEVERAL: Final = 2
 MOST_TRIALS: Final = 2_000
-"""Observations within which the largest possible change has to be found, or a measure is blind."""
+"""Observations within which the largest possible change must be found; else a measure is blind."""
 
 
 def blind_measures(
     rules: AlertRules, *, floor_rate: float | None, control_similarity: float | None
 ) -> frozenset[Measure]:
-    """Return the measures that could not even see a model that moves every variant as far as it can.
+    """Return the measures that could not detect even a model that moves every variant as far as possible.
 
     Content can then move in 1 − `floor_rate` more of the variants than of the resends, and similarity fall
     by `control_similarity` on average. A measure is blind if the best of its bets on such a mean would still

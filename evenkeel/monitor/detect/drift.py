@@ -1,4 +1,4 @@
-"""Drift: whether a rate is still what it was, judged stratum by stratum.
+"""Drift of a rate from what it was, judged stratum by stratum.
 
 Traffic is a mixture. If easy and hard prompts take turns, the rate of all of them together moves all the time
 though nothing has changed. So trials are put into *strata* of the same kind, and each is compared only with
@@ -66,33 +66,33 @@ _ALIKE: Final = (1.0, 4.0, 16.0, 1000.0)
 """Trials that the rate of its stratum weighs in that of a cluster: from "each has a rate of its own" to "all
 have the same". Which fits is learned from how well each has predicted the trials so far."""
 _FAMILIAR: Final = 10
-"""Trials after which a cluster is compared where most prompts recur."""
+"""Trials after which a cluster is compared if most prompts recur."""
 _MOSTLY: Final = 0.5
-"""Share of trials of clusters that were there before from which on prompts recur."""
+"""Share of trials of known clusters above which prompts count as recurring."""
 _RECENT: Final = 100
-"""Trials over which that share is taken."""
+"""Trials over which that share is averaged."""
 _LONGEST_RUN: Final = 4
 """Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
 clusters). Else a run that begins while these few are by chance far from the rate would go on forever."""
 _HELD: Final = 0.999
 """Share of the level at which evidence is held for a shift within the tolerance."""
 _SUSPECTED_RISE: Final = 0.1
-"""Rise that trials are suspected of, at least."""
+"""Smallest rise that trials are suspected of."""
 _LEAST_RATE: Final = 0.05
-"""A lower rate is suspected as if it were this: few trials say little of rare hits."""
+"""Lowest rate for which a rise is suspected: few trials say little about rare hits."""
 _END: Final = 0.001
-"""A line for the way back is at least so far from 0 and 1."""
+"""Distance from 0 and 1 that a line for the way back keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A rate that was approved, or that stands in until one is."""
+    """Baseline of a rate: approved, or provisional until one is approved."""
 
     mean: float
     n: int
-    """Trials behind it."""
+    """Number of trials behind it."""
     provisional: bool = False
-    """Made of the trials there were, not approved by anybody."""
+    """True if it was taken from earlier trials and nobody approved it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,11 @@ class DriftState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriftChange:
-    """The rate left its baseline or came back to it."""
+    """Change of a rate that left its baseline or came back to it."""
 
     kind: Literal["risen", "fallen", "recovered"]
     baseline: Baseline
-    """Rate that was expected of the run's trials; `n` counts the trials before the run in their strata."""
+    """Expected rate of the run's trials; `n` counts the trials before the run in their strata."""
     line: float
     """Line that the mean crossed."""
     run_trials: int
@@ -134,11 +134,11 @@ class DriftChange:
 
 @dataclass(slots=True)
 class _Tally:
-    """Trials of one kind."""
+    """Count of the trials of one stratum or cluster."""
 
     trials: int = 0
     hits: float = 0.0
-    """Whole, unless a baseline was approved."""
+    """Number of hits; whole unless a baseline was approved."""
 
     def add(self, hit: int) -> None:
         self.trials += 1
@@ -146,11 +146,11 @@ class _Tally:
 
 
 _NOBODY: Final[Sequence[float]] = (0.0,) * len(SHARES)
-"""The wealth before anybody has entered; shared, for most detectors never see a bet."""
+"""Wealth before anybody has entered; shared, since most detectors never see a bet."""
 
 
 class _Run:
-    """The wealth of one side's gamblers, and the trials since the change seems to have begun."""
+    """Wealth of one side's gamblers, and the trials since the change seems to have begun."""
 
     __slots__ = ("counts", "expected", "hits", "step", "trials", "wealth")
 
@@ -159,14 +159,14 @@ class _Run:
         self.clear()
 
     def clear(self) -> None:
-        """Begin the run anew with the next trial; nobody loses their wealth."""
+        """Start a new run with the next trial; the wealth stays."""
         self.step = 0.0
         """Sum of the steps towards the change, above 0 unless the run is empty."""
         self.expected = 0.0
-        """Hits that the strata's rates before the run let expect."""
+        """Expected number of hits, from the strata's rates before the run."""
         self.trials, self.hits = 0, 0.0
         self.counts = _UNCOUNTED
-        """The run's trials by stratum."""
+        """Trials of the run by stratum and cluster."""
 
     @property
     def shift(self) -> float:
@@ -179,7 +179,7 @@ class _Run:
         return self.hits / self.trials if self.trials else 0.0
 
     def bet(self, entering: float, odds: float, *, wins: bool) -> None:
-        """Let new gamblers enter with so much on each bet, and pay everybody for one trial.
+        """Let new gamblers enter with a stake on each bet, and settle one trial for everybody.
 
         A gambler who stakes all they have would win `odds` times as much or lose it.
         """
@@ -190,7 +190,7 @@ class _Run:
             self.wealth = [(entering + one) * kept for kept, one in zip(_KEPT, self.wealth)]  # noqa: B905
 
     def add(self, place: _Place, hit: int, expected: float, step: float) -> None:
-        """Take the trial into the run, which is over where its sum of steps falls to 0."""
+        """Add a trial to the run; the run ends when its sum of steps falls to 0."""
         self.step += step
         if self.step > 0:
             self.expected += expected
@@ -203,7 +203,7 @@ class _Run:
             self.step = 0.0
 
     def count(self, place: _Place, hit: int) -> None:
-        """Count a trial of a run that is not empty in a stratum, too."""
+        """Count a trial of the run under its stratum and cluster."""
         tally = self.counts.get(place)
         if tally is None:
             tally = _Tally()
@@ -226,17 +226,17 @@ class _Run:
 
 
 _Place = tuple[str, str]
-"""A stratum, and in it a cluster that was seen before; "" for trials of no such cluster."""
+"""Stratum and cluster of a trial; the cluster is "" unless it was seen before."""
 _UNCOUNTED: Final[dict[_Place, _Tally]] = {}
 """Counts of an empty run. They are shared, so never added to."""
 _EMPTY: Final = _Tally()
 _EVEN: Final = (1 / len(_ALIKE),) * len(_ALIKE)
 _LEAST: Final = 1e-6
-"""Weight below which no guess falls, so that it can come back."""
+"""Smallest weight of a guess, so that it can recover."""
 
 
 class DriftAlert:
-    """Watches a rate for a rise and a fall, stratum by stratum; after an alarm, for the way back."""
+    """Detector that watches a rate for a rise and a fall by stratum, and for recovery after an alarm."""
 
     __slots__ = (
         "_alike",
@@ -256,12 +256,12 @@ class DriftAlert:
     def __init__(self, rules: DriftRules, baseline: Baseline | None = None) -> None:
         self.rules = rules
         self._strata: dict[str, _Tally] = {}
-        """The one that was seen last is the last."""
+        """Strata, the most recently seen last."""
         self._clusters: dict[_Place, _Tally] = {}
         self._alike: Sequence[float] = _EVEN
+        """Weights of `_ALIKE`: how well each has predicted, relative to the others."""
         self._recurring = 0.0
         """Share of the latest trials whose cluster was there before."""
-        """How well each of `_ALIKE` has predicted, relative to the others."""
         self._approved: dict[str | None, Baseline] = {}
         """Approved baselines by stratum; under None until the next trial names the stratum."""
         self._side: Literal["risen", "fallen"] | None = None
@@ -270,7 +270,7 @@ class DriftAlert:
             self.approve(baseline)
 
     def approve(self, baseline: Baseline, stratum: str | None = None) -> None:
-        """Compare with this baseline from now on; an alert against the former one is over.
+        """Compare with this baseline from now on; an alert against the previous one ends.
 
         Args:
             baseline: What is to be expected.
@@ -285,7 +285,7 @@ class DriftAlert:
         self._settle()
 
     def close(self) -> None:
-        """End an alert whose trials are no more; the baselines stay."""
+        """End an alert whose traffic is gone; the baselines stay."""
         self._settle()
 
     def _settle(self) -> None:
@@ -369,7 +369,7 @@ class DriftAlert:
         return log10(self.rules.mean_trials_between_false_alarms)
 
     def observe(self, observation: int, stratum: str = "", cluster: str = "") -> DriftChange | None:
-        """Take one trial; says whether the alert changed with it.
+        """Take one trial; return the change of the alert, if any.
 
         Args:
             observation: 1 for a hit, else 0.
@@ -398,7 +398,7 @@ class DriftAlert:
         self.suspicion = min(MOST_SUSPICION, max(0.0, self.suspicion + gained))
 
     def _count(self, place: _Place, tally: _Tally, hit: int, cluster: str) -> None:
-        """Take the trial into its stratum and its cluster."""
+        """Count the trial in its stratum and its cluster."""
         if place[1]:
             self._learn(place, tally, hit)
             if tally.trials < _SHARED:
@@ -417,7 +417,7 @@ class DriftAlert:
         self._alike = [max(weight / total, _LEAST) for weight in weights]
 
     def _seen(self, stratum: str, cluster: str) -> tuple[_Place, _Tally]:
-        """The stratum's trials, or those of a cluster in it that was seen before; both are the newest now."""
+        """Return the tally of a trial's stratum or known cluster, and mark both as newest."""
         known = self._strata.pop(stratum, None)
         if known is None:
             known = self._begin(stratum, self._approved.pop(None, None))
@@ -449,7 +449,7 @@ class DriftAlert:
         return bool(cluster) and self._strata[stratum].trials >= self.rules.provisional_after
 
     def _rate(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None = None) -> float:
-        """Predicted from the trials of a place, if wanted without those of a run; above 0 and below 1."""
+        """Return the rate predicted for a place, without a run's trials if given; in (0, 1)."""
         if not place[1]:
             own = _EMPTY if without is None else without.get(place, _EMPTY)
             return (tally.hits - own.hits + _PRIOR) / (tally.trials - own.trials + 2 * _PRIOR)
