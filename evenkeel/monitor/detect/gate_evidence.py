@@ -1,4 +1,4 @@
-"""Evidence of the gate about a mean difference, as a function of how often each difference was seen.
+"""Evidence of the gate about a mean difference, computed from the counts of each difference.
 
 The bets are those of the detector (`evenkeel.monitor.detect.e_detector`), but each gambler plays from the
 first golden on and never starts again: a change is not looked for, the candidate stays the same. Their mean
@@ -25,7 +25,7 @@ beside noise of 0 to 20 %. In simulations of such cases eight bets from 0.06 to 
 goldens, and two bets 30 % more at a noise of 20 %.
 """
 _END = 1 - 1e-6
-"""Bounds are looked for in ±this: a threshold of −1 or 1 cannot be bet against."""
+"""Largest threshold in absolute value at which bounds are looked for: −1 and 1 cannot be bet against."""
 _STEPS = 40
 _MOST_NEEDED = 1_000_000
 

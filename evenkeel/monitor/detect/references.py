@@ -37,22 +37,22 @@ changes that merely make it likely."""
 RANKS_SHARE: Final = 0.75
 """Share of the false alarms allowed to ranks; the rest is for pooled comparisons."""
 _LOOK_EVERY: Final = 24
-"""Calls between two of those, at least."""
+"""Fewest calls between two pooled comparisons."""
 _RUN_BET: Final = 0.5
-"""Exponent of the bet whose sum of logarithms says where a run begins."""
+"""Exponent of the bet whose logarithms are summed to find where a run begins."""
 _LOOKED_BACK: Final = 48
-"""Calls before a run that are weighed as its beginning."""
+"""Calls before a run that are considered as its beginning."""
 _UNLIKELY: Final = -2.0
-"""A beginning is ruled out where it is e² times less likely than the likeliest."""
+"""Log likelihood ratio below which a beginning is ruled out, compared with the likeliest one."""
 _EXAMPLES: Final = 8
 _NAMES: Final = 64
-"""Names of models, builds, prompt versions and references that are counted apart in one run."""
+"""Most names of models, builds, prompt versions and references that are counted separately in one run."""
 _DAYS: Final = 365
 _BURSTS_A_YEAR: Final = 52
 
 
 def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year: float) -> float:
-    """Evidence at which a route whose answers do not change has so many false alarms a year at most.
+    """Return the level of evidence that limits false alarms a year on a route whose answers do not change.
 
     Args:
         calls_per_day: asked of all its references.
@@ -69,7 +69,7 @@ class AskedVersion:
 
     prompt_version: str
     asked: int
-    """Calls of the run that decided it."""
+    """Number of calls in the run that decided it."""
     likeness: float
     """Mean likeness of new answers to earlier ones, in [0, 1]."""
     own: float
@@ -78,7 +78,7 @@ class AskedVersion:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEvidence:
-    """Reference prompts are answered differently: a change is found."""
+    """Evidence of a change: reference prompts are answered differently."""
 
     requested_model: str
     models: tuple[str, ...]
@@ -122,7 +122,7 @@ class _Sum(NamedTuple):
 
 
 class _Run:
-    """The calls since the answers began to be unlike the earlier ones, if they did.
+    """Run of calls since the answers began to differ from the earlier ones, if they did.
 
     It begins where the sum of the logarithms of one bet was at its lowest, as with CUSUM: chosen in
     hindsight, so its means err towards the change.
@@ -171,12 +171,12 @@ class _Run:
 
 
 class ReferenceTest:
-    """The evidence of the references of one route and requested model, over all its prompt versions."""
+    """Test of the references of one route and requested model, over all its prompt versions."""
 
     __slots__ = ("_recent", "_run", "_wealth", "level")
 
     def __init__(self, level: float) -> None:
-        """Begin with none.
+        """Start without evidence.
 
         Args:
             level: evidence at which a change is found, by `alarm_level`.
@@ -185,16 +185,16 @@ class ReferenceTest:
         self._wealth = [0.0] * len(BETS)
         self._run = _Run()
         self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
-        """Times of the latest calls, and the steps of their logarithms."""
+        """Times of the latest calls, each with its step of the logarithm."""
 
     @property
     def evidence_log10(self) -> float:
-        """log10 of the evidence, and 0 while it is below 1: there it says nothing."""
+        """Evidence as log10; 0 while it is below 1 and means nothing."""
         evidence = sum(self._wealth)
         return log10(evidence) if evidence > 1 else 0.0
 
     def add(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """Take one call, in the order of the log; the evidence if a change is found, which begins anew then.
+        """Take one call, in the order of the log; return the evidence if it shows a change, and start again.
 
         A failure says nothing, nor does an answer with fewer than two to compare it with.
         """
@@ -226,7 +226,7 @@ class ReferenceTest:
         )
 
     def _ranked(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """Take the rank of one call; the evidence if it is enough."""
+        """Take the rank of one call; return the evidence if it suffices."""
         rank = answered.rank
         if rank is None:
             return None
@@ -248,14 +248,14 @@ class ReferenceTest:
         return self._evidence(answered) if enough else None
 
     def forget(self) -> None:
-        """Begin anew: after a change that was found, or one that was stated and explains it."""
+        """Start again without evidence, after a found change or a stated one that explains the evidence."""
         self._wealth = [0.0] * len(BETS)
         self._run = _Run()
         latest = list(self._recent)[-1:]
         self._recent = deque(latest, _LOOKED_BACK)
 
     def _after(self, first: float) -> float:
-        """Time of an answer after which the change of a run came, given the time of its first answer."""
+        """Return the time after which the change of a run came, given the time of the run's first answer."""
         after, likely, possible = first, 0.0, True
         for at, step in reversed(self._recent):
             if possible:
@@ -292,7 +292,7 @@ class ReferenceTest:
 
     @classmethod
     def from_json(cls, raw: list[Any], level: float) -> ReferenceTest:
-        """Go on from what `to_json` wrote, with the level of today; with another number of bets anew."""
+        """Continue from what `to_json` wrote, at the given level; begin anew if the number of bets differs."""
         test = cls(level)
         wealth, run, recent = raw
         if len(wealth) == len(BETS):

@@ -31,12 +31,12 @@ ratings (decimals) by their distance."""
 
 _CONFIDENCE = 0.95
 _FEWEST_RESAMPLES = 0.5
-"""An interval needs an alpha in at least this share of the resamples."""
+"""Share of the resamples that must have an alpha for there to be an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """An alpha in [−1, 1]: 1 = perfect agreement, 0 = as by chance, below 0 = systematic disagreement.
+    """Krippendorff's alpha in [−1, 1]: 1 = perfect agreement, 0 = chance, below 0 = systematic disagreement.
 
     With more than two complete raters it cannot get near −1: four reach about −1/3.
     """
@@ -46,7 +46,7 @@ class Agreement:
     """Ends of the 95 % interval; None if too few resamples had any variation, or none was asked for."""
     upper: float | None
     items: int
-    """Items with at least two ratings: the others say nothing about agreement."""
+    """Items with at least two ratings; others say nothing about agreement."""
 
 
 def unit(ratings: Iterable[float | None]) -> Unit:
@@ -154,7 +154,7 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
 def resamples(
     items: int, times: int, rng: Random, *, clusters: Sequence[Hashable] | None = None
 ) -> list[list[int]]:
-    """`times` draws of item indices with replacement, for `agreement`.
+    """Draw `times` samples of item indices with replacement, for `agreement`.
 
     Args:
         items: how many there are.
@@ -175,7 +175,7 @@ def resamples(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share in [0, 1] with its interval; None without anything counted."""
+    """Share in [0, 1] with its interval; None if nothing was counted."""
 
     count: int
     n: int
@@ -203,7 +203,7 @@ def wilson(count: int, n: int, *, confidence: float = _CONFIDENCE) -> Share:
 
 
 def cluster_share(clusters: Sequence[tuple[int, int]], *, times: int, rng: Random) -> Share:
-    """A share over things that come in clusters, with the percentile bootstrap interval over clusters.
+    """Return a share over clustered items, with the percentile bootstrap interval over the clusters.
 
     Args:
         clusters: (counted, size) of each.

@@ -1,4 +1,4 @@
-"""The mean of bounded observations with a confidence sequence, by betting.
+"""Mean of bounded observations with a confidence sequence, by betting.
 
 Every interval of the monitor is one of these: rates (observations 0 and 1), paired differences (−1, 0, 1),
 similarities, and means over the trials of one exchange, which are one observation because the trials are
@@ -49,8 +49,8 @@ SHARES: Final = tuple(
 of observations to a million."""
 
 WEIGHTS: Final = tuple(share**_TILT / sum(other**_TILT for other in SHARES) for share in SHARES)
-"""Their parts of the initial wealth. Large stakes weigh more: with equal weights intervals are 10 % wider
-at a hundred observations and no narrower at 20,000."""
+"""Initial wealth of the gamblers. Large stakes weigh more: with equal weights intervals are 10 % wider at
+a hundred observations and no narrower at 20,000."""
 
 _STAKED: Final = np.array(SHARES)[:, np.newaxis]
 _UNSTAKED: Final = 1 - _STAKED
@@ -62,7 +62,7 @@ _MOST_STEPS: Final = 200
 
 
 class Point(NamedTuple):
-    """A curve at one place."""
+    """Value and slope of a curve at one place."""
 
     value: float
     slope: float
@@ -122,7 +122,7 @@ def weighted_mean(
     alpha: float = 0.05,
     min_observations: int = 1,
 ) -> Estimate | None:
-    """Return the mean of what an equal draw would have given, as `bounded_mean`.
+    """Return the mean under an equal draw, from weighted observations; see `bounded_mean`.
 
     Args:
         histogram: how often each value was observed with each weight in (0, 1].
@@ -139,7 +139,7 @@ def weighted_mean(
 
 
 def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
-    """Return the rate of successes among independent trials, as `bounded_mean`."""
+    """Return the rate of successes among independent trials; see `bounded_mean`."""
     histogram = {0.0: trials - successes, 1.0: successes}
     return bounded_mean(histogram, alpha=alpha, min_observations=min_trials)
 
@@ -166,7 +166,7 @@ def paired_excess(
 def _weighted_mean(
     observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float
 ) -> Estimate:
-    """Return the same: windows that hold the same observations are estimated once."""
+    """Estimate a weighted mean; cached, as windows with equal observations need it only once."""
     n = sum(count for _, _, count in observed)
     total = fsum(weight * count for _, weight, count in observed)
     value = fsum(each * weight * count for each, weight, count in observed) / total
@@ -194,7 +194,7 @@ class _Bets(NamedTuple):
 
 
 def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) -> float:
-    """The lower end: below it the capital has reached the target. It is convex and falls up to the mean."""
+    """Return the lower end, below which the capital, a convex curve, exceeds the target."""
     if mean <= 0:
         return 0.0
 

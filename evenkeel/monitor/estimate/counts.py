@@ -1,4 +1,4 @@
-"""A cell's running counts, and every estimate that follows from them.
+"""Running counts of a cell, and every estimate that follows from them.
 
 One trial is one of 68 possible outcomes. A window keeps outcomes as words of a letter, so that the last 500
 trials are a text of 500 letters and every count of a window follows from how often each word occurs.
@@ -27,7 +27,7 @@ QualityOutcome = Literal["same", "worse", "better", "mixed", "unscored"]
 
 
 UNSURE: Final = 0
-"""Stands for a rating where heuristics are unsure and no judge was asked."""
+"""Rating of a trial for which heuristics are unsure and no judge was asked."""
 
 
 _MOST_HALVINGS: Final = 7
@@ -37,7 +37,7 @@ _WEIGHTS: Final = {sign: 0.5**halvings for halvings, sign in enumerate(SIGNS)}
 
 
 def weight_sign(weight: float) -> str:
-    """The sign of the power of two that is nearest to a weight, from "" for 1 to "7" for 1/128 and less."""
+    """Return the sign of the power of two nearest to a weight: "" for 1 to "7" for 1/128 and less."""
     if weight >= 1 or not isfinite(weight):
         return ""
     return SIGNS[min(_MOST_HALVINGS, round(-log2(weight)))] if weight > 0 else SIGNS[-1]
@@ -52,13 +52,14 @@ class Outcome(NamedTuple):
     """Outcome of one trial with a rating, or with a similarity where heuristics are unsure."""
 
     letter: str
-    """Names the outcome: a letter or a sign that JSON need not escape."""
+    """Name of the outcome: a letter or sign that JSON need not escape."""
     rating: Literal[0, 1, 2, 3]
-    """0 = unsure."""
+    """Rating from 1 to 3; 0 = unsure."""
     quality: QualityOutcome | None
     """Quality outcome of a shifted trial; None exactly for a trial that did not shift."""
     difference: Literal[-1, 0, 1] | None
-    """1 = only the variant shifted, −1 = only the identical resend; None without a rated resend."""
+    """Difference between variant and resend: 1 = only the variant shifted, −1 = only the identical resend;
+    None without a rated resend."""
 
     @property
     def shifted(self) -> bool:
@@ -82,7 +83,7 @@ _ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], Outcome]] = {
     for letter, ((rating, quality), difference) in zip(_LETTERS, product(_RATED, _DIFFERENCES), strict=False)
 }
 OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
-"""Every outcome by its letter. The letters are part of the monitor's checkpoint: never reassigned."""
+"""Outcomes by letter. The letters are part of the monitor's checkpoint and are never reassigned."""
 
 
 def outcome_of(verdict: Verdict) -> Outcome | str:
@@ -108,10 +109,10 @@ def _quality(verdict: Verdict) -> QualityOutcome:
 
 _MOST_REASONS = 32
 OTHER_REASON = "other"
-"""Failure reasons beyond 32 in a cell are counted together under this one: labels stay bounded."""
+"""Name that counts failure reasons beyond 32 in a cell together, so that labels stay bounded."""
 
 QUALITY_PREFIX = "quality_"
-"""Starts the reason of a trial that has a rating but lacks quality scores."""
+"""Prefix of the reason of a trial that has a rating but lacks quality scores."""
 
 
 STEPS: Final = 50
@@ -128,17 +129,17 @@ class Spread:
 
     @property
     def n(self) -> int:
-        """Observations."""
+        """Number of observations."""
         return sum(self.counts.values())
 
     def add(self, observation: float) -> None:
-        """Count one."""
+        """Count an observation."""
         step = round(observation * STEPS)
         self.total += observation
         self.counts[step] = self.counts.get(step, 0) + 1
 
     def joined(self, counts: Mapping[int, int], total: float) -> Spread:
-        """Together with others."""
+        """Return the spread of these and further observations together."""
         joined = dict(self.counts)
         for step, count in counts.items():
             joined[step] = joined.get(step, 0) + count
@@ -190,13 +191,13 @@ class Counts:
     """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
 
     rated: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0, "2": 0, "3": 0})
-    """Trials by rating, 0 = unsure; keyed by text, as JSON will have it."""
+    """Trials by rating, 0 = unsure; the keys are text, as in JSON."""
     unsure_shifted: int = 0
     """Unsure trials whose content moved, by their similarity or for being invalid."""
     invalid: dict[str, int] = field(default_factory=dict)
     """Answers that ignored a required form, by that form."""
     invalid_trials: int = 0
-    """Trials whose answer ignored anything."""
+    """Trials whose answer ignored any of these."""
     free_trials: int = 0
     """Trials compared with the free answer of the same exchange."""
     free_shifted: int = 0
@@ -208,11 +209,11 @@ class Counts:
     loss: Spread = field(default_factory=Spread)
     """Graded losses of pairs."""
     lost_grades: Spread = field(default_factory=Spread)
-    """Grades of trials whose resend has none."""
+    """Grades of the trials whose resend has none."""
     failures: dict[str, int] = field(default_factory=dict)
     clustered: int = 0
-    """Rated trials that are no observations, because one of their cluster was one shortly before; they are
-    in none of the other numbers."""
+    """Rated trials that are no observations, because a trial of the same cluster was one shortly before.
+    They are in none of the other counts."""
     same: int = 0
     """Shifts that changed no quality metric."""
     worse: int = 0
@@ -237,7 +238,7 @@ class Counts:
 
     @property
     def unsure(self) -> int:
-        """Trials of which heuristics alone could prove nothing."""
+        """Trials for which heuristics alone could prove nothing."""
         return self.rated.get(str(UNSURE), 0) - self.invalid_trials
 
     @property
@@ -247,7 +248,7 @@ class Counts:
 
     @property
     def quality_changed(self) -> int:
-        """Shifted trials of which a quality metric changed."""
+        """Shifted trials in which a quality metric changed."""
         return self.worse + self.better + self.mixed
 
     @property
@@ -257,12 +258,12 @@ class Counts:
 
     @property
     def perhaps_changed(self) -> int:
-        """Shifted trials of which a quality metric changed, or might have: it could not be scored."""
+        """Shifted trials in which a quality metric changed, or may have changed but could not be scored."""
         return self.quality_changed + self.shifted - self.quality_scored
 
     @property
     def qualities(self) -> dict[str, int]:
-        """Shifted trials by what became of the quality."""
+        """Shifted trials by quality outcome."""
         return {
             "same": self.same,
             "worse": self.worse,
@@ -278,16 +279,16 @@ class Counts:
 
     @property
     def content_delta_value(self) -> float | None:
-        """The rate of shifts; None without trials."""
+        """Rate of shifts; None without trials."""
         return self._share("shifted", "trials")
 
     @property
     def quality_delta_value(self) -> float | None:
-        """The rate of changed qualities among shifts; None if none has quality scores."""
+        """Rate of changed quality among shifts; None if none has quality scores."""
         return self._share("quality_changed", "quality_scored")
 
     def rate(self, rating: int, quality: QualityOutcome | None) -> None:
-        """Count a rated trial by itself, without a resend; `quality` is that of a shifted one."""
+        """Count a rated trial without a resend; `quality` is that of a shifted trial."""
         self.take_outcome(_ALL[rating, quality, None], 1)
 
     def add(self, verdict: Verdict) -> int | None:
@@ -299,7 +300,7 @@ class Counts:
         return self.count(outcome_of(verdict), verdict)
 
     def count(self, outcome: Outcome | str, verdict: Verdict, weight: float = 1.0) -> int | None:
-        """Count a verdict whose outcome is known already; returns what `add` returns.
+        """Count a verdict whose outcome is already known; return the same as `add`.
 
         Args:
             outcome: Of the verdict.
@@ -325,7 +326,7 @@ class Counts:
         return light
 
     def take(self, outcome: Outcome, verdict: Verdict) -> None:
-        """Count an observation, whatever it weighs."""
+        """Count an observation, regardless of its weight."""
         self.take_outcome(outcome, 1)
         self.invalid_trials += bool(verdict.invalid)
         for what in verdict.invalid:
@@ -347,7 +348,7 @@ class Counts:
             self.lost_grades.add(grade)
 
     def take_outcome(self, outcome: Outcome, times: int) -> None:
-        """Count the outcome of so many observations."""
+        """Count an outcome for a number of observations."""
         self.rated[str(outcome.rating)] += times
         if outcome.shifted and outcome.rating == UNSURE:
             self.unsure_shifted += times
@@ -371,7 +372,7 @@ class Counts:
 
     @classmethod
     def of_outcomes(cls, words: Mapping[str, int]) -> Counts:
-        """Return the counts of a window, by how often the word of each outcome occurs in it; no failures."""
+        """Return the counts of a window, given the number of each outcome's word; without failures."""
         counts = cls()
         for word, times in words.items():
             counts.take_outcome(OUTCOMES[word[0]], times)
@@ -385,7 +386,7 @@ class Counts:
         self.failures[reason] = self.failures.get(reason, 0) + 1
 
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
-        """All estimates of the cell; None where an estimate has fewer than `min_trials` observations."""
+        """Return all estimates of the cell; None for each with fewer than `min_trials` observations."""
         rules: Any = {"alpha": alpha, "min_trials": min_trials}
         return CellEstimates(
             content_delta=self.content_delta(**rules),
@@ -403,7 +404,7 @@ class Counts:
         )
 
     def _by_weight(self, *names: str) -> Iterator[tuple[float, list[int]]]:
-        """Some of the counts, weight by weight."""
+        """Yield each weight with the named counts of trials of that weight."""
         full = [getattr(self, name) for name in names]
         for sign, light in self.light.items():
             found = [getattr(light, name) for name in names]
@@ -412,19 +413,19 @@ class Counts:
         yield 1.0, full
 
     def _weights(self, *names: str) -> list[float]:
-        """Return the same together: what they weigh."""
+        """Return the named counts, summed by weight."""
         total = [0.0] * len(names)
         for weight, found in self._by_weight(*names):
             total = [so_far + weight * count for so_far, count in zip(total, found, strict=True)]
         return total
 
     def _share(self, part: str, whole: str) -> float | None:
-        """Return the share of some observations in others by their weights; None without any."""
+        """Return the weighted share of one count in another; None if the latter is 0."""
         parts, wholes = self._weights(part, whole)
         return parts / wholes if wholes else None
 
     def proportion(self, part: str, whole: str, *, alpha: float, min_trials: int) -> Estimate | None:
-        """Return the rate of one count among another, both by name."""
+        """Return the rate of one count in another, both given by name."""
         histogram = {}
         for weight, (some, every) in self._by_weight(part, whole):
             histogram[0.0, weight], histogram[1.0, weight] = every - some, some
@@ -475,13 +476,13 @@ class Counts:
 
     @property
     def least_loss(self) -> Spread:
-        """Graded losses, had all resends without a grade the worst."""
+        """Graded losses if all resends without a grade had the worst one."""
         lost = self.lost_grades
         return self.loss.joined({-step: count for step, count in lost.counts.items()}, -lost.total)
 
     @property
     def most_loss(self) -> Spread:
-        """Graded losses, had all resends without a grade the best."""
+        """Graded losses if all resends without a grade had the best one."""
         lost = self.lost_grades
         return self.loss.joined(
             {STEPS - step: count for step, count in lost.counts.items()}, lost.n - lost.total
@@ -540,7 +541,7 @@ def _pairs(weight: float, plus: int, minus: int, zero: int) -> dict[tuple[float,
 
 
 def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:
-    """An estimate whose interval reaches from the lower end of one to the upper end of another."""
+    """Return an estimate with the lower end of one interval and the upper end of another."""
     assert least is not None
     assert most is not None
     return replace(estimate, lower=min(least.lower, estimate.value), upper=max(most.upper, estimate.value))

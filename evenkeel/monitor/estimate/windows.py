@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Window
 
 RECENT: Final = 500
-"""Observations in the window of that name."""
+"""Number of observations in the window "recent"."""
 
 _SPARE_SLOTS: Final = 3
 _MOST_OBSERVATIONS: Final = 64
-"""Different ones that are counted whole; more than the 44 outcomes of a cell."""
+"""Most different observations that are counted whole; more than the 44 outcomes of a cell."""
 
 
 def _take_apart(observations: dict[str, int], words: dict[str, int]) -> None:
-    """Move what was counted of observations to their words."""
+    """Move the counts of observations to their words."""
     for observation, times in observations.items():
         for word in observation.split(" "):
             words[word] = words.get(word, 0) + times
@@ -122,7 +122,7 @@ class SlotRing:
             _take_apart(slot, self._words.setdefault(number, {}))
 
     def place(self, now: float) -> int:
-        """The number of the running slot; the window's content changes with it even without verdicts."""
+        """Return the number of the running slot; the window changes with it even without verdicts."""
         return int(now // self.width_s)
 
     def holds(self, at: float, now: float) -> bool:
@@ -150,7 +150,7 @@ class SlotRing:
 
 
 class Windows:
-    """The four windows of a cell or a roll-up. Not thread-safe."""
+    """Set of the four windows of a cell or a roll-up. Not thread-safe."""
 
     __slots__ = ("_day", "_era", "_hour", "_recent", "_since")
 
@@ -237,7 +237,7 @@ def _words(observations: Iterable[str]) -> Counter[str]:
 
 
 def _packed(observations: Iterable[str]) -> Any:
-    """Observations in order: single letters as one text, others as [each different one, their places]."""
+    """Pack observations in order: single letters as one text, others as values with their places."""
     order = list(observations)
     if all(len(observation) == 1 for observation in order):
         return "".join(order)

@@ -37,7 +37,7 @@ _STALE_S: Final = 30.0
 
 
 class Lately(Generic[Found]):
-    """Something as it was a moment ago; nothing once that is too long ago, half a minute by default."""
+    """Reading that is refreshed in the background; empty once it is older than half a minute or so."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Lately(Generic[Found]):
         timer: Callable[[], float] = time.monotonic,
         stale_s: float = _STALE_S,
     ) -> None:
-        """Wire it.
+        """Wire the reading.
 
         Args:
             read: Finds it out; may block and fail.
@@ -66,12 +66,12 @@ class Lately(Generic[Found]):
         return self._found if self._timer() - self._found_at < self._stale_s else self._nothing
 
     def look(self) -> None:
-        """Find it out now."""
+        """Read now."""
         found = self._read()
         self._found, self._found_at = found, self._timer()
 
     def run(self, stop: threading.Event) -> None:
-        """Look every second until `stop` is set. A store in trouble is tried again."""
+        """Read every second until `stop` is set. A failing store is tried again."""
         trouble = Trouble(log, "figures of queue, spend, changes and incidents cannot be read (%s)")
         while True:
             with trouble:
@@ -81,7 +81,7 @@ class Lately(Generic[Found]):
 
 
 class Exposition:
-    """The page that Prometheus reads, written outside of its requests: a scrape joins four texts."""
+    """Page for Prometheus, written outside of requests, so that a scrape only joins four texts."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Exposition:
         *,
         detail: bool = False,
     ) -> None:
-        """Wire it.
+        """Wire the page.
 
         Args:
             monitor: Has the estimates.
@@ -125,13 +125,13 @@ class Exposition:
         )
 
     def refresh(self) -> None:
-        """Write the estimates anew, as of the monitor's last commit."""
+        """Write the estimates again, as of the monitor's last commit."""
         begun = self._monitor.stepped_at is not None
         self._folded = _text(self._cells)
         self._begun = begun
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
-        """Bodies of the threads that read the store until `stop` is set."""
+        """Return the bodies of the threads that read the store until `stop` is set."""
         return tuple(partial(one.run, stop) for one in (self._counters, self._responses, self._incidents))
 
 

@@ -1,4 +1,4 @@
-"""Open incidents for Prometheus: one series each, which ends with the incident.
+"""Open incidents for Prometheus, each with series that end when the incident does.
 
 No label holds an id. An incident is its `route`, the one where it was opened, and its `slot`, its place among
 the incidents of that route. Two that are open at once have two slots, and one that is opened soon after
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SLOTS: Final = 16
 """Most open incidents of a route that are exported; slots go to those opened first."""
 FREE_AFTER_S: Final = 3600.0
-"""A slot is given to another incident once its last one has been over for so long."""
+"""Seconds after the end of an incident before its slot is given to another one."""
 
 _SAID: Final = {
     kinds.MODEL: "model",
@@ -51,7 +51,7 @@ def change_of(marks: Sequence[ChangeMark]) -> str:
 
 
 def slots(incidents: Iterable[Incident]) -> dict[str, str]:
-    """The slot of each incident by its id, the same for every monitor that knows the same incidents."""
+    """Return the slot of each incident by its id, equal for every monitor that knows the same incidents."""
     held: dict[str, list[tuple[int, float]]] = {}
     """Slots by route, each with the time until which it is taken."""
     found = {}
@@ -66,7 +66,7 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
 
 
 def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[str, str]:
-    """Return the case of each incident by its id. None changes: a cause that is noticed later joins nothing.
+    """Return the case of each incident by its id. It never changes: a cause noticed later joins nothing.
 
     Args:
         incidents: all that are known.
@@ -78,7 +78,7 @@ def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[st
 
 
 class IncidentCollector(ListedCollector):
-    """Exports the open incidents, how far they moved the answers, and whom routes belong to."""
+    """Collector of open incidents, their effects on the answers, and the owners of routes."""
 
     block = "incident"
 
@@ -88,7 +88,7 @@ class IncidentCollector(ListedCollector):
         reports: Callable[[], Sequence[CellReport]] = tuple,
         contacts: Mapping[str, Contact] | None = None,
     ) -> None:
-        """Build it.
+        """Build the collector.
 
         Args:
             incidents: all that are kept; may block on storage.
@@ -130,7 +130,7 @@ class IncidentCollector(ListedCollector):
 
 
 def _models(incident: Incident) -> tuple[str, str]:
-    """Return the model before and after; "" for what is no model: other values may be any number."""
+    """Return the model before and after; "" for other kinds of values, whose number is unbounded."""
     named = (mark for mark in incident.stated if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL})
     return next(((mark.before, mark.after) for mark in named), ("", ""))
 

@@ -35,7 +35,7 @@ ROLLUP: Final = ("level", "route", "model", "category")
 
 
 class Family(NamedTuple):
-    """All series of one name."""
+    """Series that share one name."""
 
     name: str
     """Name with the prefix, without the `_total` of a counter."""
@@ -57,7 +57,7 @@ Samples: TypeAlias = list[list[Sample]]
 
 
 class Rate(NamedTuple):
-    """An estimate that is exported as four gauges: value, interval and number of observations."""
+    """Estimate that is exported as four gauges: value, interval and number of observations."""
 
     name: str
     field: str
@@ -97,7 +97,7 @@ OVER_CELLS = "; over several cells, mean over exchanges"
 
 
 def listed(block: str) -> tuple[Family, ...]:
-    """Return the families of a block that are no estimates, as `families.toml` has them."""
+    """Return the families of a block in `families.toml` that are no estimates."""
     return tuple(
         Family(one["name"], one["kind"], one["help"], tuple(one["labels"])) for one in _LISTED[block]
     )
@@ -106,7 +106,7 @@ def listed(block: str) -> tuple[Family, ...]:
 def families(
     rates: Sequence[Rate], labels: tuple[str, ...], prefix: str = "", scope: str = ""
 ) -> list[Family]:
-    """Four families for each rate: value, lower and upper end, observations.
+    """Return four families for each rate: value, lower end, upper end and number of observations.
 
     Args:
         rates: in the order in which `add` fills them.
@@ -128,7 +128,7 @@ def families(
 
 
 def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
-    """Put an estimate into the four families from `first` on."""
+    """Add an estimate to the four families from `first` on."""
     if estimate is not None:
         for place, value in enumerate(
             (estimate.value, estimate.lower, estimate.upper, estimate.n), start=first
@@ -137,7 +137,7 @@ def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimat
 
 
 class Block(NamedTuple):
-    """Families that are filled from the same reports."""
+    """Block of families that are filled from the same reports."""
 
     families: tuple[Family, ...]
     samples: Callable[[Any], Samples]
@@ -159,12 +159,12 @@ def _cell(report: CellReport) -> Samples:
 
 
 def _share(found: float, needed: float) -> float:
-    """Evidence as a share of what raises an alert, both as logarithms; 0 while nothing could raise one."""
+    """Return evidence as a share of the alarm level, both as logarithms; 0 if nothing can raise one."""
     return max(0.0, found) / needed if needed > 0 else 0.0
 
 
 CELLS = Block(_CELL_FAMILIES, _cell)
-"""The reports of perturbations."""
+"""Block of the perturbations' reports."""
 
 
 _DETAIL_FAMILIES = (
@@ -216,7 +216,7 @@ def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport, alar
 
 
 DETAILS = Block(_DETAIL_FAMILIES, _detail)
-"""Every report, of which the label `scorer` says who decided the ratings."""
+"""Block of every report; the label `scorer` says who decided the ratings."""
 
 
 _PLACE_FAMILIES = (*families(PLACE_RATES, PLACE), *listed("place"))
@@ -260,7 +260,7 @@ def _counts(reports: tuple[CellReport, ...]) -> Samples:
 
 
 COUNTS = Block(_COUNT_FAMILIES, _counts)
-"""All reports of a route and model together."""
+"""Block of counts over all reports of a route and model."""
 
 
 _JUDGE_FAMILIES = (
@@ -324,9 +324,9 @@ def _rollup(report: RollupReport) -> Samples:
 
 
 PLACES = Block(_PLACE_FAMILIES, _place)
-"""The roll-ups of models."""
+"""Block of the roll-ups of models."""
 ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup)
-"""`level` says what is rolled up; the labels that it leaves open are empty."""
+"""Block of all roll-ups; `level` says what is rolled up, and labels that it leaves open are empty."""
 
 
 _CHANGE_FAMILIES = listed("change")
@@ -341,11 +341,11 @@ def _change(report: RouteChanges) -> Samples:
 
 
 CHANGES = Block(_CHANGE_FAMILIES, _change)
-"""The changes of each route."""
+"""Block of the changes of each route."""
 
 
 def recent(reports: Sequence[CellReport]) -> list[CellReport]:
-    """The reports of models that were rated within a day of the latest rating of their route, or never."""
+    """Return the reports of models last rated within a day of their route's latest rating, or never."""
     rated: dict[tuple[str, str], float] = {}
     latest: dict[str, float] = {}
     for report in reports:
@@ -406,7 +406,7 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, S
 
 
 class CellCollector(Collector):
-    """Exports what is read at each scrape."""
+    """Collector that exports the monitor's reports at each scrape."""
 
     def __init__(
         self, read: Callable[[], list[CellReport]] | MonitorReading, *, version: str, detail: bool = False
@@ -454,7 +454,7 @@ def _metric(family: Family) -> GaugeMetricFamily | CounterMetricFamily:
 
 
 class ListedCollector(Collector, ABC):
-    """Exports the families of one block of `families.toml`, filled anew at each scrape."""
+    """Collector of the families of one block of `families.toml`, filled again at each scrape."""
 
     block: ClassVar[str]
 

@@ -23,7 +23,7 @@ HELP: Final[dict[str, str]] = tomllib.loads(files(__package__).joinpath("counter
 
 
 class SnapshotCollector(Collector):
-    """Exports the sum of process snapshots, read anew at each scrape.
+    """Collector of the sum of process snapshots, read again at each scrape.
 
     A counter becomes `evenkeel_<name>_total`, a gauge or histogram `evenkeel_<name>`. Gauges are
     summed too, so only one process may publish a gauge that all of them could see, such as the
@@ -31,7 +31,7 @@ class SnapshotCollector(Collector):
     """
 
     def __init__(self, read: Callable[[], Iterable[Snapshot]], *, detail: bool = False) -> None:
-        """Build it.
+        """Build the collector.
 
         Args:
             read: gives the snapshots.
@@ -41,7 +41,7 @@ class SnapshotCollector(Collector):
         self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: the names are known only at a scrape."""
+        """Return nothing: the names are known only at a scrape."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -108,7 +108,7 @@ def _bound(bound: float) -> str:
 def _add_histogram(
     family: Metric, labels: dict[str, Any], bounds: list[float], counts: list[int], total: float
 ) -> None:
-    """Add one histogram, of which `counts` are per bucket, the one above all bounds last."""
+    """Add one histogram; `counts` are per bucket, with the bucket above all bounds last."""
     known = _text(labels)
     for bound, cumulated in zip([*bounds, inf], accumulate(counts), strict=True):
         family.add_sample(f"{family.name}_bucket", {**known, "le": _bound(bound)}, cumulated)
