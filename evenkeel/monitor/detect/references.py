@@ -292,7 +292,7 @@ class ReferenceTest:
 
     @classmethod
     def from_json(cls, raw: list[Any], level: float) -> ReferenceTest:
-        """Continue from what `to_json` wrote, at the given level; begin anew if the number of bets differs."""
+        """Continue from what `to_json` wrote, at this level; begin anew if the number of bets differs."""
         test = cls(level)
         wealth, run, recent = raw
         if len(wealth) == len(BETS):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Window
 
 RECENT: Final = 500
-"""Number of observations in the window "recent"."""
+"""Number of observations in the window "500"."""
 
 _SPARE_SLOTS: Final = 3
 _MOST_OBSERVATIONS: Final = 64

@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 _GONE_AFTER: Final = 100
-"""Observations in other strata after which the traffic of an alert of drift is taken to be gone."""
+"""Observations in other strata after which the traffic of a drift alert counts as gone."""
 
 
 def compact(raw: Any) -> str:
-    """JSON without spaces; floats survive exactly, and those that are not finite become null."""
+    """Encode JSON without spaces; floats survive exactly, and those that are not finite become null."""
     return msgspec.json.encode(raw).decode()
 
 
 class Cell:
-    """Counts, windows, detectors and cached estimates of one cell."""
+    """Cell with its counts, windows, detectors and cached estimates."""
 
     __slots__ = (
         "_estimates",
@@ -85,13 +85,13 @@ class Cell:
         """Name under which the client of the latest observation is counted."""
         self.windows = windows
         self.alert = alert
-        """None for the identical resend: it is what the others are compared with."""
+        """Alert on the measures; None for the identical resend, with which the others are compared."""
         self.drift = drift
         """Detector of drift in the share of shifted answers; the identical resend has one, too."""
         self.drifted_in: frozenset[str] = frozenset()
         """Strata that were compared when the alert of drift was raised; empty unless it is up."""
         self.strayed = 0
-        """Observations since the last one of those strata."""
+        """Observations since the last one in those strata."""
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
@@ -99,7 +99,7 @@ class Cell:
         self.changed = True
         """True if it changed since the last checkpoint."""
         self.shown: CellReport | None = None
-        """The last report, for as long as nothing in it changes."""
+        """Last report, kept as long as nothing in it changes."""
         self.corrected: Corrected | None = None
         """Correction applied in the last report."""
         self._estimates: CellEstimates | None = None
@@ -126,7 +126,7 @@ class Cell:
         era: int,
         increments: Increments = NO_INCREMENTS,
     ) -> Change | None:
-        """Count an observation, or a verdict without an outcome, and show it, corrected, to the alert."""
+        """Count an observation, or a verdict without an outcome, and pass it, corrected, to the alert."""
         self.counts.count(outcome, verdict, weight)
         self._estimates = None
         self.touch()
@@ -147,12 +147,12 @@ class Cell:
         return self.alert.observe(observed, self.client, self.clients, stake)
 
     def touch(self) -> None:
-        """Note that something was changed by what is no verdict of this cell."""
+        """Mark the cell as changed by something other than one of its verdicts."""
         self.revision += 1
         self.changed = True
 
     def observe_drift(self, outcome: Outcome, stratum: str, cluster: str) -> DriftChange | None:
-        """Show a rated trial to the detector of drift, each client but the first against itself."""
+        """Pass a rated trial to the drift detector; clients but the first are compared with themselves."""
         if self.client and self.client != self.clients.first:
             stratum = f"{stratum}|{self.client}"
         if self.drift.up:
@@ -169,7 +169,7 @@ class Cell:
         return self.strayed >= _GONE_AFTER
 
     def leave_drift(self) -> bool:
-        """End an alert of drift because the traffic in which it was raised is gone; whether there was one."""
+        """End a drift alert because its traffic is gone; return whether there was one."""
         if not self.drift.up:
             return False
         self.drift.close()
@@ -183,7 +183,7 @@ class Cell:
         return self.drift.up or (self.alert is not None and self.alert.up)
 
     def leave_alert(self) -> bool:
-        """End an alert because the traffic in which it was raised is gone; whether there was one."""
+        """End an alert because its traffic is gone; return whether there was one."""
         if self.alert is None or not self.alert.up:
             return False
         self.touch()

@@ -44,7 +44,7 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
 
 
 def stratum_of(verdict: Verdict, judge: str) -> str:
-    """Names what a trial's exchange is like: only trials alike are compared with each other.
+    """Return the stratum of a trial's exchange; only trials of the same stratum are compared with each other.
 
     Args:
         verdict: The trial's.

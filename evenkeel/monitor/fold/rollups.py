@@ -36,7 +36,7 @@ _Totals: TypeAlias = "dict[Literal[Window, 'all'], Counter[str]]"
 
 
 class Exchange(NamedTuple):
-    """Which exchange a verdict belongs to."""
+    """Identity of the exchange that a verdict belongs to."""
 
     id: str
     route: str
@@ -54,7 +54,7 @@ class _Row(NamedTuple):
     """Contribution of an unfinished exchange to one roll-up."""
 
     observation: str
-    """"" if the exchange is no observation."""
+    """Observation of the exchange; "" if it is none."""
     at: float
     era: int
     scorer: Scorer
@@ -87,7 +87,7 @@ class Group:
         """Shares of all finished exchanges."""
         self.windows = Windows()
         self.trials = 0
-        """Perturbed ones of finished exchanges."""
+        """Perturbed trials of finished exchanges."""
         self.verdicts = 0
         """Verdicts of finished exchanges, resends included."""
         self.scored_at: float | None = None
@@ -103,7 +103,7 @@ class Group:
         return eras.all if self.key.level == "all" else eras.route
 
     def finish(self, tally: ExchangeTally, done: _Open, now: float) -> None:
-        """Count an exchange for good."""
+        """Add a finished exchange to the counts."""
         self.changed = True
         self.trials += tally.trials
         self.verdicts += tally.trials + tally.resends
@@ -169,7 +169,7 @@ class Group:
 
 
 class _Open(OpenExchange[Group]):
-    """An exchange that may still get trials, with its newest verdict and the changes before it."""
+    """Exchange that may still get trials, with its newest verdict and the changes before it."""
 
     __slots__ = ("at", "eras", "repeats", "scorer", "sign")
 
@@ -179,14 +179,14 @@ class _Open(OpenExchange[Group]):
         self.sign = sign
         """Sign of the exchange's weight."""
         self.repeats: tuple[Group, ...] = ()
-        """Roll-ups in which it is no observation, but one more exchange of a cluster."""
+        """Roll-ups in which it is not an observation but a further exchange of a cluster."""
         self.at = 0.0
         """Time of its newest verdict."""
         self.scorer: Scorer = "metrics"
         """Scorer of that verdict."""
 
     def enter(self, group: Group, cluster: str) -> None:
-        """Enter a roll-up: as an observation, or as one more exchange of a cluster."""
+        """Enter a roll-up: as an observation, or as a further exchange of a cluster."""
         if cluster or not group.clusters.empty:
             group.changed = True
             if not group.clusters.observe(cluster):
@@ -254,7 +254,7 @@ class Rollups:
         return group
 
     def drop(self, route: str, model: str, now: float) -> None:
-        """Forget the roll-ups of a model; its unfinished exchanges are counted for the route."""
+        """Forget the roll-ups of a model; its unfinished exchanges still count for the route."""
         for exchange in [one for one in self._open if one[1:] == (route, model)]:
             self._finish(self._open.pop(exchange), now)
         self._places.pop((route, model), None)
@@ -305,7 +305,7 @@ class Rollups:
         ]
 
     def read(self, raw: list[dict[str, Any]]) -> None:
-        """Read what `to_json` wrote, once the groups are there."""
+        """Read what `to_json` wrote, once the groups exist."""
         for row in raw:
             exchange = Exchange(*row["exchange"])
             one = self._open[exchange] = self._begin(exchange, Eras(*row["eras"]), row["sign"])

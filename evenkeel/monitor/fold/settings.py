@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _THRESHOLD: Final = 0.1
 _TOLERANCE: Final = 0.05
 _LARGEST_TOGETHER: Final = 0.99
-"""Limit of a group, unless that of a rewording is larger: beyond it no bet could win anything."""
+"""Largest limit of a group, unless a single rewording has a larger one: beyond it no bet could win."""
 _DETECTORS: Final = 2
 """Number of detectors in each cell: its alert and its drift."""
 
@@ -29,7 +29,7 @@ class MonitorSettings:
     drift_tolerance: float = _TOLERANCE
     """Distance of a cell's content delta from its baseline that is tolerated on either side, at least 0."""
     provisional_after: int = 100
-    """Trials of a stratum from which on it is compared with its former ones, if no baseline is approved."""
+    """Trials of a stratum after which it is compared with its earlier ones if no baseline is approved."""
     min_trials: int = 30
     """Observations below which no estimate is reported. Alerts do not wait for them: their error is
     controlled from the first trial."""
@@ -41,14 +41,15 @@ class MonitorSettings:
     asks_references: bool = True
     """True if reference prompts are asked again, so that suspicions wait for their answers."""
     reference_level: float = 76_320.0
-    """Evidence at which they show a change: see `evenkeel.monitor.detect.references.alarm_level`."""
+    """Evidence at which reference prompts show a change: see
+    `evenkeel.monitor.detect.references.alarm_level`."""
     limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
-    """Limits of the alert in place of the usual ones, by route; "" = of all routes that name none."""
+    """Limits of the alert by route, in place of the defaults; "" = all routes without limits of their own."""
     other_clients: float = 0.5
     """Share of the evidence that an alert needs without any one client (see
     `evenkeel.monitor.detect.clients`); 0 = none."""
     tolerances: Mapping[str, Limit] = field(default_factory=dict)
-    """The same for `drift_tolerance`."""
+    """Tolerances by route, in place of `drift_tolerance`; "" = all routes without one of their own."""
 
     @property
     def level(self) -> float:
@@ -80,16 +81,16 @@ class MonitorSettings:
         return found if together == 1 else {one: _together(limit, together) for one, limit in found.items()}
 
     def tolerance_of(self, route: str) -> Limit:
-        """Return the distance of a route's drifts, with where it comes from."""
+        """Return the drift tolerance of a route, with its source."""
         usual = Limit(self.drift_tolerance, _source(self.drift_tolerance, _TOLERANCE))
         return self.tolerances.get(route) or self.tolerances.get("") or usual
 
     def rules(self, route: str, together: int = 1) -> AlertRules:
-        """Return the part of the alerts of a route, for trials of so many rewordings at once."""
+        """Return the rules of a route's alerts, for trials with the given number of combined rewordings."""
         return AlertRules(self.limits_of(route, together), self.level, self.other_clients)
 
     def drift(self, route: str) -> DriftRules:
-        """Return the part of the detectors of drift of a route."""
+        """Return the rules of a route's drift detectors."""
         return DriftRules(self.tolerance_of(route).value, self.level, self.provisional_after)
 
     @property
