@@ -25,17 +25,17 @@ Only for drawn verdicts does the agreement tell how often the judge is right."""
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """Agreement over the labelled verdicts of one judge."""
+    """Agreement of people with one judge over its labelled verdicts."""
 
     judge: str
-    """The judge's model, "" without a judge."""
+    """Model of the judge; "" without a judge."""
     decided_by: DecidedBy
     source: Source
     n: int
-    """Verdicts with a rating, of which most people who rated them say the same; at least 1."""
+    """Verdicts with a rating and with a majority among the people who rated them; at least 1."""
     agreed: int
     split: int
-    """Verdicts left out because as many people say one thing as another."""
+    """Verdicts left out because people are evenly split."""
     lower: float
     """Ends of the 95 % Wilson interval."""
     upper: float
@@ -103,14 +103,14 @@ def _of_group(
 
 
 def _most(ratings: Sequence[int | None]) -> int | None:
-    """Return the rating given most often; None if two are."""
+    """Return the most frequent rating; None if two are equally frequent."""
     counted = Counter(ratings).most_common(2)
     tied = len(counted) > 1 and counted[0][1] == counted[1][1]
     return None if tied else counted[0][0]
 
 
 class LabelCollector(ListedCollector):
-    """Exports `evenkeel_judge_human_agreement` with its interval and the number of verdicts behind it.
+    """Collector of `evenkeel_judge_human_agreement`, with its interval and the number of verdicts.
 
     Labels are read anew only when somebody has said something since.
     """

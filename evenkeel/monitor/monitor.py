@@ -1,4 +1,4 @@
-"""The monitor: folds the verdict log into estimates and alerts, and can die at any time.
+"""Monitor process: folds the verdict log into estimates and alerts, and may be killed at any time.
 
 `fold` holds the state and what a verdict does to it; here it meets the log, the store and threads.
 """
@@ -30,7 +30,7 @@ Report = TypeVar("Report")
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
 _SCRAPE_PATIENCE_S = 0.02
-"""A scrape reads several reports, each of which may wait so long."""
+"""Seconds that a report waits for the lock. A scrape reads several reports."""
 _REFRESH_EVERY_S = 5.0
 _RESTS = 9
 """Pause after a refresh, as a multiple of the time that the refresh took."""
@@ -38,7 +38,7 @@ _NAMED_ROUTES = 5
 
 
 class Monitor:
-    """Keeps the state of the fold and its checkpoint together.
+    """Owner of the fold's state and its checkpoint, which it keeps consistent.
 
     What `reports` shows is always what the store holds: a batch of verdicts is folded and committed
     under one lock, and if the commit fails the state is read again from the store, so that nothing
@@ -55,7 +55,7 @@ class Monitor:
         batch: int = _BATCH,
         routes: Sequence[str] = (),
     ) -> None:
-        """Wire it.
+        """Wire the monitor.
 
         Args:
             log: What is folded.
@@ -82,7 +82,7 @@ class Monitor:
         self._stepped_at: float | None = None
 
     def step(self) -> int:
-        """Fold the next batch of verdicts and approvals and commit; returns how many there were.
+        """Fold the next batch of verdicts and approvals and commit; return how many there were.
 
         Raises:
             Exception: whatever the log or the store raises. The monitor is then as the store has
@@ -145,11 +145,11 @@ class Monitor:
         return self._committed(MonitorState.reports)
 
     def rollups(self) -> list[RollupReport]:
-        """Return every roll-up's report, likewise."""
+        """Return every roll-up's report, as of the last commit."""
         return self._committed(MonitorState.rollups)
 
     def changes(self) -> list[RouteChanges]:
-        """Return the changes of every route, likewise."""
+        """Return the changes of every route, as of the last commit."""
         return self._committed(MonitorState.changes)
 
     def silent(self) -> list[SilentReport]:
@@ -157,7 +157,7 @@ class Monitor:
         return self._committed(MonitorState.silent)
 
     def change_records(self) -> list[ChangeRecord]:
-        """Return the latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
+        """Return the latest changes with the traffic on both sides; costs more than `changes`."""
         return self._committed(MonitorState.change_records)
 
     def _committed(self, read: Callable[[MonitorState], list[Report]]) -> list[Report]:
@@ -173,7 +173,7 @@ class Monitor:
     def run(
         self, stop: threading.Event, poll_s: float = 1.0, refresh: Callable[[], None] | None = None
     ) -> None:
-        """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
+        """Step until `stop` is set, resting `poll_s` seconds whenever the log is exhausted.
 
         Then `refresh` is called if anything was folded, to prepare what is shown to others; every five
         seconds while a long log is caught up with, and never for more than a tenth of the time.
@@ -224,7 +224,7 @@ class Monitor:
 
 
 def _listed(routes: Sequence[str]) -> str:
-    """Routes as a label: "all", or their names in order; of many the first, and how many more."""
+    """Return routes as a label: "all", or their names in order; of many the first, and how many more."""
     names = sorted(routes)
     more = len(names) - _NAMED_ROUTES
     listed = ", ".join(names[:_NAMED_ROUTES]) or "all"

@@ -268,7 +268,7 @@ def followed(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
 
 
 def not_rolled_back(incident: Incident, logged: LoggedVerdict) -> AlertEvent:
-    """Return the event of an incident that goes on: what was said to be rolled back is still in the traffic."""
+    """Return the event of an incident that goes on, because its change was not rolled back as reported."""
     verdict = logged.verdict
     still = ", ".join(value for turn in incident.turns for value in turn.after)
     return replace(

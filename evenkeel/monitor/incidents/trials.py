@@ -1,4 +1,4 @@
-"""The trials behind an alert, and the worst of an incident."""
+"""Trials behind an alert, and the worst trials of an incident."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 WORST: Final = 3
 _LOOKED_INTO: Final = 4
-"""Alerts of an incident whose trials are looked at for the worst."""
+"""Most alerts of an incident whose trials are searched for the worst."""
 MOST_VERDICTS: Final = 100
-"""Verdicts of an alert that are given at most, the newest."""
+"""Most verdicts returned for an alert, the newest."""
 _SCANNED: Final = 20_000
-"""Verdicts that are looked through at most."""
+"""Most verdicts that are scanned."""
 _AT_ONCE: Final = 500
 
 
