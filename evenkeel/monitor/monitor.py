@@ -58,9 +58,9 @@ class Monitor:
         """Wire the monitor.
 
         Args:
-            log: What is folded.
-            store: Where the state is kept.
-            settings: How verdicts are folded.
+            log: Log that is folded.
+            store: Store of the state.
+            settings: Settings of the fold.
             clock: Unix time in seconds.
             batch: Entries folded at once.
             routes: Of which the log holds the verdicts, () for all. Names the monitor's part of the work: two

@@ -37,7 +37,7 @@ class ChangeBook:
             records: The latest changes of all routes.
             store: The goldens' runs.
             noise: Noise floor by route, for goldens that have no reference.
-            min_trials: Nothing is said about fewer observations.
+            min_trials: Fewest observations for an estimate.
             clock: Unix time in seconds.
         """
         self._records = records

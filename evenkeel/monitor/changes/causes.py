@@ -99,7 +99,7 @@ _EDITS: Final = ("length", "template")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that coincided with a change and fits it."""
+    """Candidate for the cause: a change that happened at the same time and fits."""
 
     cause: Cause
     weaker: bool
@@ -133,7 +133,7 @@ def likely_cause(
     """Return the candidates for the cause of a change.
 
     Args:
-        marks: What was noticed.
+        marks: Marks of the change.
         goldens_moved: Whether the goldens of the route are answered differently than before; None if that was
             not measured.
         goldens_judged: Whether a judge said so, which a judge that drifts would say as well.

@@ -177,7 +177,7 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
         alpha: Probability with which any of the intervals of one figure (content delta, say) over all
             perturbations together may ever miss the truth; so also that one of them is said to have moved
             though it did not.
-        min_trials: Nothing is said about fewer observations.
+        min_trials: Fewest observations for an estimate.
     """
     names = sorted(before.cells.keys() | after.cells.keys(), key=lambda name: (name != BASELINE, name))
     level = alpha / max(1, 2 * len(names))
@@ -213,10 +213,10 @@ def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sid
     observation an exchange; fewer, where a perturbation has other parts of the two sides.
 
     Args:
-        before: What was seen before the change.
-        after: What was seen since.
+        before: Parts before the change.
+        after: Parts since the change.
         alpha: Probability with which either interval may ever miss the truth.
-        min_trials: Nothing is said about fewer exchanges.
+        min_trials: Fewest exchanges for an estimate.
     """
     old, new = before[0], after[0]
     both = [name for name in old if old[name].n and name in new and new[name].n]

@@ -58,7 +58,7 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: Exc
 
     Args:
         silent: The evidence.
-        references: None where none are kept.
+        references: Store of the references; None if none are kept.
         archive: Sampled exchanges.
     """
     try:
@@ -74,7 +74,7 @@ def plain(
     """Return examples as JSON values.
 
     Args:
-        shown: what the stores hold.
+        shown: examples that the stores hold.
         prompt: text of the body of a request.
         answer: text of an answer and its calls.
     """

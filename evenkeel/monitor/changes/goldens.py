@@ -152,7 +152,7 @@ def gate_of(run: GoldenRun, watch: GoldenWatch | None, *, noise: float = 0.0) ->
     """Return the verdict of the calibrated bundle over one run, as `evenkeel gate` decides.
 
     Args:
-        run: What was asked after a change.
+        run: Run after a change.
         watch: Holds the reference of the time before; None, or one without, for a stated noise.
         noise: Without a reference the share of breaches that is put down to chance, in [0, 1).
     """
@@ -197,7 +197,7 @@ def history_of(
     """Fold runs, oldest first.
 
     Args:
-        runs: Of any routes.
+        runs: Runs of any routes.
         rules: When goldens count as answered differently.
         noise: Noise floor by route, for changes that no reference stood before.
     """

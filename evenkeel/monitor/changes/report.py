@@ -212,11 +212,11 @@ def reports_of(
     """Return all changes, the newest first. A silent change that shows on several routes is one.
 
     Args:
-        records: Of all routes, as the fold has them.
-        history: Of the goldens.
-        scores: Of answers to reference prompts, by the id of the change.
-        settings: Which settings differ, by the fingerprint after the change.
-        min_trials: Nothing is said about fewer observations.
+        records: Records of all routes, as the fold has them.
+        history: History of the goldens.
+        scores: Scores of answers to reference prompts, by the id of the change.
+        settings: Settings that differ, by the fingerprint after the change.
+        min_trials: Fewest observations for an estimate.
     """
     alarms = list(history.alarms)
     found = []

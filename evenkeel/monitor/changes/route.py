@@ -102,7 +102,7 @@ class ValueWatch:
         """Take the value of the next exchange, or `UNKNOWN`; return the switch that it completes, if any.
 
         Args:
-            value: What it is.
+            value: Value of the exchange.
             settling: Exchanges at the start among which every value is taken as given.
         """
         self._seen += 1
@@ -363,9 +363,9 @@ class RouteWatch:
         that tells of it.
 
         Args:
-            verdict: It.
-            outcome: What it says.
-            offset: Its place in the log.
+            verdict: The verdict.
+            outcome: Outcome of the verdict, or the reason why it has none.
+            offset: Place of the verdict in the log.
             observed: Whether it is one by itself, not one more of its cluster: those tell of values alone.
         """
         self.changed = True
@@ -533,7 +533,7 @@ class RouteWatch:
         return change_id(self.route, record.marks[0])
 
     def record(self, change: str) -> ChangeRecord | None:
-        """A change with the traffic on both sides, by its id; None if it is no longer kept."""
+        """Return a change with the traffic on both sides, by its id; None if it is no longer kept."""
         record = self._find(change)
         return None if record is None else record.record(self.route)
 
@@ -559,8 +559,8 @@ class RouteWatch:
 
         Args:
             at: Unix time in seconds.
-            most_s: So long before it at most.
-            slack_s: So long after it at most.
+            most_s: Longest time in seconds from the change to `at`.
+            slack_s: Longest time in seconds from `at` to a later change.
         """
         for record in reversed(self._records):
             if not record.suspected and -slack_s <= at - record.marks[0].at <= most_s:

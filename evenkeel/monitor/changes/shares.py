@@ -85,9 +85,9 @@ class _Trait:
         """Take one value: text is a category, a number is assigned to its class.
 
         Args:
-            trait: Its name.
-            value: Of this observation.
-            watch: Says how many detectors may be begun.
+            trait: Name of the trait.
+            value: Value of this observation.
+            watch: Watch that limits the number of detectors.
         """
         numeric = not isinstance(value, str)
         if not self._alerts:

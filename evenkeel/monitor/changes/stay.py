@@ -115,9 +115,9 @@ class Stay:
         """Take the next exchange; return True if it decides that the change is over, or in effect again.
 
         Args:
-            turns: What the change brought; nothing of it is ever gone if it is empty.
-            verdict: Of the exchange's resend.
-            offset: Its place in the log.
+            turns: New values of the change; if empty, the change never ends.
+            verdict: Verdict of the exchange's resend.
+            offset: Place of the verdict in the log.
         """
         if not turns:
             return False

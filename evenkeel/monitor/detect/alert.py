@@ -200,9 +200,9 @@ class Alert:
         Args:
             observations: By measure. One that could not be measured is left out; one without a limit is
                 not watched.
-            client: Whose trial it is, as `clients` calls them; "" if that is not known.
-            clients: Those of the latest trials, this one included.
-            weight: What the trial counts for, in (0, 1].
+            client: Client of the trial under its name in `clients`; "" if it is not known.
+            clients: Clients of the latest trials, this one included.
+            weight: Weight of the trial, in (0, 1].
 
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
@@ -371,7 +371,7 @@ def blind_measures(
     1 is taken, on which bets grow most slowly.
 
     Args:
-        rules: Of the alert.
+        rules: Rules of the alert.
         floor_rate: Share of identical resends whose content moved, in [0, 1]; None if it is not known.
         control_similarity: Mean similarity of the identical resends, in [0, 1]; None if it is not known.
 

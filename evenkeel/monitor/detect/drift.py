@@ -72,8 +72,9 @@ _MOSTLY: Final = 0.5
 _RECENT: Final = 100
 """Trials over which that share is averaged."""
 _LONGEST_RUN: Final = 4
-"""Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
-clusters). Else a run that begins while these few are by chance far from the rate would go on forever."""
+"""Longest run, as a multiple of the trials of its stratum or cluster outside the run (taken as at least a
+tenth of a provisional baseline). If these few trials are by chance far from the rate, the run would otherwise
+never end."""
 _HELD: Final = 0.999
 """Share of the level at which evidence is held for a shift within the tolerance."""
 _SUSPECTED_RISE: Final = 0.1
@@ -273,7 +274,7 @@ class DriftAlert:
         """Compare with this baseline from now on; an alert against the previous one ends.
 
         Args:
-            baseline: What is to be expected.
+            baseline: Expected rate.
             stratum: To which it belongs; None means the one of the next trial, and that all others are
                 forgotten, since a figure of all together says nothing of each.
         """

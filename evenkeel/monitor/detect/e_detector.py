@@ -83,10 +83,10 @@ def bets_against(line: float, side: Side = "above", low: float = -1.0, high: flo
     """Return bets against "the mean is at most `line`" (side `above`) or "at least `line`" (`below`).
 
     Args:
-        line: in (low, high).
-        side: where the mean is believed to have gone.
+        line: line to bet against, in (low, high).
+        side: side of the line on which the mean is suspected.
         low: smallest observation there can be; the default range is that of paired differences.
-        high: largest.
+        high: largest observation there can be.
 
     Raises:
         ValueError: if the line is not inside the range.
@@ -174,7 +174,7 @@ class Run:
 
 
 class Watch:
-    """An e-detector of one side of a line, and the run of trials on that side."""
+    """Watch over one side of a line: an e-detector, and the run of trials on that side."""
 
     __slots__ = ("clients", "detector", "run", "side")
 

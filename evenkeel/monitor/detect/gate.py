@@ -213,9 +213,9 @@ class Gate:
         """Start a gate.
 
         Args:
-            rules: How to decide.
-            measures: What is looked at.
-            goldens: How many there are.
+            rules: Rules of the decision.
+            measures: Measures that are compared.
+            goldens: Number of goldens.
             with_reference: Whether each golden comes with the reference's answers.
 
         Raises: ValueError if no measure decides.

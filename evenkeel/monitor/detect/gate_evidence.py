@@ -41,8 +41,8 @@ def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
     """Return the natural log of the e-value against "the mean difference is at most `threshold`".
 
     Args:
-        counts: How often each difference in [−1, 1] was seen; need not be whole.
-        threshold: In (−1, 1).
+        counts: Number of times that each difference in [−1, 1] was seen; need not be whole.
+        threshold: Threshold in (−1, 1).
     """
     stakes = [share / (1 + threshold) for share in SHARES]
     wealths = [

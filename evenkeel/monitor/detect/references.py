@@ -55,9 +55,9 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
     """Return the level of evidence that limits false alarms a year on a route whose answers do not change.
 
     Args:
-        calls_per_day: asked of all its references.
-        burst_calls: asked further where a change is suspected, which is taken to be once a week.
-        false_alarms_per_year: on average.
+        calls_per_day: calls a day for all references of the route.
+        burst_calls: further calls when a change is suspected, which is taken to be once a week.
+        false_alarms_per_year: average number of false alarms a year that is tolerated.
     """
     calls = _DAYS * calls_per_day + _BURSTS_A_YEAR * burst_calls
     return max(1.0, calls / false_alarms_per_year)

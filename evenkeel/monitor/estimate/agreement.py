@@ -81,7 +81,7 @@ def agreement(
         units: one per item.
         resamples: item indices, drawn with replacement; see `resamples`. The same for every alpha of
             the same items, so that their differences are not blurred by the drawing. None: no interval.
-        level: of the ratings.
+        level: level of measurement of the ratings.
         confidence: of the interval.
     """
     value = krippendorff_alpha(units, level)

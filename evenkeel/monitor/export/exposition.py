@@ -50,9 +50,9 @@ class Lately(Generic[Found]):
 
         Args:
             read: Finds it out; may block and fail.
-            nothing: What there is while nothing was found.
+            nothing: Value while nothing has been read.
             timer: Seconds since some moment.
-            stale_s: How long something found holds.
+            stale_s: Seconds for which a reading holds.
         """
         self._stale_s = stale_s
         self._read = read
@@ -95,7 +95,7 @@ class Exposition:
         """Wire the page.
 
         Args:
-            monitor: Has the estimates.
+            monitor: Monitor with the estimates.
             collectors: Export the change response and the labels; read the store.
             incidents: Exports open incidents; reads the store. What it found last stays while the store can't
                 be read: an incident that is not exported looks as if it were over.

@@ -92,8 +92,8 @@ class IncidentCollector(ListedCollector):
 
         Args:
             incidents: all that are kept; may block on storage.
-            reports: of all cells.
-            contacts: of every route.
+            reports: reports of all cells.
+            contacts: contact of every route.
         """
         self._incidents = incidents
         self._reports = reports

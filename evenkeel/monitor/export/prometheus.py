@@ -109,10 +109,10 @@ def families(
     """Return four families for each rate: value, lower end, upper end and number of observations.
 
     Args:
-        rates: in the order in which `add` fills them.
-        labels: of all of them.
-        prefix: of their names, after the one that all names have.
-        scope: what to say of them besides.
+        rates: rates in the order in which `add` fills them.
+        labels: labels of all families.
+        prefix: prefix of the names, after the one that all names have.
+        scope: addition to the help texts.
     """
     found = []
     for rate in rates:
@@ -414,8 +414,8 @@ class CellCollector(Collector):
         """Build a collector.
 
         Args:
-            read: gives the reports, as `Monitor.reports` does; called once a scrape.
-            version: of evenkeel, for `evenkeel_build_info`.
+            read: returns the reports, as `Monitor.reports` does; called once a scrape.
+            version: version of evenkeel, for `evenkeel_build_info`.
             detail: whether to export every estimate of every cell.
         """
         self._reading = read if isinstance(read, MonitorReading) else MonitorReading(read)

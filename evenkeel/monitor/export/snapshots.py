@@ -34,7 +34,7 @@ class SnapshotCollector(Collector):
         """Build the collector.
 
         Args:
-            read: gives the snapshots.
+            read: function that returns the snapshots.
             detail: whether to tell perturbations apart.
         """
         self._read = read

@@ -54,7 +54,7 @@ class IncidentBook:
         """Start without incidents.
 
         Args:
-            routes: by route its changes, which explain alerts.
+            routes: changes of each route, which explain alerts.
         """
         self._routes = routes
         self._known: dict[str, list[Incident]] = {}

@@ -29,7 +29,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     """Return the rated trials of an event's cell up to the deciding one, newest first.
 
     Args:
-        log: where the verdicts are.
+        log: log of the verdicts.
         event: an alert that was raised or resolved.
         most: verdicts to give at most.
 

@@ -44,9 +44,9 @@ class Sink(Protocol):
 
         Args:
             notice: about an incident.
-            receipt: what the service called the first message about it; "" if this is that one.
+            receipt: the service's name for the first message about it; "" if this is the first.
 
-        Returns: what the service calls the first message, "" if it has no name; None if it was not taken.
+        Returns: the service's name for the first message, "" if it has none; None if it was not taken.
         """
         ...
 
@@ -54,8 +54,8 @@ class Sink(Protocol):
         """Update the shown state of an incident without notifying anybody, if the service can.
 
         Args:
-            notice: what a message would say.
-            receipt: what the service called the first message.
+            notice: the notice that a message would contain.
+            receipt: the service's name for the first message.
 
         Returns: whether it was taken, or there is nothing to be done.
         """
@@ -141,7 +141,7 @@ class Channel:
             announce: gets a line when the sink fails.
             clock: seconds from any time on.
             pace: when something is said.
-            troubles: what makes robustness alerts meaningless now, a sentence each.
+            troubles: conditions that make robustness alerts meaningless now, a sentence each.
         """
         self._sink = sink
         self._store = store
@@ -163,7 +163,7 @@ class Channel:
 
         Args:
             events: oldest first.
-            cases: by the id of an incident, those of the events.
+            cases: cases of the events by the id of an incident.
         """
         now = self._clock()
         known = {event.id for one in self._waiting.values() for event in one.events}

@@ -219,8 +219,8 @@ def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
     """Return the phase that a channel has to report about an incident now; None if nothing.
 
     Args:
-        incident: as it is.
-        sent: what the channel has said about it.
+        incident: the incident in its present state.
+        sent: the channel's last message about it.
 
     Returns: "opened" first, unless it is over already or only good news; "resolved" once it is over;
         "updated" if it became graver, shows on further routes, goes on after it was over or after another
@@ -253,8 +253,8 @@ class Writer:
         """Wire the writer with the facts beyond the incident.
 
         Args:
-            contacts: by route.
-            console_url: where people reach the console, "" if that is not known.
+            contacts: contact of each route.
+            console_url: address of the console, "" if it is not known.
             reports: of all cells, to say how far above noise answers are, and under how many rewordings.
             trials: behind an incident, the worst first; blocks on storage.
         """
@@ -280,9 +280,9 @@ class Writer:
 
         Args:
             case: the incidents.
-            phase: what it says.
+            phase: state of the case that the message reports.
             number: 1 for the first about them.
-            sent: what was said before; None if nothing.
+            sent: the previous message; None if there was none.
         """
         notice = self.notice(case.whole, phase, number)
         members = tuple(
@@ -339,11 +339,11 @@ class Writer:
     def _affected(self, parts: Sequence[Part], *, known: bool) -> str:
         """Describe how many tried rewordings have these alerts; "so far" unless the others hold.
 
-        Of groups only if no rewording by itself has one: a group moves with any of its rewordings.
+        Groups count only if no single rewording has an alert: a group moves with any of its rewordings.
 
         Args:
             parts: the alerts.
-            known: whether it is known since when, so that estimates are of nothing before it.
+            known: whether the beginning is known, so that estimates hold no trials from before it.
         """
         cells = {(part.raised.route, part.raised.model) for part in parts}
         parts = by_themselves(parts, lambda part: part.raised.perturbation)

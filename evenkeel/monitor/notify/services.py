@@ -83,7 +83,7 @@ class Webhook(_Poster):
             url: gets the posts.
             secret: signs them; "" = they are not signed. What begins with `whsec_` is base64, as the
                 standard has it.
-            client: posts.
+            client: HTTP client for the posts.
             clock: Unix time in seconds.
         """
         super().__init__(client)
@@ -135,10 +135,10 @@ class Slack(_Poster):
         """Set the channel and the token.
 
         Args:
-            token: of a bot with the scope `chat:write`.
-            channel: its id or name.
-            client: posts.
-            base_url: of Slack's API.
+            token: token of a bot with the scope `chat:write`.
+            channel: id or name of the channel.
+            client: HTTP client for the posts.
+            base_url: base URL of Slack's API.
         """
         super().__init__(client)
         self._token = token
@@ -292,15 +292,15 @@ _QUIET: Final = {"acknowledged": "acknowledge", "resolved": "resolve"}
 
 
 class PagerDuty(_Poster):
-    """PagerDuty service in which incidents are triggered and resolved by the Events API v2."""
+    """PagerDuty service; the Events API v2 triggers and resolves incidents under their ids."""
 
     def __init__(self, routing_key: str, client: httpx2.Client | None = None, url: str = _PAGERDUTY) -> None:
         """Set the routing key.
 
         Args:
-            routing_key: of an integration "Events API v2".
-            client: posts.
-            url: of the API.
+            routing_key: key of an integration "Events API v2".
+            client: HTTP client for the posts.
+            url: URL of the API.
         """
         super().__init__(client)
         self._key = routing_key
@@ -365,7 +365,7 @@ class AppriseSink:
         """Read the URL.
 
         Args:
-            name: what to call it in logs, such as the variable that holds the URL.
+            name: name in logs, such as that of the variable that holds the URL.
             url: see https://github.com/caronc/apprise/wiki.
 
         Raises:
