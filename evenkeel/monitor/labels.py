@@ -1,4 +1,4 @@
-"""How far the judge and people agree on the same answers, and that for Prometheus."""
+"""Agreement of the judge with people on the same answers, and its Prometheus collector."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 
 Source = Literal["drawn", "chosen"]
-"""How the verdicts came to be labelled: chance drew them, or people chose them, mostly because they looked
-wrong. Only of the first kind the agreement says how often the judge is right."""
+"""Origin of the labelled verdicts: drawn at random, or chosen by people, mostly because they looked wrong.
+Only for drawn verdicts does the agreement tell how often the judge is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """Agreement over the labelled verdicts of one judge."""
+    """Agreement of people with one judge over its labelled verdicts."""
 
     judge: str
-    """The judge's model, "" without a judge."""
+    """Model of the judge; "" without a judge."""
     decided_by: DecidedBy
     source: Source
     n: int
-    """Verdicts with a rating, of which most people who rated them say the same; at least 1."""
+    """Verdicts with a rating and with a majority among the people who rated them; at least 1."""
     agreed: int
     split: int
-    """Verdicts left out because as many people say one thing as another."""
+    """Verdicts left out because people are evenly split."""
     lower: float
     """Ends of the 95 % Wilson interval."""
     upper: float
     too_high: int
-    """Of those that disagree: the rating says more alike than people do."""
+    """Disagreements in which the rating says "more alike" than people do."""
 
     @property
     def value(self) -> float:
@@ -49,7 +49,7 @@ class HumanAgreement:
 
 
 def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
-    """Agreement by judge, by who decided, and by how the verdicts were chosen, in that order.
+    """Return the agreement by judge, by who decided, and by how the verdicts were chosen, in that order.
 
     Every verdict weighs the same, however many people rated it. A verdict counts as drawn if any of its
     labels was given blind. Verdicts without a rating, labels without one and withdrawn labels are left out.
@@ -73,7 +73,7 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
 
 
 def people_say(labels: Iterable[Label]) -> int | None:
-    """What most people rate who rated a verdict; None if nobody did, or if they are split."""
+    """Return the rating that most people gave a verdict; None if nobody rated it or they are split."""
     given = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
     return _most(given) if given else None
 
@@ -103,14 +103,14 @@ def _of_group(
 
 
 def _most(ratings: Sequence[int | None]) -> int | None:
-    """The rating given most often; None if two are."""
+    """Return the most frequent rating; None if two are equally frequent."""
     counted = Counter(ratings).most_common(2)
     tied = len(counted) > 1 and counted[0][1] == counted[1][1]
     return None if tied else counted[0][0]
 
 
 class LabelCollector(ListedCollector):
-    """Exports `evenkeel_judge_human_agreement` with its interval and the number of verdicts behind it.
+    """Collector of `evenkeel_judge_human_agreement`, with its interval and the number of verdicts.
 
     Labels are read anew only when somebody has said something since.
     """
@@ -121,7 +121,7 @@ class LabelCollector(ListedCollector):
         self._labels = CountedLabels(store)
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         for one in human_agreement(self._labels()):
             labels = [one.judge, one.decided_by, one.source]
             for metric, value in zip(metrics, (one.value, one.lower, one.upper, one.n), strict=True):

@@ -1,4 +1,4 @@
-"""The monitor: folds the verdict log into estimates and alerts, and can die at any time.
+"""Monitor process: folds the verdict log into estimates and alerts, and may be killed at any time.
 
 `fold` holds the state and what a verdict does to it; here it meets the log, the store and threads.
 """
@@ -30,15 +30,15 @@ Report = TypeVar("Report")
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
 _SCRAPE_PATIENCE_S = 0.02
-"""A scrape reads several reports, each of which may wait so long."""
+"""Seconds that a report waits for the lock. A scrape reads several reports."""
 _REFRESH_EVERY_S = 5.0
 _RESTS = 9
-"""So many times as long as a refresh took, the next one waits."""
+"""Pause after a refresh, as a multiple of the time that the refresh took."""
 _NAMED_ROUTES = 5
 
 
 class Monitor:
-    """Keeps the state of the fold and its checkpoint together.
+    """Owner of the fold's state and its checkpoint, which it keeps consistent.
 
     What `reports` shows is always what the store holds: a batch of verdicts is folded and committed
     under one lock, and if the commit fails the state is read again from the store, so that nothing
@@ -55,12 +55,12 @@ class Monitor:
         batch: int = _BATCH,
         routes: Sequence[str] = (),
     ) -> None:
-        """Wire it.
+        """Wire the monitor.
 
         Args:
-            log: What is folded.
-            store: Where the state is kept.
-            settings: How verdicts are folded.
+            log: Log that is folded.
+            store: Store of the state.
+            settings: Settings of the fold.
             clock: Unix time in seconds.
             batch: Entries folded at once.
             routes: Of which the log holds the verdicts, () for all. Names the monitor's part of the work: two
@@ -76,13 +76,13 @@ class Monitor:
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
         self._shown: dict[str, list[Any]] = {}
-        """What was read of the state last, by the name of the method."""
+        """Last reports read from the state, by the name of the method."""
         self._folded = 0
         self._failures = 0
         self._stepped_at: float | None = None
 
     def step(self) -> int:
-        """Fold the next batch of verdicts and approvals and commit; returns how many there were.
+        """Fold the next batch of verdicts and approvals and commit; return how many there were.
 
         Raises:
             Exception: whatever the log or the store raises. The monitor is then as the store has
@@ -137,7 +137,7 @@ class Monitor:
         return state
 
     def reports(self) -> list[CellReport]:
-        """Every cell's report, as of the last commit. May be called from any thread.
+        """Return every cell's report, as of the last commit. May be called from any thread.
 
         While a batch is folded or a commit waits for the store, the reports of the previous call
         are given at once, so that a scrape does not hang with it.
@@ -145,23 +145,23 @@ class Monitor:
         return self._committed(MonitorState.reports)
 
     def rollups(self) -> list[RollupReport]:
-        """Every roll-up's report, likewise."""
+        """Return every roll-up's report, as of the last commit."""
         return self._committed(MonitorState.rollups)
 
     def changes(self) -> list[RouteChanges]:
-        """The changes of every route, likewise."""
+        """Return the changes of every route, as of the last commit."""
         return self._committed(MonitorState.changes)
 
     def silent(self) -> list[SilentReport]:
-        """Where the tests for silent changes stand, likewise."""
+        """Return the state of the tests for silent changes, as of the last commit."""
         return self._committed(MonitorState.silent)
 
     def change_records(self) -> list[ChangeRecord]:
-        """The latest changes with the traffic on both sides, likewise. Costs more than `changes`."""
+        """Return the latest changes with the traffic on both sides; costs more than `changes`."""
         return self._committed(MonitorState.change_records)
 
     def _committed(self, read: Callable[[MonitorState], list[Report]]) -> list[Report]:
-        """What is read of the state while nothing folds, else what was read last."""
+        """Return a fresh reading of the state if nothing is folding, else the last one."""
         if self._lock.acquire(timeout=_SCRAPE_PATIENCE_S):
             try:
                 if self._state is not None:
@@ -173,7 +173,7 @@ class Monitor:
     def run(
         self, stop: threading.Event, poll_s: float = 1.0, refresh: Callable[[], None] | None = None
     ) -> None:
-        """Step until `stop` is set, resting `poll_s` seconds whenever the log is used up.
+        """Step until `stop` is set, resting `poll_s` seconds whenever the log is exhausted.
 
         Then `refresh` is called if anything was folded, to prepare what is shown to others; every five
         seconds while a long log is caught up with, and never for more than a tenth of the time.
@@ -209,7 +209,7 @@ class Monitor:
         return self._stepped_at
 
     def snapshot(self) -> Snapshot:
-        """The monitor's own counters since the start of the process, for `SnapshotCollector`.
+        """Return the monitor's own counters since the start of the process, for `SnapshotCollector`.
 
         Before the first step its start stands for it, so that a monitor that never steps is seen.
         """
@@ -224,7 +224,7 @@ class Monitor:
 
 
 def _listed(routes: Sequence[str]) -> str:
-    """Routes as a label: "all", or their names in order; of many the first, and how many more."""
+    """Return routes as a label: "all", or their names in order; of many the first, and how many more."""
     names = sorted(routes)
     more = len(names) - _NAMED_ROUTES
     listed = ", ".join(names[:_NAMED_ROUTES]) or "all"
@@ -232,7 +232,7 @@ def _listed(routes: Sequence[str]) -> str:
 
 
 def stored_states(stores: Iterable[MonitorStore], settings: MonitorSettings) -> Iterator[MonitorState]:
-    """The state of each monitor's last checkpoint; monitors without one are left out. Blocks.
+    """Yield the state of each monitor's last checkpoint; monitors without one are left out. Blocks.
 
     Raises: CheckpointError if one is of another version.
     """

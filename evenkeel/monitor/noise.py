@@ -1,4 +1,4 @@
-"""What the judge adds to a measurement by itself, apart from what the model and the prompt do.
+"""Noise that the judge adds to a measurement, apart from that of the model and the prompt.
 
 Three series split what is seen of a cell:
 
@@ -53,12 +53,12 @@ _REPEATED: Final = (
     (JUDGED_SWAPPED, "same_swapped", "other_swapped"),
     (JUDGED_ALONE, "same_alone", "other_alone"),
 )
-"""Details that repeat a rating, and which counts say whether it was the same."""
+"""Details of verdicts that repeat a rating, with the counts for equal and for different ratings."""
 
 
 @dataclass(slots=True)
 class JudgeCounts:
-    """Sufficient statistics of a route and model; adding costs the same however many there were.
+    """Sufficient statistics of a judge on a route and model; the cost of adding is constant.
 
     The pairs behind noise and swap consistency are those the judge was asked about: all but identical and
     empty answers.
@@ -90,7 +90,7 @@ class JudgeCounts:
         return True
 
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """All estimates; None where one has fewer than `min_trials` observations."""
+        """Return all estimates; None where one has fewer than `min_trials` observations."""
 
         def rate(count: int, others: int) -> Estimate | None:
             return proportion(count, count + others, alpha=alpha, min_trials=min_trials)
@@ -103,7 +103,7 @@ class JudgeCounts:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON values."""
+        """Return the counts as JSON values."""
         return asdict(self)
 
     @classmethod
@@ -113,14 +113,14 @@ class JudgeCounts:
 
 
 class _Place(NamedTuple):
-    """Judges are watched over all perturbations together: their ratings are few and dear."""
+    """Place where a judge is watched, over all perturbations together: its ratings are few and costly."""
 
     route: str
     model: str
 
 
 class _Judge:
-    """Counts, with what follows from them kept until they change."""
+    """Counts of a judge, with estimates and JSON cached until the counts change."""
 
     __slots__ = ("counts", "encoded", "estimates")
 
@@ -134,13 +134,13 @@ _UNKNOWN = JudgeEstimates()
 
 
 class Judges:
-    """Counts of each route and model. Not thread-safe; goes into the monitor's checkpoint."""
+    """Counts of the judge on each route and model. Not thread-safe; part of the monitor's checkpoint."""
 
     def __init__(self) -> None:
         self._judges: dict[_Place, _Judge] = {}
 
     def add(self, route: str, model: str, verdict: Verdict) -> None:
-        """Count what a verdict tells of the judge; one of heuristics alone tells nothing."""
+        """Count a verdict as evidence on the judge; verdicts by heuristics alone are ignored."""
         if verdict.scoring.scorer != "judge":
             return
         place = _Place(route, model)
@@ -155,7 +155,7 @@ class Judges:
         self._judges.pop(_Place(route, model), None)
 
     def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
-        """What is known of a judge, computed once for each change of its counts.
+        """Return the estimates of a judge, computed once for each change of its counts.
 
         Args:
             route: Where it judges.
@@ -172,7 +172,7 @@ class Judges:
         return judge.estimates
 
     def encode(self) -> str:
-        """All judges as a JSON array; each is encoded once for each change of its own."""
+        """Return all judges as a JSON array; each is encoded once for each change of its own."""
         return f"[{','.join(_encode(place, judge) for place, judge in self._judges.items())}]"
 
     @classmethod

@@ -20,7 +20,7 @@ _KEPT_S: Final = 2.0
 
 
 class ChangeBook:
-    """Makes the reports when asked, and keeps them for two seconds. For any thread."""
+    """Cache of the change reports, rebuilt when asked if they are older than two seconds. Thread-safe."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class ChangeBook:
         min_trials: int,
         clock: Callable[[], float],
     ) -> None:
-        """Open it.
+        """Open the book.
 
         Args:
             records: The latest changes of all routes.
             store: The goldens' runs.
             noise: Noise floor by route, for goldens that have no reference.
-            min_trials: Nothing is said about fewer observations.
+            min_trials: Fewest observations for an estimate.
             clock: Unix time in seconds.
         """
         self._records = records
@@ -52,7 +52,7 @@ class ChangeBook:
         self._revision = -1
 
     def reports(self) -> tuple[ChangeReport, ...]:
-        """All changes, the newest first."""
+        """Return all changes, the newest first."""
         with self._lock:
             now = self._clock()
             if self._made_at is None or abs(now - self._made_at) >= _KEPT_S:
@@ -61,11 +61,11 @@ class ChangeBook:
             return self._reports
 
     def find(self, change: str) -> ChangeReport | None:
-        """The report on one change; None if it is not known (any more)."""
+        """Return the report on one change; None if it is not known (any more)."""
         return next((report for report in self.reports() if report.is_called(change)), None)
 
     def latest_runs(self) -> Mapping[str, GoldenRun]:
-        """The last run of each route's goldens."""
+        """Return the last run of each route's goldens."""
         self.reports()
         return self._history.latest
 
@@ -96,7 +96,7 @@ class ChangeBook:
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """What differs, one line for each setting."""
+    """List the settings that differ, one line for each."""
     return tuple(
         f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}"
         for name in sorted(before.keys() | after.keys())
@@ -105,7 +105,7 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tup
 
 
 def latest_changes(monitors: Iterable[Iterable[ChangeRecord]]) -> list[ChangeRecord]:
-    """The changes that any of several monitors knows of, each as the one that has seen most of it has it."""
+    """Merge the changes of several monitors; of each change, the record with the most exchanges is kept."""
     found: dict[str, ChangeRecord] = {}
     for records in monitors:
         for record in records:

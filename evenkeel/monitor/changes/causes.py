@@ -1,4 +1,4 @@
-"""What coincided with a change: candidates for its cause, ranked, with what was ruled out.
+"""Candidates for the cause of a change, ranked, with the causes that were ruled out.
 
 Each thing that was noticed speaks for one cause, unless something else that was noticed at the same time
 explains it (`docs/changes.md` has the rules as a table). Answers that moved clearly earlier or later than a
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Cause(StrEnum):
-    """What coincided with a change."""
+    """Likely cause of a change: something that changed at the same time."""
 
     PROMPT = "prompt"
     MODEL = "model"
     PARAMETERS = "parameters"
     PROVIDER = "provider"
-    """Same names, other answers."""
+    """Same names, but different answers."""
     TRAFFIC = "traffic"
     JUDGE = "judge"
     SETTINGS = "settings"
-    """evenkeel's own."""
+    """Settings of evenkeel itself."""
     NOTHING = "nothing"
     """The change that was noticed has no measurable effect."""
     UNCLEAR = "unclear"
@@ -52,7 +52,7 @@ SAID: Final = {
     Cause.NOTHING: "nothing with a measured effect",
     Cause.UNCLEAR: "several changes",
 }
-"""For people, after "coincided with"."""
+"""Phrases for people, placed after "coincided with"."""
 
 _SPEAKS_FOR: Final = {
     kinds.PROMPT: Cause.PROMPT,
@@ -69,7 +69,8 @@ _SPEAKS_FOR: Final = {
     kinds.REFERENCES: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
-"""A fingerprint alone proves nothing, as providers change theirs daily; it may explain changed answers."""
+"""Causes that each kind points to. A fingerprint alone proves nothing, as providers change theirs daily;
+it may explain changed answers."""
 
 _OURS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
 _EXPLAINED_BY: Final = {
@@ -87,37 +88,37 @@ _EXPLAINED_BY: Final = {
     kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE, kinds.ANSWERS},
 }
 _MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, *kinds.SILENT))
-"""What says when answers moved."""
+"""Kinds of marks that tell when answers moved."""
 _TIMED: Final = _MOVED | {kinds.JUDGE_DRIFT}
-"""Explained only by what changed at about the same time."""
+"""Kinds that are explained only by a change at about the same time."""
 _OF_ANSWERS: Final = frozenset((*_TIMED, kinds.GOLDENS, kinds.FINGERPRINT))
-"""What a silent change by the provider shows in."""
+"""Kinds of marks in which a silent change by the provider shows."""
 _EDITS: Final = ("length", "template")
-"""Traits that an edit of the prompt moves by itself."""
+"""Traits that move whenever the prompt is edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that coincided with a change and fits it."""
+    """Candidate for the cause: a change that happened at the same time and fits."""
 
     cause: Cause
     weaker: bool
-    """Whether it fits only in part."""
+    """True if it fits only in part."""
     why: str
-    """What it was, when, and how much; one sentence."""
+    """Sentence that says what changed, when, and by how much."""
 
 
 class Causes(NamedTuple):
-    """What is known about the cause of a change."""
+    """Cause of a change, with its candidates and evidence."""
 
     cause: Cause
     """The only strong candidate, or the first weaker one of a difference that was measured."""
     candidates: tuple[Candidate, ...]
-    """The best first."""
+    """Candidates for the cause, the best first."""
     evidence: tuple[str, ...]
-    """What was noticed, one sentence each."""
+    """Sentences about the marks, one for each."""
     ruled_out: tuple[str, ...]
-    """What it was not, one sentence each."""
+    """Sentences about the causes that were ruled out, one for each."""
 
 
 def likely_cause(
@@ -129,10 +130,10 @@ def likely_cause(
     differs: bool = False,
     unconfirmed: bool = False,
 ) -> Causes:
-    """The candidates for the cause of a change.
+    """Return the candidates for the cause of a change.
 
     Args:
-        marks: What was noticed.
+        marks: Marks of the change.
         goldens_moved: Whether the goldens of the route are answered differently than before; None if that was
             not measured.
         goldens_judged: Whether a judge said so, which a judge that drifts would say as well.
@@ -145,7 +146,7 @@ def likely_cause(
 
 
 class _Case:
-    """One change while its cause is looked for."""
+    """Evaluation of one change while its cause is determined."""
 
     def __init__(
         self,
@@ -164,10 +165,10 @@ class _Case:
         self._answers_at = min(moved, default=None)
         self._began = min((_onset(mark) for mark in marks), default=0)
         self._by_provider: set[str] = set()
-        """Kinds that speak for the provider."""
+        """Kinds that point to the provider as the cause."""
 
     def causes(self, *, differs: bool, unconfirmed: bool) -> Causes:
-        """Everything that is known."""
+        """Weigh all marks and return the cause with its candidates and evidence."""
         found: dict[Cause, list[ChangeMark]] = {}
         evidence = []
         for kind in self._kinds:
@@ -212,19 +213,19 @@ class _Case:
         return Causes(cause, tuple(candidates), tuple(evidence), tuple(ruled_out))
 
     def _suspects(self, cause: Cause) -> bool:
-        """Whether a cause rests on nothing but how ordinary answers look: that is a suspicion."""
+        """Return whether the cause rests on traits of ordinary answers alone, which is only a suspicion."""
         return cause is Cause.PROVIDER and self._by_provider == {kinds.TRAITS}
 
     def _explained(self, kind: str, mark: ChangeMark | None) -> bool:
         return next(self._explainers(kind, mark), None) is not None
 
     def _explainer(self, kind: str) -> str:
-        """What explains the marks of a kind that is explained, for people."""
+        """Return the name of the first kind that explains the marks of `kind`."""
         own = next((mark for mark in self._marks if mark.kind == kind), None)
         return kinds.NAMES[next(self._explainers(kind, own))]
 
     def _explainers(self, kind: str, mark: ChangeMark | None) -> Iterator[str]:
-        """Kinds that explain a mark; None stands for goldens that a replay after the change found moved."""
+        """Yield the kinds that explain a mark; None stands for goldens that moved in a replay."""
         by = set(_EXPLAINED_BY.get(kind, ()))
         if kind == kinds.GOLDENS and self._goldens_judged:
             by |= {kinds.JUDGE, kinds.JUDGE_DRIFT, kinds.SETTINGS}
@@ -240,7 +241,7 @@ class _Case:
                 yield other
 
     def _by_judge_alone(self, found: dict[Cause, list[ChangeMark]]) -> bool:
-        """Whether nothing but ratings moved, and the judge with them."""
+        """Return whether only ratings moved and the judge moved too."""
         moved = found.get(Cause.PROVIDER)
         if not moved or self._goldens_moved or self._comparison is None:
             return False
@@ -263,7 +264,7 @@ class _Case:
         return candidates
 
     def _gap(self, mark: ChangeMark) -> int:
-        """Exchanges from a mark to where the answers moved, or from the first sign of the change."""
+        """Return the exchanges from a mark to the move of the answers, or from the change's first sign."""
         return _onset(mark) - self._began if self._answers_at is None else self._answers_at - _onset(mark)
 
     def _why(self, cause: Cause, marks: Sequence[ChangeMark]) -> str:
@@ -283,7 +284,7 @@ class _Case:
         return f"{'; '.join(said)}{when}."
 
     def _silent(self, marks: Sequence[ChangeMark], said: list[str]) -> str:
-        """Why it may have been the provider."""
+        """Explain why the provider may have caused the change."""
         prints = [mark for mark in self._marks if mark.kind == kinds.FINGERPRINT]
         said += [f"{_named(mark.kind)}: “{mark.before}” → “{mark.after}”" for mark in prints]
         if self._goldens_moved and all(mark.kind != kinds.GOLDENS for mark in marks):
@@ -324,18 +325,18 @@ class _Case:
 
 
 def _onset(mark: ChangeMark) -> int:
-    """Exchanges from the first mark to where this one's change seems to have begun."""
+    """Return the number of exchanges from the first mark to where this mark's change seems to have begun."""
     return mark.since - mark.run
 
 
 def _together(one: ChangeMark, other: ChangeMark) -> bool:
-    """Whether two marks began at about the same time; where a share began to move is only estimated."""
+    """Return whether two marks began at about the same time. The onset of a tested share is an estimate."""
     tested = one.kind in kinds.TESTED
     return abs(_onset(one) - _onset(other)) <= (2 * TOGETHER if tested else TOGETHER) + other.run // 2
 
 
 def _distance(gap: int) -> str:
-    """How long before something else, in words."""
+    """Describe the gap between two marks in words."""
     if abs(gap) <= TOGETHER // 4:
         return "when"
     return f"{abs(gap)} exchanges {'before' if gap > 0 else 'after'}"

@@ -1,4 +1,4 @@
-"""The traffic before and after a change, held against each other: what a change report rests on."""
+"""Comparison of the traffic before and after a change, the basis of a change report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN_VALUES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """After minus before, in [−1, 1], with its interval."""
+    """Difference after minus before, in [−1, 1], with its interval."""
 
     value: float
     lower: float
@@ -32,20 +32,20 @@ class Difference:
 
     @property
     def moved(self) -> bool:
-        """Whether "no difference" lies outside the interval."""
+        """True if the interval excludes 0."""
         return self.lower > 0 or self.upper < 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """One figure before and after; None where there are too few observations."""
+    """Estimates of one figure before and after a change; None where there are too few observations."""
 
     before: Estimate | None
     after: Estimate | None
 
     @property
     def difference(self) -> Difference | None:
-        """After minus before; None if one of them is not known.
+        """Difference after minus before; None if either estimate is missing.
 
         The interval covers the difference whenever both intervals cover their truth.
         """
@@ -56,22 +56,22 @@ class Sides:
 
     @property
     def distance(self) -> float:
-        """How far apart both sides are, in [0, 1]; 0 where one is not known."""
+        """Absolute difference between the two sides, in [0, 1]; 0 if either estimate is missing."""
         return abs(self.difference.value) if self.difference is not None else 0.0
 
     @property
     def moved(self) -> bool:
-        """Whether the intervals have no value in common."""
+        """True if the two intervals do not overlap."""
         return self.difference is not None and self.difference.moved
 
     @property
     def rose(self) -> bool:
-        """Whether it moved up."""
+        """True if the figure rose by more than its uncertainty."""
         return self.difference is not None and self.difference.lower > 0
 
     @property
     def fell(self) -> bool:
-        """Whether it moved down."""
+        """True if the figure fell by more than its uncertainty."""
         return self.difference is not None and self.difference.upper < 0
 
 
@@ -81,75 +81,75 @@ UNMEASURED: Final = Sides(None, None)
 
 @dataclass(frozen=True, slots=True)
 class CellSides:
-    """A perturbation before and after, whatever the model."""
+    """Figures of one perturbation before and after, over all models."""
 
     perturbation: str
     content_delta: Sides
     excess: Sides
-    """Of the resend both are None."""
+    """Excess over the resend; `UNMEASURED` for the resend itself."""
     robustness: Sides
     worse: Sides = UNMEASURED
-    """Share of the trials whose answer is worse in quality than the original's; invalid answers are."""
+    """Share of the trials whose answer is worse in quality than the original's, invalid answers included."""
     invalid: Sides = UNMEASURED
     """Share of the trials whose answer ignores the format or language asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraitSides:
-    """How the exchanges spread over the values of a trait: shares in [0, 1]."""
+    """Distribution of exchanges over the values of a trait; shares are in [0, 1]."""
 
     trait: str
     shares: tuple[tuple[str, float, float], ...]
-    """Value, share before, share after; the most frequent ones."""
+    """Most frequent values, each with its share before and after."""
     distance: float
-    """Total variation distance in [0, 1]: the share of exchanges that would have to be others."""
+    """Total variation distance in [0, 1]: the share of exchanges that differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareSides:
-    """The share of answers of at least so many characters, or at least so alike, before and after."""
+    """Share of answers with at least a given length, or at least a given similarity, before and after."""
 
     trait: str
     least: str
-    """For people: "at least 362 characters", "at least 75%"."""
+    """Lower end of the class, for people: "at least 362 characters", "at least 75%"."""
     share: Sides
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeSides:
-    """What is known of the judge before and after."""
+    """Behavior of the judge before and after the change."""
 
     noise: Sides
-    """P(another rating when the same pair is judged again)."""
+    """Probability that a pair gets another rating when it is judged again."""
     swap_consistency: Sides
     strictness: Difference | None = None
-    """How much more often it rates pairs as shifted that look alike to the heuristics; ends three standard
-    errors away. None where it was not asked about enough of them."""
+    """Rise in how often the judge rates pairs as shifted that look alike to the heuristics; the ends are
+    three standard errors away. None if it rated too few such pairs."""
 
     @property
     def moved(self) -> bool:
-        """Whether any of them did."""
+        """True if any of the three figures moved."""
         sides = (self.noise, self.swap_consistency)
         return any(one.moved for one in sides) or (self.strictness is not None and self.strictness.moved)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything that is compared."""
+    """Comparison of all figures before and after a change."""
 
     exchanges_before: int
     exchanges_after: int
     pooled: Sides
-    """Content delta over all rewordings by themselves, each with the same part on both sides, whatever
-    was tried how often. Every exchange counts once, whatever the number of its trials: these are not
-    independent of each other."""
+    """Content delta over all single rewordings. Each rewording has the same weight on both sides, however
+    often it was tried. Every exchange counts as one observation, because its trials are not independent of
+    each other."""
     cells: tuple[CellSides, ...]
-    """The resend first, then by name."""
+    """Cells by name, the resend first."""
     traits: tuple[TraitSides, ...]
     judge: JudgeSides
     answers: tuple[ShareSides, ...] = ()
-    """How long answers are and how alike to the heuristics; no judge is in it. Only classes that are known on
-    both sides."""
+    """Lengths of answers and their similarity by heuristics, without any judge. Only classes known on both
+    sides are listed."""
 
     @property
     def control(self) -> CellSides | None:
@@ -158,18 +158,18 @@ class Comparison:
 
     @property
     def rewordings(self) -> tuple[CellSides, ...]:
-        """All others."""
+        """Cells of all perturbations but the resend."""
         return tuple(cell for cell in self.cells if cell.perturbation != BASELINE)
 
     @property
     def measured(self) -> bool:
-        """Whether enough is known to say that nothing differs: 30 points would have shown."""
+        """True if any cell is precise enough for a difference of 30 points to show."""
         found = (cell.content_delta.difference for cell in self.cells)
         return any(one is not None and one.upper - one.lower <= 2 * _TELLING for one in found)
 
 
 def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int = 30) -> Comparison:
-    """Both sides of a change.
+    """Compare the two sides of a change.
 
     Args:
         before: Traffic before it.
@@ -177,7 +177,7 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
         alpha: Probability with which any of the intervals of one figure (content delta, say) over all
             perturbations together may ever miss the truth; so also that one of them is said to have moved
             though it did not.
-        min_trials: Nothing is said about fewer observations.
+        min_trials: Fewest observations for an estimate.
     """
     names = sorted(before.cells.keys() | after.cells.keys(), key=lambda name: (name != BASELINE, name))
     level = alpha / max(1, 2 * len(names))
@@ -195,28 +195,28 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
 
 
 class _Part(NamedTuple):
-    """What was seen of some observations of one perturbation."""
+    """Count of hits among the observations of one perturbation."""
 
     hits: int
     n: int
 
 
 _Parts: TypeAlias = tuple[dict[str, _Part], int]
-"""By perturbation, and the number of exchanges."""
+"""Parts by perturbation, and the number of exchanges."""
 
 
 def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sides:
-    """The share of hits over all perturbations that both sides have, each of which weighs the same on both.
+    """Pool the share of hits over the perturbations that both sides have, with equal weights on both.
 
     The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
     observations too, since its evidence is convex in each of them. So shares are scaled down to one
     observation an exchange; fewer, where a perturbation has other parts of the two sides.
 
     Args:
-        before: What was seen before the change.
-        after: What was seen since.
+        before: Parts before the change.
+        after: Parts since the change.
         alpha: Probability with which either interval may ever miss the truth.
-        min_trials: Nothing is said about fewer exchanges.
+        min_trials: Fewest exchanges for an estimate.
     """
     old, new = before[0], after[0]
     both = [name for name in old if old[name].n and name in new and new[name].n]
@@ -263,7 +263,7 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
 
 
 def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tuple[ShareSides, ...]:
-    """Shares of classes of answers; several trials of an exchange count as one observation."""
+    """Return the shares of answers in each class; several trials of an exchange count as one observation."""
     # What all are above says nothing.
     known = [
         (trait, edge)
@@ -292,7 +292,7 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
 
 
 def _steps(tally: Tally, trait: str) -> set[str]:
-    """Where the classes begin that a trait's answers lie in."""
+    """Return the lower ends of the classes into which the answers' values of a trait fall."""
     return {step for steps in tally.answers[trait].values() for step in steps}
 
 
@@ -323,13 +323,13 @@ def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeS
 
 
 _SURE: Final = 3.0
-"""Standard errors."""
+"""Standard errors on either side of a strictness estimate."""
 
 
 def _strictness(
     before: Mapping[str, Counter[str]], after: Mapping[str, Counter[str]], min_trials: int
 ) -> Difference | None:
-    """Difference of the shares of shifted pairs, class by class of likeness.
+    """Return the difference of the shares of shifted pairs, class by class of likeness.
 
     Source: Mantel and Haenszel's weights; a class that is empty on one side has none.
     """

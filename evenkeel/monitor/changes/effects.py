@@ -1,4 +1,4 @@
-"""What a change did, in the words of what was measured.
+"""Effects of a change, worded after the figures that were measured.
 
 *Worse*: the quality of answers fell, or more of them are invalid. *Better*: the opposite, or answers hold
 better under rewordings. *More fragile*: rewordings move answers more than before, beyond chance. *Different*:
@@ -36,7 +36,7 @@ EFFECTS: Final[dict[Effect, str]] = {
     "none_seen": "no difference was measured",
     "unknown": "too little was measured to tell",
 }
-"""For people."""
+"""Phrases for people."""
 
 FOUND: Final[dict[Found, str]] = {
     "worse": "Worse",
@@ -44,13 +44,13 @@ FOUND: Final[dict[Found, str]] = {
     "better": "Better",
     "different": "Different",
 }
-"""For people, before a finding."""
+"""Labels for people, placed before a finding."""
 
 UNTIL: Final[dict[Effect, str]] = {
     "fragile": "answers were more fragile",
     "different": "answers were different",
 }
-"""The same of a change that is over, where that is said otherwise."""
+"""Phrases for a change that is over, where they differ from `EFFECTS`."""
 
 _ORDER: Final[tuple[Found, ...]] = ("worse", "fragile", "better", "different")
 _HALF: Final = 0.5
@@ -58,17 +58,17 @@ _HALF: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that moved."""
+    """Finding about one figure that moved."""
 
     effect: Found
     text: str
-    """A sentence."""
+    """Sentence that describes the finding."""
     rated: bool = False
-    """Whether it rests on ratings, which another judge or other settings give differently."""
+    """True if it rests on ratings, which depend on the judge and the settings."""
 
 
 def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
-    """The gravest of several findings; `known` says whether enough was measured to find any."""
+    """Return the gravest of several findings; `known` says whether enough was measured to find any."""
     return next(
         (effect for effect in _ORDER if any(one.effect == effect for one in findings)),
         "none_seen" if known else "unknown",
@@ -76,12 +76,12 @@ def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
 
 
 def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The same where ratings of the two sides cannot be compared: what rests on them is only different."""
+    """Turn findings that rest on ratings into "different": ratings of the two sides are not comparable."""
     return tuple(replace(one, effect="different") if one.rated else one for one in findings)
 
 
 def measured(comparison: Comparison) -> Iterator[Finding]:
-    """Differences between the two sides of the traffic, beyond both intervals."""
+    """Yield the figures that differ between the two sides of the traffic beyond their intervals."""
     control = comparison.control
     if comparison.pooled.moved:
         yield _moved(
@@ -141,14 +141,14 @@ def _quality(sides: Sides, text: str) -> Finding:
 def _moved(
     sides: Sides, control: Sides | None, text: str, *, up_is: Literal["fragile", "better"] = "fragile"
 ) -> Finding:
-    """A figure of rewordings that moved: more than the control's, or as the control's did."""
+    """Return a finding on rewordings: "different" unless the figure moved by more than the control's."""
     down_is: Found = "better" if up_is == "fragile" else "fragile"
     effect: Found = up_is if sides.rose else down_is
     return Finding(effect if _beyond(sides, control) else "different", _said(sides, text), rated=True)
 
 
 def _beyond(sides: Sides, control: Sides | None) -> bool:
-    """Whether a figure moved by more than twice what the control's did; what chance does moves both."""
+    """Return whether a figure moved by more than twice as much as the control's. Chance moves both."""
     own, other = sides.difference, control.difference if control is not None else None
     if own is None or other is None:
         return True
@@ -156,7 +156,7 @@ def _beyond(sides: Sides, control: Sides | None) -> bool:
 
 
 def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
-    """What was noticed about the answers themselves."""
+    """Yield a finding for each mark about the answers themselves."""
     for mark in marks:
         if mark.kind in {kinds.ANSWERS, kinds.RATINGS}:
             name = kinds.NAMES[mark.kind]
@@ -165,13 +165,13 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
 
 
 CONTENT: Final = "content_shift"
-"""Measure of goldens that says only that an answer says something else."""
+"""Measure of goldens that is breached by any change of content, not only for the worse."""
 
 
 def of_goldens(
     breaches: Sequence[tuple[str, float, float | None]], regressed: Sequence[str], *, judged: bool
 ) -> Iterator[Finding]:
-    """What the goldens show.
+    """Yield a finding for each measure that the goldens breach more often.
 
     Args:
         breaches: Measure, share that breaches it now, and before.
@@ -186,7 +186,7 @@ def of_goldens(
 
 
 def of_references(evidence: ReferenceEvidence) -> Finding:
-    """What the reference prompts show: that answers are others, not whether they are better."""
+    """Return the finding of the reference prompts, which show that answers differ, not if they are better."""
     return Finding(
         "different",
         f"Reference prompts: new answers are {evidence.likeness:.0%} like the earlier ones, which are "
@@ -198,14 +198,14 @@ _CHANCE: Final = 0.05
 
 
 class Leaning(NamedTuple):
-    """What the new answers to reference prompts are in one quality."""
+    """Direction in which the new answers to reference prompts moved in one quality."""
 
     tally: QualityTally
     effect: Found
 
 
 def leanings(scores: AnswerScores) -> list[Leaning]:
-    """Which qualities moved between the earlier and the new answers to reference prompts, and which way.
+    """Return the qualities that moved between earlier and new answers to reference prompts, with direction.
 
     A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
@@ -221,7 +221,7 @@ def leanings(scores: AnswerScores) -> list[Leaning]:
 
 
 def of_scores(scores: AnswerScores) -> Iterator[Finding]:
-    """The same as findings."""
+    """Yield the leanings of the scores as findings."""
     by = "the judge" if scores.judged else "the heuristics"
     for one, effect in leanings(scores):
         otherwise = f" and otherwise in {one.changed}" if one.changed else ""
@@ -231,7 +231,7 @@ def of_scores(scores: AnswerScores) -> Iterator[Finding]:
 
 
 def judged_words(scores: AnswerScores) -> str:
-    """What a judge says of the new answers in a sentence; "" if nothing leans one way beyond chance."""
+    """Summarize how a judge rates the new answers; "" if no quality leans one way beyond chance."""
     found = leanings(scores)
     worse, better = (
         listing([label(one.tally.metric) for one in found if one.effect == effect])
@@ -242,7 +242,7 @@ def judged_words(scores: AnswerScores) -> str:
 
 
 def _sign_test(some: int, others: int) -> float:
-    """The chance of a split at least as uneven where both directions are as likely."""
+    """Return the two-sided probability of a split at least as uneven if both sides are equally likely."""
     n, few = some + others, min(some, others)
     tail = sum(comb(n, k) for k in range(few + 1))
     return float(min(1.0, 2 * tail / 2**n))

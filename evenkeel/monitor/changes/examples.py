@@ -32,7 +32,7 @@ class BothSides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """An answer before and one after."""
+    """Example of an answer before and an answer after the change."""
 
     route: str
     request: str
@@ -40,25 +40,25 @@ class Example:
     before: Answer
     after: Answer
     later_request: str = ""
-    """The request that `after` answers; "" if it is the very same one, as for reference prompts."""
+    """Request that `after` answers; "" if it is identical to `request`, as for reference prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exhibits:
-    """What can still be shown of a change."""
+    """Examples of a change that the stores still hold."""
 
     examples: tuple[Example, ...] = ()
-    """At most four; reference prompts before ordinary answers, the ones that moved furthest first."""
+    """Examples, at most four: reference prompts before ordinary answers, largest difference first."""
     unreadable: bool = False
-    """Whether the key that opens them is missing."""
+    """True if the key that decrypts them is missing."""
 
 
 def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: ExchangeArchive) -> Exhibits:
-    """What the stores hold of both sides. Blocks on storage.
+    """Read examples of both sides from the stores. Blocks on storage.
 
     Args:
         silent: The evidence.
-        references: None where none are kept.
+        references: Store of the references; None if none are kept.
         archive: Sampled exchanges.
     """
     try:
@@ -71,10 +71,10 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: Exc
 def plain(
     shown: Exhibits, prompt: Callable[[str], str], answer: Callable[[Answer], str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Examples as JSON values.
+    """Return examples as JSON values.
 
     Args:
-        shown: what the stores hold.
+        shown: examples that the stores hold.
         prompt: text of the body of a request.
         answer: text of an answer and its calls.
     """
@@ -92,7 +92,7 @@ def plain(
 
 
 def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides | None:
-    """The last answer before a change and the first since; None if one of them is not kept (any more)."""
+    """Return the last answer before a change and the first one since; None if either is no longer kept."""
     kept = sorted((*reference.former, *reference.answers), key=lambda one: one.at)
     before = [one for one in kept if one.at <= evidence.after]
     after = [one for one in kept if one.at >= evidence.since]

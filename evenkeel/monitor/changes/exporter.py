@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class GoldenCollector(ListedCollector):
-    """Exports how close the latest answers to a route's goldens are to what was approved."""
+    """Collector of the similarity between a route's latest golden answers and the approved ones."""
 
     block = "goldens"
 
     def __init__(self, runs: Callable[[], Mapping[str, GoldenRun]]) -> None:
-        """Build it; `runs` gives the last run of each route's goldens."""
+        """Build the collector; `runs` gives the last run of each route's goldens."""
         self._runs = runs
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         score, asked_at = metrics
         for route, run in sorted(self._runs().items()):
             asked_at.add_metric([route], run.at)
@@ -39,16 +39,16 @@ class GoldenCollector(ListedCollector):
 
 
 class SilentCollector(ListedCollector):
-    """Exports the evidence of changes that nobody announced."""
+    """Collector of the evidence for changes that nobody announced."""
 
     block = "silent"
 
     def __init__(self, reports: Callable[[], Sequence[SilentReport]]) -> None:
-        """Build it; `reports` says where the tests stand, by route and requested model."""
+        """Build the collector; `reports` gives the state of the tests by route and requested model."""
         self._reports = reports
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         evidence, reserve, answers = metrics
         for report in self._reports():
             labels = [report.route, report.requested_model]

@@ -1,4 +1,4 @@
-"""Goldens replayed again and again: whether their answers are what they were when somebody approved them.
+"""Repeated runs of goldens, tested for answers that differ from the approved ones.
 
 Each run asks the route's goldens once and holds every answer against the approved one. What a model answers
 differently by chance is known from the first three runs, the *reference*. A later run gives for each golden
@@ -29,56 +29,56 @@ if TYPE_CHECKING:
 
 _VERSION: Final = 1
 _LARGEST: Final = 600.0
-"""Natural logarithm beyond which evidence is not told apart: e to it is still a number."""
+"""Largest natural logarithm of evidence that is kept, so that its exponential is a finite number."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenRules:
-    """When goldens count as answered differently."""
+    """Rules that decide when goldens count as answered differently."""
 
     tolerance: float = 0.05
-    """Further share of breaches that is no change, in [0, 1)."""
+    """Increase in the share of breaches that counts as no change, in [0, 1)."""
     mean_runs: float = 200.0
-    """Runs of a route to a false alarm on average, at least."""
+    """Average number of a route's runs between false alarms, at least."""
     reference_runs: int = 3
     alpha: float = 0.1
-    """Probability with which the interval of the reference may miss."""
+    """Probability that the interval of the reference misses the truth."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenAlarm:
-    """The goldens of a route are answered differently than before."""
+    """Alarm that the goldens of a route are answered differently than before."""
 
     route: str
     run: str
     """Id of the run that decided it."""
     at: float
     since: float
-    """Unix time of the last run without evidence of it: the change came after that."""
+    """Unix time of the last run without evidence of the change, which came after it."""
     measure: str
     before: float
     """Share of breaches in the reference, in [0, 1]."""
     after: float
-    """In the deciding run."""
+    """Share of breaches in the deciding run, in [0, 1]."""
     judged: bool = False
-    """Whether a judge took part in the scores."""
+    """True if a judge took part in the scores."""
 
 
 class GoldenWatch:
-    """The runs of one route, in their order: a pure fold."""
+    """Watch over the runs of one route, in their order: a pure fold."""
 
     def __init__(self, rules: GoldenRules | None = None) -> None:
         self.rules = rules or GoldenRules()
         self.reference: dict[str, dict[str, list[int]]] = {}
-        """By golden and measure: breaches, and answers they are of."""
+        """Breaches and scored answers, by golden and measure."""
         self.runs = 0
-        """Of the reference."""
+        """Number of runs in the reference."""
         self.evidence: dict[str, float] = {}
         self._origin: tuple[str, str, str] | None = None
         self._quiet_at = 0.0
 
     def add(self, run: GoldenRun) -> GoldenAlarm | None:
-        """Take the next run; says whether it shows that answers changed."""
+        """Take the next run; return an alarm if it shows that answers changed."""
         origin = (run.model, run.asked, run.scorer)
         if origin != self._origin:
             # Another model or prompt was asked, or by another measure: what is known says nothing about it.
@@ -96,7 +96,7 @@ class GoldenWatch:
         return self._test(run)
 
     def forget(self) -> None:
-        """Begin anew with the next run."""
+        """Start a new reference with the next run."""
         self.reference, self.runs, self.evidence = {}, 0, {}
 
     def _learn(self, run: GoldenRun) -> None:
@@ -109,12 +109,12 @@ class GoldenWatch:
                 counts[1] += 1
 
     def share(self, golden: str, measure: str) -> float | None:
-        """How often a golden breached a measure in the reference; None if that is not known."""
+        """Return the reference's share of breaches of a measure by a golden; None if unknown."""
         counts = self.reference.get(golden, {}).get(measure)
         return counts[0] / counts[1] if counts else None
 
     def line(self, measure: str) -> tuple[float, float]:
-        """Share of breaches in the reference, and the further share that a change has to exceed."""
+        """Return the share of breaches in the reference, and the increase that a change has to exceed."""
         counts = [known[measure] for known in self.reference.values() if measure in known]
         breaches, n = sum(one[0] for one in counts), sum(one[1] for one in counts)
         estimate = proportion(breaches, n, alpha=self.rules.alpha)
@@ -149,10 +149,10 @@ class GoldenWatch:
 
 
 def gate_of(run: GoldenRun, watch: GoldenWatch | None, *, noise: float = 0.0) -> GateReport:
-    """The verdict of the calibrated bundle over one run, as `evenkeel gate` decides.
+    """Return the verdict of the calibrated bundle over one run, as `evenkeel gate` decides.
 
     Args:
-        run: What was asked after a change.
+        run: Run after a change.
         watch: Holds the reference of the time before; None, or one without, for a stated noise.
         noise: Without a reference the share of breaches that is put down to chance, in [0, 1).
     """
@@ -179,16 +179,16 @@ def gate_of(run: GoldenRun, watch: GoldenWatch | None, *, noise: float = 0.0) ->
 
 @dataclass(frozen=True, slots=True)
 class GoldenHistory:
-    """What the runs of all routes come to."""
+    """Results of the golden runs of all routes."""
 
     alarms: tuple[GoldenAlarm, ...]
-    """Oldest first."""
+    """Alarms, oldest first."""
     gates: Mapping[str, GateReport]
-    """Of the runs after a change, by the id of the change; the last one of each."""
+    """Reports of runs after a change, by the id of the change; the last one of each."""
     latest: Mapping[str, GoldenRun]
     """The last run of each route."""
     judged: frozenset[str] = frozenset()
-    """Changes whose runs a judge took part in."""
+    """Ids of the changes whose runs were scored with a judge."""
 
 
 def history_of(
@@ -197,7 +197,7 @@ def history_of(
     """Fold runs, oldest first.
 
     Args:
-        runs: Of any routes.
+        runs: Runs of any routes.
         rules: When goldens count as answered differently.
         noise: Noise floor by route, for changes that no reference stood before.
     """

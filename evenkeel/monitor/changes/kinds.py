@@ -9,11 +9,11 @@ MODEL: Final = "model"
 REQUESTED_MODEL: Final = "requested_model"
 """The name that requests ask for."""
 FINGERPRINT: Final = "system_fingerprint"
-"""What the endpoint says about its own build."""
+"""Build of the model, as reported by the endpoint."""
 PROMPT: Final = "prompt_version"
-"""As the application says, else the fingerprint of the learned template."""
+"""Version stated by the application, else the fingerprint of the learned template."""
 PARAMETERS: Final = "parameters"
-"""What requests ask of the model beside the prompt: temperature, most tokens, tools, form of the answer."""
+"""Request parameters besides the prompt: temperature, token limit, tools, response format."""
 SETTINGS: Final = "settings"
 """Fingerprint of evenkeel's own settings."""
 JUDGE: Final = "judge"
@@ -21,25 +21,25 @@ JUDGE: Final = "judge"
 TRAFFIC: Final = "traffic_mix"
 """Lengths, languages, tasks, or the share of template in the prompts."""
 ANSWERS: Final = "answers"
-"""By rule, without any judge: lengths of answers, or how alike two answers are to the heuristics."""
+"""Lengths of answers, or their similarity to each other by heuristics; no judge is involved."""
 RATINGS: Final = "ratings"
-"""A cell's share of shifted answers has left its baseline (`evenkeel.monitor.detect.drift`)."""
+"""Share of shifted answers in a cell that has left its baseline (`evenkeel.monitor.detect.drift`)."""
 JUDGE_DRIFT: Final = "judge_drift"
-"""The judge rates pairs otherwise that look alike to the heuristics."""
+"""Ratings by the judge that have changed for pairs that look alike to the heuristics."""
 GOLDENS: Final = "goldens"
-"""Replayed goldens are answered differently. Told from their replays, not from the log."""
+"""Replayed goldens that are answered differently. Read from the replays, not from the log."""
 
 TRAITS: Final = "traits"
-"""Answers look different from before (`evenkeel.monitor.detect.traits`): a suspicion, never more."""
+"""Traits of answers that differ from before (`evenkeel.monitor.detect.traits`): only ever a suspicion."""
 REFERENCES: Final = "references"
-"""Reference prompts are answered differently than before (`evenkeel.monitor.detect.references`)."""
+"""Reference prompts that are answered differently (`evenkeel.monitor.detect.references`)."""
 
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
-"""Values that stand in a verdict."""
+"""Kinds whose values every verdict states."""
 TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
-"""Shares that are compared with a reference."""
+"""Kinds that are found by comparing shares with a reference."""
 SILENT: Final = (TRAITS, REFERENCES)
-"""What is looked for because nobody says it."""
+"""Kinds that only statistical tests detect, because no verdict states them."""
 KINDS: Final = (*STATED, *TESTED, *SILENT, GOLDENS)
 
 NAMES: Final = {
@@ -58,4 +58,4 @@ NAMES: Final = {
     REFERENCES: "reference prompts",
     GOLDENS: "goldens",
 }
-"""For people."""
+"""Names for people."""

@@ -1,4 +1,4 @@
-"""One change of a route, as the fold keeps it: what was noticed, and the traffic before and after."""
+"""Record of a change of a route, as the fold keeps it: its marks, and the traffic before and after."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ LENGTH: Final = "length of answers"
 LIKENESS: Final = ("likeness under rewordings", "likeness of resends")
 _MOST_VALUES: Final = 12
 OTHER: Final = "other"
-"""Values of a trait beyond twelve are counted together."""
+"""Label that counts the values of a trait beyond the first twelve together."""
 
 
 class Tally:
-    """Outcomes by perturbation, traits by value, and what the judge said. A few hundred numbers at most."""
+    """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     __slots__ = (
         "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judge", "judged", "traits",
@@ -42,24 +42,24 @@ class Tally:
     def __init__(self) -> None:
         self.exchanges = 0
         self.cells: dict[str, Counter[str]] = {}
-        """By perturbation how often each outcome was seen, by its letter
+        """Counts of each outcome by perturbation; the key is the outcome's letter
         (`evenkeel.monitor.estimate.counts`)."""
         self.traits: dict[str, Counter[str]] = {}
-        """By trait how many exchanges had each value."""
+        """Exchanges by trait and value."""
         self.answers: dict[str, dict[str, Counter[str]]] = {}
-        """By perturbation and by where a class begins: how long the answers are and how alike to the
-        heuristics; no judge is in it."""
+        """Lengths of answers and similarities by heuristics, counted by perturbation and by the lower end
+        of the class. No judge is involved."""
         self.invalid: Counter[str] = Counter()
-        """By perturbation how many answers ignore the format or language asked for."""
+        """Answers by perturbation that ignore the format or language asked for."""
         self.judge = JudgeCounts()
         self.judged: dict[str, Counter[str]] = {}
-        """By likeness to the heuristics what the judge said about such pairs."""
+        """Ratings of the judge by class of heuristic similarity."""
         self.began_at: float | None = None
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
 
     def add(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
-        """Count a verdict; `outcome` and `seen` are what it says and what is seen of its answers."""
+        """Count a verdict with its outcome and the comparison of its answers."""
         if self.began_at is None:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
@@ -75,7 +75,7 @@ class Tally:
             self.judge.add(verdict)
 
     def _compare(self, verdict: Verdict, seen: Compared) -> None:
-        """Count what heuristics and judge say about the pair."""
+        """Count the heuristics' and the judge's view of the pair."""
         resend = verdict.perturbation == BASELINE
         if verdict.is_control and verdict.origin.answer_chars is not None:
             _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[
@@ -95,7 +95,7 @@ class Tally:
             counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += 1
 
     def merge(self, other: Tally) -> None:
-        """Add what a later stretch counted."""
+        """Add the counts of a later stretch of traffic."""
         self.exchanges += other.exchanges
         for name, letters in other.cells.items():
             self.cells.setdefault(name, Counter()).update(letters)
@@ -120,15 +120,15 @@ class Tally:
 
     @property
     def trials(self) -> int:
-        """Of all perturbations."""
+        """Number of trials over all perturbations."""
         return sum(letters.total() for letters in self.cells.values())
 
     def counts(self, perturbation: str) -> Counts:
-        """The counts of one perturbation, whatever the model."""
+        """Return the counts of one perturbation, whatever the model."""
         return Counts.of_outcomes(self.cells.get(perturbation, Counter()))
 
     def to_json(self) -> dict[str, Any]:
-        """The tally as JSON values."""
+        """Return the tally as JSON values."""
         return {
             "exchanges": self.exchanges,
             "cells": self.cells,
@@ -166,48 +166,49 @@ def _counted(counters: dict[str, Counter[str]], name: str) -> Counter[str]:
 
 
 TOGETHER: Final = 60
-"""Exchanges within which values that change belong to one change."""
+"""Number of exchanges within which changed values belong to one change."""
 _TOGETHER_TESTED: Final = 600
-"""The same for shares, which take longer to be noticed."""
+"""Number of exchanges for changes that are found by tests on shares, which take longer."""
 _SHORTLY_S: Final = 3_600.0
-"""Before its first sign, a silent change may have come about so much earlier."""
+"""Seconds by which a silent change may precede its first sign."""
 _DAY_S: Final = 86_400.0
-"""A suspicion and a finding of one change are at most so far apart."""
+"""Largest distance in seconds between a suspicion and a finding of the same change."""
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
-"""What may explain it whenever it came about between two answers to reference prompts."""
+"""Kinds that may explain a silent change if they fall between two answers to reference prompts."""
 _NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
-"""What belongs to it if it came shortly before its first sign."""
+"""Kinds that belong to a silent change if they came shortly before its first sign."""
 _MOST_AFTER: Final = 2_000
-"""Exchanges after a change that are held against those before it."""
+"""Most exchanges after a change that are compared with those before it."""
 
 
 def change_id(route: str, mark: ChangeMark) -> str:
-    """Names a change by the mark that opened it: 12 hex digits, the same in every fold of a log."""
+    """Return the id of a change: 12 hex digits that follow from the mark that opened it."""
     return hashlib.sha256(f"{route}\0{mark.kind}\0{mark.offset}".encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRecord:
-    """A change with its two sides."""
+    """Record of a change, with the traffic on both sides."""
 
     id: str
     route: str
     marks: tuple[ChangeMark, ...]
-    """What was noticed, oldest first; at least one."""
+    """Marks, oldest first; at least one."""
     before: Tally
-    """From the change before to this one, without the exchanges that may belong to either side."""
+    """Traffic between the previous change and this one, without exchanges that may belong to either side."""
     after: Tally
-    """Since this change, until it was reversed; at most 2,000 exchanges, and none of the next change."""
+    """Traffic since this change, until it was reversed; at most 2,000 exchanges, none after the next
+    change."""
     since: int
     """Exchanges since this change."""
     silent: Silent | None = None
-    """The evidence, if this is one that nobody announced or if it shows beside what was."""
+    """Evidence of a silent change, alone or in addition to a stated one; None without any."""
     end: End | None = None
-    """When it was reversed or replaced; None while what it brought is in the traffic."""
+    """Reversal or replacement of the change; None while its values are still in the traffic."""
 
     @property
     def suspected(self) -> bool:
-        """Whether this is a suspicion and nothing else so far."""
+        """True if nothing but traits of answers suggests this change."""
         return _suspected(self.marks)
 
     @property
@@ -226,7 +227,7 @@ def _suspected(marks: Sequence[ChangeMark]) -> bool:
 
 
 class OpenRecord:
-    """A change while it is being counted."""
+    """Record of a change that still counts traffic."""
 
     __slots__ = ("after", "before", "marks", "silent", "since", "stay")
 
@@ -240,17 +241,17 @@ class OpenRecord:
 
     @property
     def suspected(self) -> bool:
-        """Whether this is a suspicion and nothing else so far."""
+        """True if nothing but traits of answers suggests this change."""
         return _suspected(self.marks)
 
     def takes(self, mark: ChangeMark) -> bool:
-        """Whether a mark belongs to this change."""
+        """Return whether a mark belongs to this change."""
         first = self.marks[0].kind
         slow = mark.kind in kinds.TESTED or first in kinds.TESTED
         return self.since <= (_TOGETHER_TESTED if slow else TOGETHER)
 
     def shows(self, silent: Silent) -> bool:
-        """Whether evidence of a silent change is about this one."""
+        """Return whether evidence of a silent change is about this change."""
         if self.silent is not None:
             return self._goes_on(self.silent, silent)
         if self.since <= TOGETHER:
@@ -261,7 +262,7 @@ class OpenRecord:
 
     @staticmethod
     def _goes_on(known: Silent, silent: Silent) -> bool:
-        """Whether it is the same silent change, seen once more or found after it was suspected."""
+        """Return whether `silent` is the known change again: repeated, or found after a suspicion."""
         if known.requested_model != silent.requested_model:
             return False
         if known.found:
@@ -269,15 +270,15 @@ class OpenRecord:
         return silent.at <= known.at + _DAY_S
 
     def follow(self, verdict: Verdict, offset: int) -> bool:
-        """Take the next exchange; whether what the change brought is gone, or there again, with it."""
+        """Take the next exchange; return True if it decides that the change is over, or in effect again."""
         return self.stay.observe(turns_of(self.marks), verdict, offset)
 
     def counts(self, verdict: Verdict) -> bool:
-        """Whether a trial tells of the time after the change: once it is reversed, none does."""
+        """Return whether a trial counts as after the change; none does once the change is reversed."""
         return self.after.exchanges < _MOST_AFTER and self.stay.covers(turns_of(self.marks), verdict)
 
     def record(self, route: str) -> ChangeRecord:
-        """A copy that stays as it is."""
+        """Return a copy that later exchanges do not change."""
         before, after = Tally(), Tally()
         before.merge(self.before)
         after.merge(self.after)
@@ -293,7 +294,7 @@ class OpenRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The record as JSON values."""
+        """Return the record as JSON values."""
         return {
             "marks": [asdict(mark) for mark in self.marks],
             "before": self.before.to_json(),

@@ -1,4 +1,4 @@
-"""The report on a change: what was noticed, what it did to the answers, and what coincided with it."""
+"""Reports on changes: their marks, their effects on the answers, and their likely causes."""
 
 from __future__ import annotations
 
@@ -40,40 +40,40 @@ if TYPE_CHECKING:
 
 
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
-"""Where these changed, the ratings of the two sides cannot be compared."""
+"""Causes that make the ratings of the two sides incomparable."""
 _SAME_TIME_S: Final = 86_400.0
-"""A golden alarm belongs to a change that came at most so long before the run that decided it."""
+"""Longest time in seconds from a change to the run that raises a golden alarm belonging to it."""
 
 
 PROVEN: Final = "a silent change by the provider"
 SUSPECTED: Final = "a suspected silent change by the provider"
 Severity = Literal["critical", "warning", ""]
 UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
-"""Causes with which a mere difference is news: others may have made the change."""
+"""Causes with which even a neutral difference matters, because others may have made the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenSide:
-    """What the goldens of the route say about a change."""
+    """Evidence of the route's goldens about a change."""
 
     verdict: GateVerdict | None
-    """Of the replay after the change; None if there was none."""
+    """Verdict of the replay after the change; None if there was none."""
     settled: bool
-    """Whether evidence decided it."""
+    """True if the evidence decided it."""
     asked: int
     breaches: tuple[tuple[str, float, float | None], ...]
-    """Measure, share of the goldens that breach it now, and before; None where that is not known."""
+    """Measures, each with the share of goldens that breach it now and before; None if that is not known."""
     reason: str = ""
-    """Why nothing could be measured, "" if it could."""
+    """Reason why nothing could be measured; "" if it could."""
     alarm: GoldenAlarm | None = None
-    """Of the canaries, if they noticed it."""
+    """Alarm of the canaries, if they noticed the change."""
     regressed: tuple[str, ...] = ()
-    """Measures of which the evidence settled that they are breached more often."""
+    """Measures whose increase in breaches is settled by the evidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeReport:
-    """One change."""
+    """Report on one change."""
 
     id: str
     route: str
@@ -82,11 +82,11 @@ class ChangeReport:
     marks: tuple[ChangeMark, ...]
     cause: Cause
     candidates: tuple[Candidate, ...]
-    """What coincided with it and fits, the best first."""
+    """Candidates that coincided with the change and fit it, the best first."""
     evidence: tuple[str, ...]
-    """What was noticed, one sentence each."""
+    """Sentences about the marks, one for each."""
     ruled_out: tuple[str, ...]
-    """What it was not, one sentence each."""
+    """Sentences about the causes that were ruled out, one for each."""
     effect: Effect
     """The gravest of the findings."""
     findings: tuple[Finding, ...]
@@ -95,23 +95,23 @@ class ChangeReport:
     """The traffic before and after; None for a change that only canaries noticed."""
     goldens: GoldenSide | None
     settings: tuple[str, ...] = ()
-    """Which settings differ, one line each."""
+    """Settings that differ, one line each."""
     also: tuple[str, ...] = ()
-    """Other ids of it: of what the canaries reported before the traffic showed it, and of the same silent
-    change on other routes."""
+    """Further ids of the change: that of the canaries' earlier report, and those of the same silent change
+    on other routes."""
     silent: SilentSide | None = None
-    """The evidence that answers changed though nobody said so; None without any."""
+    """Evidence of a silent change; None without any."""
     end: End | None = None
-    """When it was reversed or replaced; None while what it brought is in the traffic."""
+    """Reversal or replacement of the change; None while its values are still in the traffic."""
 
     @property
     def routes(self) -> tuple[str, ...]:
-        """Where it shows: the route itself, then others where the same silent change does."""
+        """Routes that show the change: its own first, then others with the same silent change."""
         others = () if self.silent is None else (one.route for one in self.silent.routes)
         return tuple(dict.fromkeys((self.route, *others)))
 
     def is_called(self, change: str) -> bool:
-        """Whether this is one of its ids."""
+        """Return whether `change` is one of its ids."""
         return change == self.id or change in self.also
 
     @property
@@ -122,30 +122,30 @@ class ChangeReport:
 
     @property
     def coincided(self) -> str:
-        """What coincided with it, in a few words."""
+        """Likely cause of the change, in a few words."""
         if self.cause is Cause.UNCLEAR:
             return " or ".join(self.words(cause) for cause in self.among)
         return self.words(self.cause)
 
     def words(self, cause: Cause) -> str:
-        """A cause in a few words, as sure as the evidence is."""
+        """Describe a cause in a few words, with the certainty that the evidence allows."""
         if cause is Cause.PROVIDER and self.silent is not None:
             return PROVEN if self.silent.found else SUSPECTED
         return SAID[cause]
 
     @property
     def title(self) -> str:
-        """Routes and what coincided with the change in a few words."""
+        """Title: the routes and the likely cause of the change."""
         return f"{figures.listing(self.routes)}: {self.coincided}"
 
     @property
     def rated_differently(self) -> bool:
-        """Whether the judge or the settings changed, so that the ratings of both sides cannot be compared."""
+        """True if the judge or the settings changed, so that ratings of the two sides cannot be compared."""
         return self.cause in _YARDSTICKS or any(mark.kind == kinds.JUDGE for mark in self.marks)
 
     @property
     def said(self) -> str:
-        """What it did, in a few words."""
+        """Effect of the change, in a few words."""
         if self.effect == "different" and self.rated_differently and all(one.rated for one in self.findings):
             return "answers are rated differently"
         if self.silent is not None and not self.silent.found and not self.findings:
@@ -157,7 +157,7 @@ class ChangeReport:
 
     @property
     def ended(self) -> str:
-        """That it was reversed or replaced, when and after how long, in a sentence; "" while it lasts."""
+        """Sentence on when the change was reversed or replaced, and after how long; "" while it lasts."""
         end = self.end
         if end is None:
             return ""
@@ -170,7 +170,7 @@ class ChangeReport:
 
     @property
     def finding_lines(self) -> list[str]:
-        """The findings, as "More fragile: general.casing: robustness is 54%, 90% before."."""
+        """Findings as lines, such as "More fragile: general.casing: robustness is 54%, 90% before."."""
         lines = []
         for finding in self.findings:
             differently = self.rated_differently and finding.rated
@@ -179,7 +179,7 @@ class ChangeReport:
 
     @property
     def candidate_lines(self) -> list[str]:
-        """What coincided with the change, the best candidate first."""
+        """Candidates that coincided with the change, one line each, the best first."""
         lines = []
         for candidate in self.candidates:
             weaker = " (weaker)" if candidate.weaker else ""
@@ -188,7 +188,7 @@ class ChangeReport:
 
     @property
     def severity(self) -> Severity:
-        """How loud an alert about it is; "" if there is none.
+        """Severity of the alert about the change; "" if there is none.
 
         A difference that the team made itself, with another prompt, say, is none, nor is what was reversed.
         """
@@ -209,14 +209,14 @@ def reports_of(
     settings: Mapping[str, Sequence[str]] | None = None,
     min_trials: int = 30,
 ) -> tuple[ChangeReport, ...]:
-    """All changes, the newest first. A silent change that shows on several routes is one.
+    """Return all changes, the newest first. A silent change that shows on several routes is one.
 
     Args:
-        records: Of all routes, as the fold has them.
-        history: Of the goldens.
-        scores: Of answers to reference prompts, by the id of the change.
-        settings: Which settings differ, by the fingerprint after the change.
-        min_trials: Nothing is said about fewer observations.
+        records: Records of all routes, as the fold has them.
+        history: History of the goldens.
+        scores: Scores of answers to reference prompts, by the id of the change.
+        settings: Settings that differ, by the fingerprint after the change.
+        min_trials: Fewest observations for an estimate.
     """
     alarms = list(history.alarms)
     found = []
@@ -241,7 +241,7 @@ def reports_of(
 
 
 def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
-    """The records of each change, the newest first; within a silent one the route that was first."""
+    """Group the records by change, the newest change first; a silent change's first route leads its group."""
     groups: dict[str, list[ChangeRecord]] = {}
     for record in sorted(records, key=lambda one: one.at, reverse=True):
         groups.setdefault(_incident(record) or record.id, []).append(record)
@@ -252,12 +252,12 @@ def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
 
 
 def _incident(record: ChangeRecord) -> str:
-    """Id of the silent change of which this is a part: that of the route that was first; "" without one."""
+    """Return the id of the silent change that the record is part of; "" without one."""
     return record.silent.incident if record.silent is not None else ""
 
 
 def _scores(record: ChangeRecord, scores: Mapping[str, AnswerScores]) -> AnswerScores | None:
-    """Those of the incident, also where the route that was first no longer keeps it."""
+    """Return the incident's scores, even if the route that showed the change first no longer keeps it."""
     return scores.get(record.id) or scores.get(_incident(record))
 
 
@@ -317,7 +317,7 @@ def _of_record(
 
 
 def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
-    """What reference prompts show; how ordinary answers look is none by itself."""
+    """Yield findings from reference prompts; traits of ordinary answers alone are no finding."""
     if silent is None or silent.references is None:
         return
     yield of_references(silent.references)
@@ -326,7 +326,7 @@ def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
 
 
 def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
-    """A change that only the canaries noticed."""
+    """Return the report on a change that only the canaries noticed."""
     mark = ChangeMark(
         kinds.GOLDENS,
         f"{alarm.measure}: {alarm.before:.0%}",
@@ -355,7 +355,7 @@ def _alarm_id(alarm: GoldenAlarm) -> str:
 
 
 def _moved(gate: GateReport | None, alarm: GoldenAlarm | None) -> bool | None:
-    """Whether the goldens are answered differently; None if that is not settled."""
+    """Return whether the goldens are answered differently; None if that is not settled."""
     if alarm is not None:
         return True
     if gate is None or not gate.settled:

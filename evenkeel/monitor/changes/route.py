@@ -54,27 +54,28 @@ if TYPE_CHECKING:
 
 
 LATEST: Final = 40
-"""Exchanges among which a new value has to hold its part."""
+"""Number of latest exchanges in which a new value needs its share."""
 NEEDED: Final = 8
-"""So many of them: a fifth."""
+"""Exchanges among the latest 40 that a new value needs: a fifth."""
 RUN: Final = 12
-"""So many one after another are a change, also where little is known of before."""
+"""Consecutive exchanges that make a change even if little is known about the time before."""
 MOST: Final = 24
-"""So many of them, if it came slowly."""
+"""Exchanges among the latest that make a change if the value became frequent slowly."""
 KEPT: Final = 120
-"""Exchanges that are looked back upon: the latest and those before them."""
+"""Number of exchanges that are kept: the latest ones and those before, for comparison."""
 REMEMBERED: Final = 64
-"""Values of a kind that stay known; the one that was seen least recently makes room."""
+"""Number of values of a kind that stay known; the least recently seen is dropped first."""
 SETTLING: Final = 20
-"""Exchanges at the start among which every value is taken as given, or as a stray if there was only one."""
+"""Exchanges at the start in which every value is taken as already there, or as a stray if it came only
+once."""
 _PATIENCE: Final = 60
-"""Exchanges in which a new value of some weight has to have taken another's place; else it is one more."""
+"""Exchanges within which a new value must have replaced another; after that it is an additional value."""
 _CHANCE: Final = 5e-4
-"""Probability with which a value may grow so much rarer though nothing changed."""
+"""Probability that a value grows this much rarer by chance."""
 
 
 class Switch(NamedTuple):
-    """A value took another's place."""
+    """Replacement of one value by another."""
 
     before: str
     """The established value that grew rarer."""
@@ -82,25 +83,26 @@ class Switch(NamedTuple):
 
 
 class ValueWatch:
-    """The values of one kind on one route."""
+    """Watch over the values of one kind on one route."""
 
     __slots__ = ("_known", "_latest", "_quiet", "_seen", "_since")
 
     def __init__(self) -> None:
         self._latest: list[str] = []
         self._known: dict[str, int] = {}
-        """Value → number of the last exchange that had it."""
+        """Known values, each with the number of the last exchange that had it."""
         self._quiet: dict[str, None] = {}
-        """Known values that made no change so far: they came slowly, or once among the first exchanges."""
+        """Known values that have caused no change so far: they came slowly, or once among the first
+        exchanges."""
         self._since: dict[str, int] = {}
-        """New values of some weight → number of the exchange that gave them that."""
+        """New values with enough exchanges, each with the number of the exchange that completed them."""
         self._seen = 0
 
     def observe(self, value: str, settling: int = SETTLING) -> Switch | None:
-        """Take the value of the next exchange, or `UNKNOWN`; says whether a change is complete with it.
+        """Take the value of the next exchange, or `UNKNOWN`; return the switch that it completes, if any.
 
         Args:
-            value: What it is.
+            value: Value of the exchange.
             settling: Exchanges at the start among which every value is taken as given.
         """
         self._seen += 1
@@ -125,11 +127,11 @@ class ValueWatch:
         return self._quick(value)
 
     def knows(self, value: str) -> bool:
-        """Whether a value is known, or says nothing."""
+        """Return whether a value is known or is the placeholder for an unknown value."""
         return value in self._known or value == UNKNOWN
 
     def _quick(self, value: str) -> Switch | None:
-        """A new value of some weight: a change if another one has made room for it."""
+        """Return a switch if a new value with enough exchanges has replaced another one."""
         run = self._latest[-RUN:].count(value) == RUN
         before = self._most_frequent(value) if run else self._rarer(value)
         if before is not None:
@@ -143,7 +145,7 @@ class ValueWatch:
         return None
 
     def _slow(self, value: str) -> Switch | None:
-        """A value that came slowly: a change once it holds most of the latest exchanges."""
+        """Return a switch if a value that came slowly now holds most of the latest exchanges."""
         if self._latest[-LATEST:].count(value) < MOST:
             return None
         del self._quiet[value]
@@ -151,7 +153,7 @@ class ValueWatch:
         return None if before is None else Switch(before, value)
 
     def _most_frequent(self, new: str) -> str | None:
-        """The known value that is seen most often, of late first; None without one."""
+        """Return the most frequent known value, counted over the latest exchanges first; None without one."""
         latest = self._latest[-LATEST:]
 
         def often(one: str) -> tuple[int, int, int, str]:
@@ -168,7 +170,7 @@ class ValueWatch:
             self._quiet.pop(least, None)
 
     def _rarer(self, new: str) -> str | None:
-        """The known value that has become rarer beyond chance, of several the one that did most.
+        """Return the known value that has become rarest beyond what chance explains; None if there is none.
 
         One that had gone before the new value came has not made room for it.
         """
@@ -180,7 +182,7 @@ class ValueWatch:
         return least if least is not None and found[least] <= _CHANCE else None
 
     def _chance(self, value: str) -> float:
-        """Probability that so few of a value's exchanges are among the latest, were their order random.
+        """Return the probability of so few of a value's exchanges among the latest in random order.
 
         Source: Fisher's exact test, one-sided.
         """
@@ -192,7 +194,7 @@ class ValueWatch:
         return sum(comb(len(latest), k) * comb(others, total - k) for k in range(few + 1)) / ways
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         return [self._latest, self._known, list(self._quiet), self._since, self._seen]
 
     @classmethod
@@ -205,30 +207,31 @@ class ValueWatch:
 
 
 def _had_gone(value: str, latest: Sequence[str]) -> bool:
-    """Whether a value was absent at the end for longer than chance allows, by its share."""
+    """Return whether a value was absent at the end for longer than its share allows by chance."""
     absent = latest[::-1].index(value)
     return (1 - latest.count(value) / len(latest)) ** absent <= _CHANCE
 
 
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
-"""In exchanges: of prompts longer than the median, of a language, of a task, of a share of template."""
+"""Rules, in exchanges, for prompts above the median length, and for languages, tasks and shares of
+template."""
 LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=4)
-"""In exchanges: of answers longer than the median."""
+"""Rules, in exchanges, for answers above the median length."""
 LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.1,))
-"""In trials: by perturbation, of pairs less alike than nine in ten of the reference were. With the tolerance
-that makes one side: the share of the others can only fall."""
+"""Rules, in trials by perturbation, for pairs less alike than nine in ten of the reference. The tolerance
+makes the test one-sided: their share can only rise, that of all other pairs only fall."""
 JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=9)
-"""In judged pairs: what is said about pairs that look alike."""
+"""Rules, in judged pairs, for the ratings of pairs that look alike."""
 
 _SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS, "judge": JUDGE}
-"""By their names in a checkpoint."""
+"""Rules by their names in a checkpoint."""
 
 _APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
-"""Kinds whose values are populations of their own."""
+"""Kinds whose values split the traffic into separate populations."""
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
-"""Fingerprints of templates that evenkeel has learned; what applications say looks otherwise."""
+"""Pattern of fingerprints of learned templates; versions stated by applications look different."""
 _LEARNING: Final = 150
-"""Exchanges in which templates are still being told apart: one that is new then was there before."""
+"""Exchanges in which templates are still being learned: one that appears then is not a new version."""
 _MOVES_ANSWERS: Final = frozenset(
     (
         kinds.MODEL,
@@ -240,25 +243,25 @@ _MOVES_ANSWERS: Final = frozenset(
         kinds.REFERENCES,
     )
 )
-"""After these, answers are compared with those that come next."""
+"""Kinds after which the references of the answers start again."""
 _LIKENESS: Final = "likeness under "
 _NONE: Final[Counter[str]] = Counter()
 _FEW: Final = 10
-"""Trials from which on their share of the exchanges is taken to be known."""
+"""Trials needed before their share of the exchanges counts as known."""
 _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 _BLOCK: Final = 50
-"""Exchanges counted together; what stands before a change ends with a block."""
+"""Exchanges counted in one block; the traffic before a change ends with a whole block."""
 _BLOCKS_KEPT: Final = 12
-"""Blocks that can still be distinguished."""
+"""Most blocks that are kept apart."""
 
 
 _MOST_PARAMETERS: Final = 24
-"""Names that are followed on a route; there are fewer that verdicts hold."""
+"""Most parameters that are followed on a route; verdicts hold fewer."""
 
 
 class ParameterWatch:
-    """The parameters of a route's requests by name: one that is new in every request hides no other."""
+    """Watch over a route's request parameters by name, so that one that always changes hides no other."""
 
     __slots__ = ("_exchanges", "_watches")
 
@@ -267,7 +270,7 @@ class ParameterWatch:
         self._watches: dict[str, ValueWatch] = {}
 
     def observe(self, parameters: str) -> list[Switch]:
-        """Take the parameters of the next exchange, as a verdict has them; "" if they are not known."""
+        """Take the parameters of the next exchange as a verdict states them; "" if they are not known."""
         if not parameters:
             return []
         asked = parameters_of(parameters)
@@ -285,7 +288,7 @@ class ParameterWatch:
         return found
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         return [self._exchanges, {name: watch.to_json() for name, watch in self._watches.items()}]
 
     @classmethod
@@ -298,7 +301,7 @@ class ParameterWatch:
 
 
 class RouteWatch:
-    """Values, shares and changes of one route, and the traffic on both sides of its latest changes."""
+    """Watch over the values, shares and changes of one route, and the traffic around its latest changes."""
 
     __slots__ = (
         "_closed",
@@ -318,9 +321,9 @@ class RouteWatch:
     def __init__(self, route: str) -> None:
         self.route = route
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self.judge = ""
-        """Who rated last, and under which wording; "" if no judge was asked so far."""
+        """Judge and wording of the latest rating; "" if no judge has rated so far."""
         self.counts: dict[str, int] = {}
         """Marks so far, by kind."""
         self.marks: list[ChangeMark] = []
@@ -340,7 +343,7 @@ class RouteWatch:
 
     @property
     def replaced(self) -> set[str]:
-        """Models that others took the place of, in the latest changes or when these were reversed."""
+        """Models that were replaced in the latest changes, or whose replacement was reversed."""
         found: set[str] = set()
         for record in self._records:
             for mark in record.marks:
@@ -354,15 +357,15 @@ class RouteWatch:
     def observe(
         self, verdict: Verdict, outcome: Outcome | str, offset: int, *, observed: bool = True
     ) -> list[ChangeMark]:
-        """Take the next verdict; returns what is noticed with it, mostly nothing, for `mark`.
+        """Take the next verdict; return the marks to be passed to `mark`, mostly none.
 
         Values and the traffic's traits are those of exchanges, so they are taken from the one verdict of each
         that tells of it.
 
         Args:
-            verdict: It.
-            outcome: What it says.
-            offset: Its place in the log.
+            verdict: The verdict.
+            outcome: Outcome of the verdict, or the reason why it has none.
+            offset: Place of the verdict in the log.
             observed: Whether it is one by itself, not one more of its cluster: those tell of values alone.
         """
         self.changed = True
@@ -385,7 +388,7 @@ class RouteWatch:
         return found
 
     def _follow(self, verdict: Verdict, offset: int) -> None:
-        """Notice whether what the changes brought is still in the traffic.
+        """Update whether the values of each change are still in the traffic.
 
         Where the latest one is reversed, the next is compared with what was before it, and comes after.
         """
@@ -396,7 +399,7 @@ class RouteWatch:
                 self._begin(record.before if end is not None and end.how == "reversed" else Tally())
 
     def _begin(self, before: Tally) -> None:
-        """Let what comes before the next change begin with a stretch of traffic, and go on from here."""
+        """Start the traffic before the next change with a given tally, and count on from here."""
         self._old, self._closed, self._running = Tally(), [], Tally()
         self._old.merge(before)
 
@@ -463,7 +466,7 @@ class RouteWatch:
         ]
 
     def _exchanges(self, change: ChangeMark) -> int:
-        """How many exchanges a mark's run took, which is counted in trials or judged pairs."""
+        """Return the length in exchanges of a mark's run, which is counted in trials or judged pairs."""
         about = change.before.partition(":")[0]
         tallies = (self._old, *self._closed, self._running)
         if change.kind == kinds.JUDGE_DRIFT:
@@ -492,7 +495,7 @@ class RouteWatch:
                 self._old.merge(self._closed.pop(0))
 
     def mark(self, change: ChangeMark) -> None:
-        """Enter what was noticed: a part of the latest change, or a new one."""
+        """Record a mark: as part of the latest change, or as a new change."""
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
         change = replace(change, run=self._exchanges(change))
@@ -509,7 +512,7 @@ class RouteWatch:
             self._forget(change.kind)
 
     def mark_silent(self, silent: Silent, offset: int) -> str:
-        """Enter a change that nobody announced; returns the id of the change that it is a part of.
+        """Record a silent change; return the id of the change that it is part of.
 
         A suspicion by itself changes nothing but the list: what is compared, and since when, stays.
         """
@@ -530,34 +533,34 @@ class RouteWatch:
         return change_id(self.route, record.marks[0])
 
     def record(self, change: str) -> ChangeRecord | None:
-        """A change with the traffic on both sides, by its id; None if it is no longer kept."""
+        """Return a change with the traffic on both sides, by its id; None if it is no longer kept."""
         record = self._find(change)
         return None if record is None else record.record(self.route)
 
     def silent(self, change: str) -> Silent | None:
-        """The evidence of a change, by its id; None if there is none or the change is no longer kept."""
+        """Return the evidence of a silent change by its id; None if there is none or it is no longer kept."""
         record = self._find(change)
         return None if record is None else record.silent
 
     def update_silent(self, change: str, silent: Silent) -> None:
-        """Enter what became of a change that nobody announced; one that is no longer kept stays so."""
+        """Update the evidence of a silent change; a change that is no longer kept stays forgotten."""
         record = self._find(change)
         if record is not None:
             record.silent = silent
             self.changed = True
 
     def marks_of(self, change: str) -> tuple[ChangeMark, ...]:
-        """What was noticed of a change, by its id; () if it is no longer kept."""
+        """Return the marks of a change by its id; () if the change is no longer kept."""
         record = self._find(change)
         return () if record is None else tuple(record.marks)
 
     def latest_change(self, at: float, most_s: float, slack_s: float) -> tuple[str, tuple[ChangeMark, ...]]:
-        """The latest change before a time, with what was noticed of it; ("", ()) if there was none lately.
+        """Return the latest change before a time, with its marks; ("", ()) if there was none lately.
 
         Args:
             at: Unix time in seconds.
-            most_s: So long before it at most.
-            slack_s: So long after it at most.
+            most_s: Longest time in seconds from the change to `at`.
+            slack_s: Longest time in seconds from `at` to a later change.
         """
         for record in reversed(self._records):
             if not record.suspected and -slack_s <= at - record.marks[0].at <= most_s:
@@ -583,7 +586,7 @@ class RouteWatch:
             self._records.remove(next(unconfirmed, self._records[0]))
 
     def _open_silent(self, change: ChangeMark, silent: Silent) -> OpenRecord:
-        """A change of its own, with the blocks of traffic that lie wholly before and after its first sign."""
+        """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
         blocks = [self._old, *self._closed, self._running]
         before, after = Tally(), Tally()
         for tally in blocks:
@@ -601,7 +604,7 @@ class RouteWatch:
         return record
 
     def _before(self, change: ChangeMark) -> Tally:
-        """The traffic since the change before, without the blocks that may hold some of this one."""
+        """Return the traffic since the previous change, without blocks that may hold some of this one."""
         # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
         doubtful = 1 + change.run // _BLOCK
         before = Tally()
@@ -610,7 +613,7 @@ class RouteWatch:
         return before
 
     def _forget(self, kind: str) -> None:
-        """Begin references anew: what moves with a change that is known is no further change."""
+        """Start references again: what moves together with a known change is no further change."""
         if kind in {kinds.PROMPT, kinds.TRAFFIC}:
             self._shares["mix"].forget()
         if kind in _MOVES_ANSWERS:
@@ -621,15 +624,15 @@ class RouteWatch:
             self._shares["judge"].forget()
 
     def report(self) -> RouteChanges:
-        """What was noticed, for people."""
+        """Return the marks and their counts, for people."""
         return RouteChanges(self.route, dict(self.counts), tuple(self.marks))
 
     def records(self) -> list[ChangeRecord]:
-        """The latest changes with the traffic on both sides, oldest first."""
+        """Return the latest changes with the traffic on both sides, oldest first."""
         return [record.record(self.route) for record in self._records]
 
     def to_json(self) -> dict[str, Any]:
-        """The watch as JSON values; floats survive exactly."""
+        """Return the watch as JSON values; floats survive exactly."""
         return {
             "rated_by": self.judge,
             "counts": self.counts,

@@ -1,4 +1,4 @@
-"""Shares of traffic that move: for each value of a trait an e-detector of how frequent it is.
+"""Shares of traffic that move: an e-detector for the frequency of each value of a trait.
 
 An alarm needs a shift beyond a tolerance, and the detectors have a stated mean run to a false alarm
 (`evenkeel.monitor.detect.drift`): the difference of two samples by a p-value gets small for any difference at
@@ -19,39 +19,40 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _MOST_VALUES: Final = 5
-"""Of one trait, the most frequent; the others are not watched one by one."""
+"""Number of values watched for one trait, the most frequent first; the others are not watched
+individually."""
 _RARE: Final = 0.05
-"""Share of the reference below which a value is not watched by itself."""
+"""Share of the reference below which a value is not watched individually."""
 _HALVES: Final = (0.5,)
 
 
 @dataclass(frozen=True, slots=True)
 class ShareRules:
-    """When a share counts as moved."""
+    """Rules that decide when a share counts as moved."""
 
     tolerance: float
-    """Distance from the reference that is no change, in (0, 1)."""
+    """Distance from the reference that counts as no change, in (0, 1)."""
     reference: int
-    """Observations that the reference is made of."""
+    """Observations in the reference."""
     mean_run: float
-    """Observations to a false alarm on average, at least, of all values of a watch together."""
+    """Average number of observations between false alarms, at least; over all values of a watch together."""
     detectors: int
-    """Values that are watched at most; `mean_run` is shared among them."""
+    """Most values that are watched; `mean_run` is shared among them."""
     quantiles: tuple[float, ...] = _HALVES
-    """Of the reference: between them lie the classes of values that are numbers."""
+    """Quantiles of the reference that separate the classes of a numeric value."""
 
     @property
     def drift(self) -> DriftRules:
-        """Of each value's detector."""
+        """Rules for the detector of each value."""
         return DriftRules(self.tolerance, self.mean_run * self.detectors, self.reference)
 
 
 class Moved(NamedTuple):
-    """A share has left its reference."""
+    """Share of a value that has left its reference."""
 
     trait: str
     value: str
-    """The value whose share it is; of a number, its class."""
+    """Value with this share; for a number, its class."""
     before: float
     """Share in the reference."""
     after: float
@@ -61,7 +62,7 @@ class Moved(NamedTuple):
 
 
 class _Trait:
-    """One trait: a reference, then a detector for each frequent value."""
+    """Watch over one trait: a reference, then a detector for each frequent value."""
 
     __slots__ = ("_alerts", "_classes", "_counts", "_edges", "_missing", "_rules")
 
@@ -72,7 +73,7 @@ class _Trait:
         """Observations that the reference still lacks."""
         self._edges: list[float] | None = None
         self._classes: list[str] = []
-        """Names of what lies between the edges, from below the first one on."""
+        """Names of the classes between the edges, starting below the first edge."""
         self._alerts: dict[str, DriftAlert] = {}
 
     @property
@@ -81,12 +82,12 @@ class _Trait:
         return len(self._alerts)
 
     def observe(self, trait: str, value: str | float, watch: ShareWatch) -> Moved | None:
-        """Take one value: text is a category, a number is put into its class.
+        """Take one value: text is a category, a number is assigned to its class.
 
         Args:
-            trait: Its name.
-            value: Of this observation.
-            watch: Says how many detectors may be begun.
+            trait: Name of the trait.
+            value: Value of this observation.
+            watch: Watch that limits the number of detectors.
         """
         numeric = not isinstance(value, str)
         if not self._alerts:
@@ -126,13 +127,13 @@ class _Trait:
             self._edges = None
 
     def _class(self, value: float) -> str:
-        """Name of the class that a size lies in, by where it begins and ends."""
+        """Return the name of the class that a number falls into."""
         assert self._edges is not None
         # Sizes that are equal to an edge are above it: of answers that are mostly the same, "less" is news.
         return self._classes[bisect_right(self._edges, value)]
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         alerts = {name: alert.to_json() for name, alert in self._alerts.items()}
         return [dict(self._counts), self._edges, alerts]
 
@@ -148,7 +149,7 @@ class _Trait:
 
 
 class ShareWatch:
-    """The traits of one stream of observations, compared with the first ones of them."""
+    """Watch over the traits of one stream of observations, compared with its first observations."""
 
     __slots__ = ("_traits", "rules")
 
@@ -158,11 +159,11 @@ class ShareWatch:
 
     @property
     def room(self) -> int:
-        """How many more values can be watched."""
+        """Number of values that can still be added to the watch."""
         return self.rules.detectors - sum(trait.detectors for trait in self._traits.values())
 
     def observe(self, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
-        """Take the traits of one observation; returns those whose share has moved, mostly none.
+        """Take the traits of one observation; return those whose share has moved, mostly none.
 
         A trait that an observation lacks is left out of it. Traits beyond as many as there may be detectors
         are not watched.
@@ -180,7 +181,7 @@ class ShareWatch:
         return tuple(moved) if moved else ()
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return {name: trait.to_json() for name, trait in self._traits.items()}
 
     @classmethod
@@ -192,21 +193,21 @@ class ShareWatch:
 
 
 MOST_POPULATIONS: Final = 8
-"""That have references of their own; those of the one that was seen least recently are forgotten."""
+"""Populations with references of their own; the least recently seen is forgotten first."""
 
 
 class Populations:
-    """A watch for each population of the traffic: like is compared with like, whichever takes turns."""
+    """Watches by population of the traffic, so that a population taking turns is no change."""
 
     __slots__ = ("_rules", "_watches")
 
     def __init__(self, rules: ShareRules) -> None:
         self._rules = rules
         self._watches: dict[str, ShareWatch] = {}
-        """The one that was seen last is the last."""
+        """Watches by population, the most recently seen last."""
 
     def observe(self, population: str, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
-        """Take the traits of one observation of a population, as `ShareWatch.observe`."""
+        """Take the traits of one observation of a population; see `ShareWatch.observe`."""
         watch = self._watches.pop(population, None) or ShareWatch(self._rules)
         self._watches[population] = watch
         if len(self._watches) > MOST_POPULATIONS:
@@ -214,11 +215,11 @@ class Populations:
         return watch.observe(traits)
 
     def forget(self) -> None:
-        """Compare with the next observations from now on, as after a change that was announced."""
+        """Start new references with the next observations, as after an announced change."""
         self._watches = {}
 
     def to_json(self) -> list[list[Any]]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return [[population, watch.to_json()] for population, watch in self._watches.items()]
 
     @classmethod
@@ -231,7 +232,10 @@ class Populations:
 
 
 def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[float]:
-    """Where classes begin: at the quantiles, and behind each that makes up half of all values by itself."""
+    """Return the lower ends of classes.
+
+    They are the quantiles; a value that makes up more than half of all values gets a class of its own.
+    """
     total = sum(count for _, count in values)
     edges: list[float] = []
     for share in shares:
@@ -246,7 +250,7 @@ def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[flo
 
 
 def _classes(edges: Sequence[float]) -> list[str]:
-    """Names of the classes that the edges begin, and of what lies below the first of them."""
+    """Return the names of the classes that the edges begin, and of what lies below the first of them."""
     names = [f"below {edges[0]:.3g}"] if edges else []
     for place, edge in enumerate(edges):
         # An edge right above another closes the class of the one value between them.

@@ -1,4 +1,4 @@
-"""Changes that nobody announced: traits of answers that moved, reference prompts answered differently."""
+"""Evidence of changes that nobody announced: traits of answers, and answers to reference prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 
 from evenkeel.monitor.detect.traits import TraitEvidence  # noqa: TC001 - msgspec reads it
 
 Closed = Literal["", "not_confirmed", "undecided", "reversed", "replaced", "settled"]
-"""Why a silent change is no longer open; "" while it is.
+"""Reason why a silent change is no longer open; "" while it is.
 
 "not_confirmed": enough reference prompts were asked again and are answered as before. "undecided": too few
 could be asked within a day. "reversed": answers are back to what they were. "replaced": answers changed once
@@ -26,12 +26,12 @@ _ARROW: Final = " → "
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """The evidence of one change that nobody announced. At least one of the two is there."""
+    """Evidence of one change that nobody announced: traits, references, or both."""
 
     traits: TraitEvidence | None = None
-    """Makes it suspected."""
+    """Evidence that makes the change suspected."""
     references: ReferenceEvidence | None = None
-    """Makes it found."""
+    """Evidence that makes the change found."""
     closed: Closed = ""
     closed_at: float | None = None
     """Unix time in seconds; None while it is open."""
@@ -42,17 +42,17 @@ class Silent:
 
     @property
     def found(self) -> bool:
-        """Whether it is more than a suspicion."""
+        """True if reference prompts confirm the change, so that it is more than a suspicion."""
         return self.references is not None
 
     @property
     def state(self) -> State:
-        """Where it stands."""
+        """State of the change."""
         return self.closed or ("found" if self.found else "suspected")
 
     @property
     def requested_model(self) -> str:
-        """Whose answers these are."""
+        """Requested model whose answers changed."""
         return self._last.requested_model
 
     @property
@@ -62,12 +62,12 @@ class Silent:
 
     @property
     def after(self) -> float:
-        """Unix time in seconds after which it came about; traits of answers tell no other than `since`."""
+        """Unix time in seconds after which it came about; `since` if only traits of answers show it."""
         return self._last.since if self.references is None else self.references.after
 
     @property
     def at(self) -> float:
-        """Unix time in seconds of what decided it."""
+        """Unix time in seconds of the observation that decided it."""
         return self._last.at
 
     @property
@@ -77,13 +77,13 @@ class Silent:
         return found
 
     def joined(self, later: Silent) -> Silent:
-        """With what was seen of the same change later: findings stay, another suspicion opens it anew."""
+        """Merge with later evidence of the same change: a finding stays, a later suspicion replaces one."""
         if self.found:
             return self if self.traits is not None else replace(self, traits=later.traits)
         return replace(later, traits=later.traits or self.traits)
 
     def mark(self, offset: int) -> ChangeMark:
-        """What is noticed with it, at its place in the log."""
+        """Return the mark of this change at a place in the log."""
         if self.references is not None:
             alike = "new answers to reference prompts are like earlier ones by"
             before, after = (
@@ -96,7 +96,7 @@ class Silent:
         return ChangeMark(kinds.TRAITS, before or "as before", after or "otherwise", self.at, offset)
 
     def to_json(self) -> dict[str, Any]:
-        """The evidence as JSON values; floats survive exactly."""
+        """Return the evidence as JSON values; floats survive exactly."""
         raw: dict[str, Any] = msgspec.to_builtins(self)
         return raw
 

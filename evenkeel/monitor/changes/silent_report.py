@@ -1,4 +1,4 @@
-"""What a report says of a change that nobody announced: since when, where, how far, and what it was not."""
+"""Report on a silent change: its beginning, routes and size, and the causes that were ruled out."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ STATES: Final[dict[State, str]] = {
     "replaced": "Over: answers changed once more; a later report says how.",
     "settled": "Found, and a day old: later answers are compared with the new ones.",
 }
-"""For people."""
+"""Descriptions of the states, for people."""
 
 
 class Names(NamedTuple):
-    """What the endpoint called itself."""
+    """Names that the endpoint returned for itself."""
 
     before: str
-    """"" if the name did not change, or is not known."""
+    """Name before the change; "" if it did not change or is not known."""
     after: tuple[str, ...]
-    """The most frequent first; empty if it gives none."""
+    """Names after the change, the most frequent first; empty if the endpoint gives none."""
 
     def said(self, missing: str) -> str:
-        """For people; `missing` if there is none."""
+        """Describe the names for people; `missing` if there is none."""
         after = listing([f"“{name}”" for name in self.after])
         if self.before:
             return f"“{self.before}” before, {after} since"
@@ -47,11 +47,11 @@ class Names(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SilentRoute:
-    """One route on which it shows."""
+    """Evidence of a silent change on one route."""
 
     route: str
     change: str
-    """Id of what was noticed there."""
+    """Id of the change on this route."""
     at: float
     """Unix time in seconds at which it was decided."""
     after: float
@@ -65,7 +65,7 @@ class SilentRoute:
 
 @dataclass(frozen=True, slots=True)
 class SilentSide:
-    """A change that nobody announced, on every route where the same requested model shows it."""
+    """Silent change, on every route where the same requested model shows it."""
 
     state: State
     requested_model: str
@@ -74,28 +74,28 @@ class SilentSide:
     since: float
     """Unix time in seconds of the first answer that was unlike those before."""
     routes: tuple[SilentRoute, ...]
-    """The one that was found first is the first."""
+    """Routes that show the change, the one that was found first leading."""
     models: Names
-    """Returned by the endpoint."""
+    """Model names that the endpoint returned."""
     fingerprints: Names
     summary: str
-    """All of it in a sentence or two."""
+    """Summary of the change in a sentence or two."""
     scores: AnswerScores | None = None
-    """Of the answers before and after, if reference prompts were scored."""
+    """Scores of the answers before and after, if reference prompts were scored."""
 
     @property
     def found(self) -> bool:
-        """Whether reference prompts show it, on any route."""
+        """True if reference prompts show the change on any route."""
         return self.references is not None
 
     @property
     def references(self) -> ReferenceEvidence | None:
-        """Of the first route that has any."""
+        """Evidence from reference prompts, of the first route that has any."""
         return next((one.references for one in self.routes if one.references is not None), None)
 
     @property
     def traits(self) -> TraitEvidence | None:
-        """Of the first route that has any."""
+        """Evidence from traits of answers, of the first route that has any."""
         return next((one.traits for one in self.routes if one.traits is not None), None)
 
     @property
@@ -105,7 +105,7 @@ class SilentSide:
 
     @property
     def when(self) -> str:
-        """When it came about, for people."""
+        """Time at which the change came about, for people."""
         first, last = date_and_time(self.after), date_and_time(self.since)
         if self.after >= self.since or first == last:
             return f"about {last}"
@@ -115,7 +115,7 @@ class SilentSide:
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What stands at the head of the report, by name."""
+        """Facts at the head of the report, as pairs of name and text."""
         found = [
             ("State", STATES[self.state]),
             ("Began", self.when),
@@ -135,7 +135,7 @@ class SilentSide:
 
 
 def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = None) -> SilentSide | None:
-    """What the records of one change come to, the first of them found first; None without any evidence."""
+    """Combine the records of one change, the first found first; None without evidence of a silent change."""
     routes = tuple(_route(one, one.silent) for one in records if one.silent is not None)
     if not routes:
         return None
@@ -178,7 +178,7 @@ def _route(record: ChangeRecord, silent: Silent) -> SilentRoute:
 
 
 def ruled_out(side: SilentSide, noticed: frozenset[str]) -> Iterator[str]:
-    """What it was not, one sentence each, as far as the evidence goes.
+    """Yield a sentence for each cause that the evidence rules out.
 
     Args:
         side: The evidence.

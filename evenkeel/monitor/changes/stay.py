@@ -1,4 +1,4 @@
-"""How long what a change brought stays in the traffic, and whether it was reversed or replaced.
+"""Duration of a change's values in the traffic, and whether the change was reversed or replaced.
 
 Only values that every exchange states can be seen to go: names of models, prompt versions, parameters.
 """
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
 
 QUIET: Final = 40
-"""Exchanges with the new value that would have come since the last one, after which it is gone."""
+"""Expected exchanges with the new value since the last one, after which it counts as gone."""
 _BESIDE: Final = 8
-"""The same for exchanges with a third value: up to here they are taken to come beside the new one."""
+"""Expected exchanges up to which others with a third value are taken to come in addition to the new one."""
 _RETURNED: Final = 20
-"""More exchanges with the new value than without after which one that was gone is there again."""
+"""Excess of exchanges with the new value over those without it that brings back a value that was gone."""
 _FOLLOWED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
 
 How = Literal["reversed", "replaced"]
 
 
 class Turn(NamedTuple):
-    """One trait of the exchanges that a change gave another value."""
+    """New value that a change gave to one trait of the exchanges."""
 
     kind: str
     name: str
-    """Of the parameter; "" of other kinds."""
+    """Name of the parameter; "" for other kinds."""
     before: str
     after: tuple[str, ...]
     """The new values; several if it changed more than once."""
 
     def value(self, verdict: Verdict) -> str:
-        """What the exchange has of the trait, as a mark says it; `UNKNOWN` if that is not known."""
+        """Return the exchange's value of the trait, worded as in a mark; `UNKNOWN` if it is not known."""
         if self.kind == kinds.MODEL:
             return verdict.model
         if self.kind == kinds.REQUESTED_MODEL:
@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 
 
 def turns_of(marks: Sequence[ChangeMark]) -> tuple[Turn, ...]:
-    """What of a change traffic can be seen to go back from."""
+    """Return the traits whose return to the old value can be seen in the traffic."""
     found: dict[tuple[str, str], Turn] = {}
     for mark in marks:
         if mark.kind in _FOLLOWED:
@@ -64,18 +64,18 @@ def turns_of(marks: Sequence[ChangeMark]) -> tuple[Turn, ...]:
 
 
 def is_new(turns: Sequence[Turn], verdict: Verdict) -> bool:
-    """Whether an exchange has any new value of a change."""
+    """Return whether an exchange has any of the change's new values."""
     return any(turn.value(verdict) in turn.after for turn in turns)
 
 
 def is_old(turns: Sequence[Turn], verdict: Verdict) -> bool:
-    """Whether an exchange has all values of before a change."""
+    """Return whether an exchange has all the values from before the change."""
     return all(turn.value(verdict) == turn.before for turn in turns)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What a change brought is no longer there."""
+    """End of a change: its values are no longer in the traffic."""
 
     how: How
     at: float
@@ -83,41 +83,41 @@ class End:
     offset: int
     """Place in the log of the exchange that decided it."""
     by: str
-    """What came in its place; "" if that is not known."""
+    """Value that replaced it; "" if that is not known."""
     exchanges: int
-    """That had it."""
+    """Exchanges that had a new value of the change."""
 
 
 @dataclass(slots=True)
 class Stay:
-    """Follows what a change brought, in a few numbers."""
+    """State that follows the values of a change through the traffic, in a few numbers."""
 
     new: int = 0
     """Exchanges with a new value."""
     seen: int = 0
-    """Exchanges up to the last of them."""
+    """Exchanges up to the last one with a new value."""
     quiet: int = 0
-    """Exchanges since."""
+    """Exchanges since the last one with a new value."""
     back: int = 0
-    """Those of them that had all values of before."""
+    """Exchanges among them that had all the values from before."""
     quiet_at: float = 0.0
-    """Unix time in seconds of the first of them."""
+    """Unix time in seconds of the first exchange since then."""
     again: int = 0
-    """How many more exchanges had a new value than not, once it was gone."""
+    """Excess of exchanges with a new value over those without, since the change ended."""
     end: End | None = None
 
     @property
     def _missed(self) -> float:
-        """Exchanges with a new value that would have come meanwhile, by their share until then."""
+        """Expected exchanges with a new value since the last one, by their share until then."""
         return self.quiet * (1 + self.new) / (1 + self.seen)
 
     def observe(self, turns: Sequence[Turn], verdict: Verdict, offset: int) -> bool:
-        """Take the next exchange; whether what the change brought is gone, or there again, with it.
+        """Take the next exchange; return True if it decides that the change is over, or in effect again.
 
         Args:
-            turns: What the change brought; nothing of it is ever gone if it is empty.
-            verdict: Of the exchange's resend.
-            offset: Its place in the log.
+            turns: New values of the change; if empty, the change never ends.
+            verdict: Verdict of the exchange's resend.
+            offset: Place of the verdict in the log.
         """
         if not turns:
             return False
@@ -145,7 +145,7 @@ class Stay:
         return True
 
     def covers(self, turns: Sequence[Turn], verdict: Verdict) -> bool:
-        """Whether a trial tells of the time after the change: not if its exchange has what was before.
+        """Return whether a trial counts as after the change: not if its exchange has the old values.
 
         Exchanges with a third value count beside the new one, as they did before the change.
         """
@@ -156,7 +156,7 @@ class Stay:
         return is_new(turns, verdict) or (self._missed <= _BESIDE and not is_old(turns, verdict))
 
     def to_json(self) -> dict[str, Any]:
-        """The stay as JSON values."""
+        """Return the stay as JSON values."""
         return asdict(self)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A two-state alert on one cell: raised by evidence that a measure is over its limit, resolved once none is.
+"""Alert with two states on one cell: raised by evidence of a measure over its limit, resolved once none is.
 
 Every trial is observed by up to four *measures*: how much more often the content moved than that of the
 identical resend, how much less alike the answer is, how much more often a quality got worse, and whether the
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 
 class Measure(StrEnum):
-    """What is observed of a trial; more is worse."""
+    """Quantity observed in a trial; higher is worse."""
 
     CONTENT = "content"
     """Moved(variant) − moved(resend): −1, 0 or 1."""
     SIMILARITY = "similarity"
-    """How much less like the original the variant's answer is than the resend's, in [−1, 1]."""
+    """Similarity to the original lost by the variant's answer beyond the loss of the resend, in [−1, 1]."""
     QUALITY = "quality"
     """Worse(variant) − worse(resend): −1, 0 or 1."""
     INVALID = "invalid"
-    """Whether the answer ignored the format or language that was asked for: 0 or 1."""
+    """Answer that ignored the requested format or language: 0 or 1."""
 
     @property
     def low(self) -> float:
@@ -73,19 +73,19 @@ _WEIGHTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AlertRules:
-    """When an alert is raised and resolved."""
+    """Rules by which an alert is raised and resolved."""
 
     limits: Mapping[Measure, Limit]
-    """Of the measures that are watched, at least one."""
+    """Limits of the watched measures, at least one."""
     mean_trials_between_false_alarms: float
     """Evidence at which the alert changes: the level."""
     others: float = 0.0
-    """What evidence must have grown by without any one client, as a share of what raises the alert and of the
-    others' trials; in logarithms."""
+    """Share of the way to the level, in logarithms, that evidence without any one client must have gone;
+    it shrinks with that client's share of the trials. 0 = no such condition."""
     weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
-    """Of each measure that is watched; they sum to 1."""
+    """Weights of the watched measures; they sum to 1."""
     rest: float = field(init=False, repr=False, compare=False)
-    """Evidence after many trials in which nothing was observed; a level below it is its own."""
+    """Evidence after many trials with observations of 0, at most the level."""
 
     def __post_init__(self) -> None:
         total = sum(measure.weight for measure in self.limits)
@@ -98,35 +98,35 @@ class AlertRules:
 
 
 def _rest(bets: Bets) -> float:
-    """Wealth of all gamblers once what enters makes up for what an observation of 0 takes."""
+    """Return the wealth at which what enters balances what an observation of 0 takes, over all gamblers."""
     kept = bets.factors(0)
     return sum(factor / (1 - factor) for factor in kept) / len(kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An alert was raised or resolved."""
+    """Change of an alert: it was raised or resolved."""
 
     kind: Literal["raised", "resolved"]
     measure: Measure
-    """The one with most of the evidence; of an end, the last that came back within its limit."""
+    """Measure with most of the evidence; when resolved, the last one that came back within its limit."""
     limit: Limit
     run_trials: int
     """Observations of the measure since the change seems to have begun (see `Run`)."""
     run_mean: float
-    """Their mean, in the range of the measure."""
+    """Mean of these observations, in the range of the measure."""
     clients: Mapping[str, int] = field(default_factory=dict)
-    """How many of them are whose, as far as that is known."""
+    """Observations of the run by client, as far as clients are known."""
 
 
 _LET_GO: Final = 0.1
-"""Share of the level below which nobody holds an alert any more."""
+"""Share of the level below which an alert is no longer held because of a client."""
 _HELD: Final = 0.999
-"""Share of the level at which evidence is held that is one client's alone."""
+"""Share of the level to which evidence is held down while it rests on one client alone."""
 
 
 class Alert:
-    """Looks for a measure that is over its limit, and then for evidence that it is back.
+    """Detector for measures over their limits, and afterwards for evidence that they are back within.
 
     A measure is *over* once it carried most of the evidence that reached the level. From then on an
     e-detector of its own looks for a mean within the limit, and the measure is over until that has
@@ -141,13 +141,13 @@ class Alert:
         self._raised_at = 0.0
         self._weights = rules.weights
         self.over: list[Measure] = []
-        """Measures that are over their limits, the first one first."""
+        """Measures that are over their limits, in the order in which they went over."""
         self._watches: dict[Measure, Watch] = {}
-        """Of the measures that were observed: most cells never see a quality or a format."""
+        """Watches of the measures that were observed; most cells never observe quality or format."""
         self._without: dict[str, dict[Measure, EDetector]] = {}
-        """By client, the evidence of everybody else's trials; while the alert is up, of nobody."""
+        """Detectors by client and measure that leave out the client's trials; empty while the alert is up."""
         self.held_by = ""
-        """The client without whose trials there is too little evidence for an alert; "" if there is none."""
+        """Client without whose trials there is too little evidence for an alert; "" if there is none."""
 
     def _watch(self, measure: Measure) -> Watch:
         watch = self._watches.get(measure)
@@ -158,7 +158,7 @@ class Alert:
 
     @property
     def up(self) -> bool:
-        """Whether a measure is over its limit, as far as the evidence says."""
+        """True if a measure is over its limit, as far as the evidence shows."""
         return bool(self.over)
 
     @property
@@ -195,14 +195,14 @@ class Alert:
         clients: Clients | None = None,
         weight: float = 1.0,
     ) -> Change | None:
-        """Take what was observed in one trial; says whether the alert changed with it.
+        """Take the observations of one trial; return the change of the alert, if any.
 
         Args:
             observations: By measure. One that could not be measured is left out; one without a limit is
                 not watched.
-            client: Whose trial it is, as `clients` calls them; "" if that is not known.
-            clients: Those of the latest trials, this one included.
-            weight: What the trial counts for, in (0, 1].
+            client: Client of the trial under its name in `clients`; "" if it is not known.
+            clients: Clients of the latest trials, this one included.
+            weight: Weight of the trial, in (0, 1].
 
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
@@ -226,7 +226,7 @@ class Alert:
         return self._raised(clients) or (self._resolved() if self.over else None)
 
     def _leave_out(self, client: str, clients: Clients) -> None:
-        """Gather evidence without a client's trials from now on, and drop that of clients who are gone."""
+        """Gather evidence without a client's trials from now on; forget clients who are gone."""
         for name in [one for one in self._without if one not in clients]:
             others = self._without.pop(name)
             # Else it could come back later as somebody new, with its own evidence taken for that of others.
@@ -253,7 +253,7 @@ class Alert:
             detector.scale(level / detector.evidence)
 
     def _alone(self, clients: Clients | None) -> str:
-        """The client without whose trials there is too little evidence; "" if there is none."""
+        """Return the client without whose trials there is too little evidence; "" if there is none."""
         if clients is None or len(self._without) < _SEVERAL or not self.rules.others:
             return ""
         shares, rules = clients.shares, self.rules
@@ -266,7 +266,7 @@ class Alert:
         return ""
 
     def _raised(self, clients: Clients | None) -> Change | None:
-        """Let the measure with the most evidence be over if all of them together have enough."""
+        """Mark the measure with the most evidence as over if all measures together have enough."""
         gathered, level = self._gathered(), self.rules.mean_trials_between_false_alarms
         if gathered < level:
             if gathered < _LET_GO * level:
@@ -292,7 +292,7 @@ class Alert:
         return change
 
     def _resolved(self) -> Change | None:
-        """Let measures be over no longer that have the evidence for it; the last one ends the alert."""
+        """Mark measures as back within their limits if evidence says so; the last one ends the alert."""
         for measure in tuple(self.over):
             watch = self._watches.get(measure)
             if watch and watch.detector.evidence >= self.rules.mean_trials_between_false_alarms:
@@ -307,12 +307,12 @@ class Alert:
         return Change(kind, measure, limit, run.trials, run.mean, dict(watch.clients))
 
     def restart(self) -> bool:
-        """Forget all evidence, because what it was about is gone; whether the alert was up."""
+        """Forget all evidence, because its subject is gone; return whether the alert was up."""
         was_up, self.over, self._watches, self._raised_at = self.up, [], {}, 0.0
         return was_up
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return {
             "over": [measure.value for measure in self.over],
             "raised_at": self._raised_at,
@@ -357,13 +357,13 @@ class Alert:
 
 _SEVERAL: Final = 2
 MOST_TRIALS: Final = 2_000
-"""Observations within which the largest possible change has to be found, or a measure is blind."""
+"""Observations within which the largest possible change must be found; else a measure is blind."""
 
 
 def blind_measures(
     rules: AlertRules, *, floor_rate: float | None, control_similarity: float | None
 ) -> frozenset[Measure]:
-    """The measures that could not even see a model that moves every variant as far as it can.
+    """Return the measures that could not detect even a model that moves every variant as far as possible.
 
     Content can then move in 1 − `floor_rate` more of the variants than of the resends, and similarity fall
     by `control_similarity` on average. A measure is blind if the best of its bets on such a mean would still
@@ -371,7 +371,7 @@ def blind_measures(
     1 is taken, on which bets grow most slowly.
 
     Args:
-        rules: Of the alert.
+        rules: Rules of the alert.
         floor_rate: Share of identical resends whose content moved, in [0, 1]; None if it is not known.
         control_similarity: Mean similarity of the identical resends, in [0, 1]; None if it is not known.
 

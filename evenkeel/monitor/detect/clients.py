@@ -1,4 +1,4 @@
-"""Whose trials an alert rests on: no client alone raises one while others, who are there, show nothing.
+"""Clients behind an alert: no client alone raises one while others are present and show nothing.
 
 Anybody with access can send prompts whose answers are fragile by design: forty of them are enough evidence
 for an alert. So for each client that gave many of a cell's latest trials, evidence is gathered from everybody
@@ -28,31 +28,31 @@ from __future__ import annotations
 from typing import Any, Final
 
 REST: Final = "others"
-"""All clients beyond the first eight, together."""
+"""Name that counts all clients beyond the first eight together."""
 MOST: Final = 8
 TRAFFIC: Final = 0.8
-"""Share of the latest trials from which on a client's trials are the route's."""
+"""Share of the latest trials above which a client's trials are the route's traffic."""
 _KEPT: Final = 1 - 1 / 1000
-"""What a trial weighs when the next one has come: shares are those of about the latest 1,000."""
+"""Factor on a trial's weight for each later trial: shares are those of about the latest 1,000."""
 _GONE_BELOW: Final = 0.5
-"""Weight from which on a client is forgotten: a single trial is after 693 others."""
+"""Weight below which a client is forgotten: a single trial is after 693 others."""
 _GONE_S: Final = 86_400.0
-"""A client that did not come for a day is no reason to wait for what its trials say."""
+"""Seconds without a trial after which a client no longer holds back alerts."""
 
 
 class Clients:
-    """The clients of a cell's latest trials."""
+    """Weights of the clients in a cell's latest trials."""
 
     __slots__ = ("_latest", "first")
 
     def __init__(self) -> None:
         self._latest: dict[str, tuple[float, float]] = {}
-        """Client → weight of its trials, and when the last one was scored."""
+        """Weight of each client's trials, and the time at which the last one was scored."""
         self.first = ""
-        """The one whose trials came first."""
+        """Client of the first trial."""
 
     def observe(self, client: str, now: float) -> str:
-        """Take the client of the next trial; returns the name that it counts under.
+        """Take the client of the next trial; return the name under which it is counted.
 
         Args:
             client: "" if it is not known: then it has no share.
@@ -82,7 +82,7 @@ class Clients:
         return {name: weight / total for name, (weight, _) in ordered}
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         return [self.first, self._latest]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Drift: whether a rate is still what it was, judged stratum by stratum.
+"""Drift of a rate from what it was, judged stratum by stratum.
 
 Traffic is a mixture. If easy and hard prompts take turns, the rate of all of them together moves all the time
 though nothing has changed. So trials are put into *strata* of the same kind, and each is compared only with
@@ -52,11 +52,11 @@ SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6)
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
 _KEPT: Final = tuple(1 - share for share in SHARES)
-"""What a lost bet leaves of each gambler's wealth."""
+"""Factors that a lost bet leaves of each gambler's wealth."""
 _ENTERING: Final = 0.5 / len(SHARES)
-"""What enters with each trial on each bet on either side."""
+"""Wealth that enters with each trial on each bet on either side."""
 MOST_STRATA: Final = 64
-"""Remembered of a cell; the one that was not seen for longest is forgotten first."""
+"""Most strata remembered for a cell; the least recently seen is forgotten first."""
 MOST_CLUSTERS: Final = 512
 _SHARED: Final = 5
 """First trials of a cluster that count for its stratum, too; more would let one cluster speak for all."""
@@ -66,38 +66,39 @@ _ALIKE: Final = (1.0, 4.0, 16.0, 1000.0)
 """Trials that the rate of its stratum weighs in that of a cluster: from "each has a rate of its own" to "all
 have the same". Which fits is learned from how well each has predicted the trials so far."""
 _FAMILIAR: Final = 10
-"""Trials after which a cluster is compared where most prompts recur."""
+"""Trials after which a cluster is compared if most prompts recur."""
 _MOSTLY: Final = 0.5
-"""Share of trials of clusters that were there before from which on prompts recur."""
+"""Share of trials of known clusters above which prompts count as recurring."""
 _RECENT: Final = 100
-"""Trials over which that share is taken."""
+"""Trials over which that share is averaged."""
 _LONGEST_RUN: Final = 4
-"""Times as many trials as its stratum has without it (a tenth of a provisional baseline at least, for
-clusters). Else a run that begins while these few are by chance far from the rate would go on forever."""
+"""Longest run, as a multiple of the trials of its stratum or cluster outside the run (taken as at least a
+tenth of a provisional baseline). If these few trials are by chance far from the rate, the run would otherwise
+never end."""
 _HELD: Final = 0.999
 """Share of the level at which evidence is held for a shift within the tolerance."""
 _SUSPECTED_RISE: Final = 0.1
-"""Rise that trials are suspected of, at least."""
+"""Smallest rise that trials are suspected of."""
 _LEAST_RATE: Final = 0.05
-"""A lower rate is suspected as if it were this: few trials say little of rare hits."""
+"""Lowest rate for which a rise is suspected: few trials say little about rare hits."""
 _END: Final = 0.001
-"""A line for the way back is at least so far from 0 and 1."""
+"""Distance from 0 and 1 that a line for the way back keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A rate that was approved, or that stands in until one is."""
+    """Baseline of a rate: approved, or provisional until one is approved."""
 
     mean: float
     n: int
-    """Trials behind it."""
+    """Number of trials behind it."""
     provisional: bool = False
-    """Made of the trials there were, not approved by anybody."""
+    """True if it was taken from earlier trials and nobody approved it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftRules:
-    """When a rate counts as moved."""
+    """Rules by which a rate counts as moved."""
 
     tolerance: float
     """Distance from the baseline that raises no alert, at least 0."""
@@ -108,10 +109,10 @@ class DriftRules:
 
 
 class DriftState(StrEnum):
-    """Where the rate is, as far as the evidence says."""
+    """Position of the rate relative to its baseline, as far as the evidence shows."""
 
     UNKNOWN = "unknown"
-    """No stratum has a baseline yet."""
+    """State while no stratum has a baseline."""
     LEVEL = "level"
     RISEN = "risen"
     FALLEN = "fallen"
@@ -119,13 +120,13 @@ class DriftState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DriftChange:
-    """The rate left its baseline or came back to it."""
+    """Change of a rate that left its baseline or came back to it."""
 
     kind: Literal["risen", "fallen", "recovered"]
     baseline: Baseline
-    """Rate that was expected of the run's trials; `n` counts the trials before the run in their strata."""
+    """Expected rate of the run's trials; `n` counts the trials before the run in their strata."""
     line: float
-    """What the mean crossed."""
+    """Line that the mean crossed."""
     run_trials: int
     """Trials since the change seems to have begun."""
     run_mean: float
@@ -134,11 +135,11 @@ class DriftChange:
 
 @dataclass(slots=True)
 class _Tally:
-    """Trials of one kind."""
+    """Count of the trials of one stratum or cluster."""
 
     trials: int = 0
     hits: float = 0.0
-    """Whole, unless a baseline was approved."""
+    """Number of hits; whole unless a baseline was approved."""
 
     def add(self, hit: int) -> None:
         self.trials += 1
@@ -146,11 +147,11 @@ class _Tally:
 
 
 _NOBODY: Final[Sequence[float]] = (0.0,) * len(SHARES)
-"""The wealth before anybody has entered; shared, for most detectors never see a bet."""
+"""Wealth before anybody has entered; shared, since most detectors never see a bet."""
 
 
 class _Run:
-    """The wealth of one side's gamblers, and the trials since the change seems to have begun."""
+    """Wealth of one side's gamblers, and the trials since the change seems to have begun."""
 
     __slots__ = ("counts", "expected", "hits", "step", "trials", "wealth")
 
@@ -159,14 +160,14 @@ class _Run:
         self.clear()
 
     def clear(self) -> None:
-        """Begin the run anew with the next trial; nobody loses their wealth."""
+        """Start a new run with the next trial; the wealth stays."""
         self.step = 0.0
         """Sum of the steps towards the change, above 0 unless the run is empty."""
         self.expected = 0.0
-        """Hits that the strata's rates before the run let expect."""
+        """Expected number of hits, from the strata's rates before the run."""
         self.trials, self.hits = 0, 0.0
         self.counts = _UNCOUNTED
-        """The run's trials by stratum."""
+        """Trials of the run by stratum and cluster."""
 
     @property
     def shift(self) -> float:
@@ -179,7 +180,7 @@ class _Run:
         return self.hits / self.trials if self.trials else 0.0
 
     def bet(self, entering: float, odds: float, *, wins: bool) -> None:
-        """Let new gamblers enter with so much on each bet, and pay everybody for one trial.
+        """Let new gamblers enter with a stake on each bet, and settle one trial for everybody.
 
         A gambler who stakes all they have would win `odds` times as much or lose it.
         """
@@ -190,7 +191,7 @@ class _Run:
             self.wealth = [(entering + one) * kept for kept, one in zip(_KEPT, self.wealth)]  # noqa: B905
 
     def add(self, place: _Place, hit: int, expected: float, step: float) -> None:
-        """Take the trial into the run, which is over where its sum of steps falls to 0."""
+        """Add a trial to the run; the run ends when its sum of steps falls to 0."""
         self.step += step
         if self.step > 0:
             self.expected += expected
@@ -203,7 +204,7 @@ class _Run:
             self.step = 0.0
 
     def count(self, place: _Place, hit: int) -> None:
-        """Count a trial of a run that is not empty in a stratum, too."""
+        """Count a trial of the run under its stratum and cluster."""
         tally = self.counts.get(place)
         if tally is None:
             tally = _Tally()
@@ -214,7 +215,7 @@ class _Run:
         tally.add(hit)
 
     def to_json(self) -> list[Any]:
-        """As JSON values; floats survive exactly."""
+        """Return the run as JSON values; floats survive exactly."""
         counts = [[*place, tally.trials, tally.hits] for place, tally in self.counts.items()]
         return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
 
@@ -226,17 +227,17 @@ class _Run:
 
 
 _Place = tuple[str, str]
-"""A stratum, and in it a cluster that was seen before; "" for trials of no such cluster."""
+"""Stratum and cluster of a trial; the cluster is "" unless it was seen before."""
 _UNCOUNTED: Final[dict[_Place, _Tally]] = {}
-"""Of an empty run; shared likewise, so never added to."""
+"""Counts of an empty run. They are shared, so never added to."""
 _EMPTY: Final = _Tally()
 _EVEN: Final = (1 / len(_ALIKE),) * len(_ALIKE)
 _LEAST: Final = 1e-6
-"""Weight below which no guess falls, so that it can come back."""
+"""Smallest weight of a guess, so that it can recover."""
 
 
 class DriftAlert:
-    """Watches a rate for a rise and a fall, stratum by stratum; after an alarm, for the way back."""
+    """Detector that watches a rate for a rise and a fall by stratum, and for recovery after an alarm."""
 
     __slots__ = (
         "_alike",
@@ -256,24 +257,24 @@ class DriftAlert:
     def __init__(self, rules: DriftRules, baseline: Baseline | None = None) -> None:
         self.rules = rules
         self._strata: dict[str, _Tally] = {}
-        """The one that was seen last is the last."""
+        """Strata, the most recently seen last."""
         self._clusters: dict[_Place, _Tally] = {}
         self._alike: Sequence[float] = _EVEN
+        """Weights of `_ALIKE`: how well each has predicted, relative to the others."""
         self._recurring = 0.0
         """Share of the latest trials whose cluster was there before."""
-        """How well each of `_ALIKE` has predicted, relative to the others."""
         self._approved: dict[str | None, Baseline] = {}
-        """By stratum; under None until the next trial says to which it belongs."""
+        """Approved baselines by stratum; under None until the next trial names the stratum."""
         self._side: Literal["risen", "fallen"] | None = None
         self._settle()
         if baseline is not None:
             self.approve(baseline)
 
     def approve(self, baseline: Baseline, stratum: str | None = None) -> None:
-        """Compare with this baseline from now on; an alert against the former one is over.
+        """Compare with this baseline from now on; an alert against the previous one ends.
 
         Args:
-            baseline: What is to be expected.
+            baseline: Expected rate.
             stratum: To which it belongs; None means the one of the next trial, and that all others are
                 forgotten, since a figure of all together says nothing of each.
         """
@@ -285,7 +286,7 @@ class DriftAlert:
         self._settle()
 
     def close(self) -> None:
-        """End an alert whose trials are no more; the baselines stay."""
+        """End an alert whose traffic is gone; the baselines stay."""
         self._settle()
 
     def _settle(self) -> None:
@@ -311,19 +312,19 @@ class DriftAlert:
 
     @property
     def state(self) -> DriftState:
-        """Where the rate is."""
+        """State of the rate."""
         if self._side is not None:
             return DriftState(self._side)
         return DriftState.UNKNOWN if self.baseline is None else DriftState.LEVEL
 
     @property
     def up(self) -> bool:
-        """Whether the rate has left the baseline."""
+        """True if the rate has left its baseline."""
         return self._side is not None
 
     @property
     def baseline(self) -> Baseline | None:
-        """Of the stratum seen last of those that have one; while the alert is up, as it was before."""
+        """Baseline of the most recently seen stratum that has one; frozen while the alert is up."""
         if None in self._approved:
             return self._approved[None]
         for stratum, tally in reversed(self._strata.items()):
@@ -369,7 +370,7 @@ class DriftAlert:
         return log10(self.rules.mean_trials_between_false_alarms)
 
     def observe(self, observation: int, stratum: str = "", cluster: str = "") -> DriftChange | None:
-        """Take one trial; says whether the alert changed with it.
+        """Take one trial; return the change of the alert, if any.
 
         Args:
             observation: 1 for a hit, else 0.
@@ -398,7 +399,7 @@ class DriftAlert:
         self.suspicion = min(MOST_SUSPICION, max(0.0, self.suspicion + gained))
 
     def _count(self, place: _Place, tally: _Tally, hit: int, cluster: str) -> None:
-        """Take the trial into its stratum and its cluster."""
+        """Count the trial in its stratum and its cluster."""
         if place[1]:
             self._learn(place, tally, hit)
             if tally.trials < _SHARED:
@@ -417,7 +418,7 @@ class DriftAlert:
         self._alike = [max(weight / total, _LEAST) for weight in weights]
 
     def _seen(self, stratum: str, cluster: str) -> tuple[_Place, _Tally]:
-        """The stratum's trials, or those of a cluster in it that was seen before; both are the newest now."""
+        """Return the tally of a trial's stratum or known cluster, and mark both as newest."""
         known = self._strata.pop(stratum, None)
         if known is None:
             known = self._begin(stratum, self._approved.pop(None, None))
@@ -433,7 +434,7 @@ class DriftAlert:
         return (stratum, ""), known
 
     def _is_familiar(self, stratum: str, cluster: str) -> bool:
-        """Whether a trial says something about the model: not if its prompt is new where prompts recur.
+        """Return whether a trial counts as evidence: not if its prompt is new where prompts recur.
 
         Where most trials are of clusters that were there before, a new cluster is other traffic. Its first
         trials are only counted, so that it is compared with itself from then on.
@@ -449,7 +450,7 @@ class DriftAlert:
         return bool(cluster) and self._strata[stratum].trials >= self.rules.provisional_after
 
     def _rate(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None = None) -> float:
-        """Predicted from the trials of a place, if wanted without those of a run; above 0 and below 1."""
+        """Return the rate predicted for a place, without a run's trials if given; in (0, 1)."""
         if not place[1]:
             own = _EMPTY if without is None else without.get(place, _EMPTY)
             return (tally.hits - own.hits + _PRIOR) / (tally.trials - own.trials + 2 * _PRIOR)
@@ -457,7 +458,7 @@ class DriftAlert:
         return float(sum(map(mul, self._alike, chances))) / sum(self._alike)
 
     def _chances(self, place: _Place, tally: _Tally, without: Mapping[_Place, _Tally] | None) -> list[float]:
-        """What each of `_ALIKE` predicts of a cluster."""
+        """Return the rates that each weight in `_ALIKE` predicts for a cluster."""
         own = _EMPTY if without is None else without.get(place, _EMPTY)
         whole = self._rate((place[0], ""), self._strata[place[0]], without)
         hits, trials = tally.hits - own.hits, tally.trials - own.trials
@@ -529,7 +530,7 @@ class DriftAlert:
         return DriftChange(kind, baseline, line, run.trials, run.mean)
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         numbers = {stratum: number for number, stratum in enumerate(self._strata)}
         return {
             "tolerance": self.rules.tolerance,

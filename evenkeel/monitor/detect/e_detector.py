@@ -30,7 +30,7 @@ from math import log10
 from typing import Any, Final, Literal, Self
 
 Side = Literal["above", "below"]
-"""Where the mean has gone, compared with the line."""
+"""Side of the line on which the mean is suspected."""
 
 SHARES: Final = tuple(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8))
 """Bets as shares of the largest that cannot go broke: 0.06 to 0.8, evenly spaced in their logarithms.
@@ -65,7 +65,7 @@ class Bets:
         return tuple([1 + stake * gain for stake in self.stakes])
 
     def factors(self, observation: float, weight: float = 1.0) -> tuple[float, ...]:
-        """Of each bet, above 0; the observation weighs at most 1.
+        """Return the factor of each bet, above 0; the observation weighs at most 1.
 
         Raises:
             ValueError: if the observation is not in [low, high]: then the bets promise nothing.
@@ -80,13 +80,13 @@ class Bets:
 
 @lru_cache(maxsize=4096)
 def bets_against(line: float, side: Side = "above", low: float = -1.0, high: float = 1.0) -> Bets:
-    """Bets against "the mean is at most `line`" (side `above`) or "at least `line`" (`below`).
+    """Return bets against "the mean is at most `line`" (side `above`) or "at least `line`" (`below`).
 
     Args:
-        line: in (low, high).
-        side: where the mean is believed to have gone.
+        line: line to bet against, in (low, high).
+        side: side of the line on which the mean is suspected.
         low: smallest observation there can be; the default range is that of paired differences.
-        high: largest.
+        high: largest observation there can be.
 
     Raises:
         ValueError: if the line is not inside the range.
@@ -134,7 +134,7 @@ class EDetector:
         self.evidence *= factor
 
     def copy(self) -> EDetector:
-        """One that has seen the same and goes on by itself."""
+        """Return a copy with the same evidence that can be updated independently."""
         return EDetector(self.bets, self.wealth)  # an update makes another list
 
     @property
@@ -156,7 +156,7 @@ class Run:
     total: float = 0
     drift: float = 0.0
     weight: float = 0.0
-    """Of its trials together."""
+    """Total weight of the trials in the run."""
 
     @property
     def mean(self) -> float:
@@ -174,7 +174,7 @@ class Run:
 
 
 class Watch:
-    """An e-detector of one side of a line, and the run of trials on that side."""
+    """Watch over one side of a line: an e-detector, and the run of trials on that side."""
 
     __slots__ = ("clients", "detector", "run", "side")
 
@@ -202,7 +202,7 @@ class Watch:
         return evidence
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         run = self.run
         return [self.detector.wealth, [run.trials, run.total, run.drift, run.weight], self.clients]
 

@@ -1,4 +1,4 @@
-"""The gate: compares a candidate with a reference, golden by golden, and stops once the evidence settles it.
+"""Gate that compares a candidate with a reference, golden by golden, and stops once evidence settles it.
 
 Most of alpha and beta is kept for a last look: an exact test of all goldens (`last_look`) where the evidence
 that may be looked at after every one of them (`gate_evidence`) settled nothing.
@@ -33,7 +33,7 @@ Undecided = Literal["pass", "fail"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRules:
-    """The statement that a verdict makes, and how sure it is."""
+    """Rules of a gate: the regressions it looks for, and its error probabilities."""
 
     alpha: float = 0.05
     """Probability, at most, of a regression being reported where no excess is above `tolerance`; over all
@@ -41,15 +41,15 @@ class GateRules:
     beta: float = 0.05
     """Probability, at most, of settling on a pass where an excess is at or above `limit`. In (0, 1)."""
     tolerance: float = 0.0
-    """Excess share of goldens that is no regression, in [0, 1)."""
+    """Excess share of goldens that counts as no regression, in [0, 1)."""
     margin: float = 0.1
-    """How much above the tolerance an excess must not be overlooked; `tolerance + margin` is below 1."""
+    """Smallest excess above the tolerance that the gate must detect; `tolerance + margin` is below 1."""
     undecided: Undecided = "fail"
-    """What it comes to if all goldens were asked and neither is settled."""
+    """Verdict if all goldens were asked and neither a regression nor a pass is settled."""
     last_look: float = 0.8
     """Share of alpha and of beta kept for the exact test after the last golden, in [0, 1)."""
     most_unmeasured: float = 0.1
-    """Share of goldens beyond which too many could not be measured for any verdict, in [0, 1]."""
+    """Share of unmeasured goldens above which there is no verdict, in [0, 1]."""
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
@@ -68,7 +68,7 @@ class GateRules:
 
     @property
     def limit(self) -> float:
-        """The excess from which on a pass would be an error."""
+        """Excess at which a pass would be an error."""
         return self.tolerance + self.margin
 
     @property
@@ -78,12 +78,12 @@ class GateRules:
 
 
 class Verdict(StrEnum):
-    """The outcome for a candidate."""
+    """Outcome of the gate for a candidate."""
 
     PASS = "pass"  # noqa: S105 - a word of the domain
     REGRESSION = "regression"
     UNDECIDED = "undecided"
-    """All goldens were asked and settle nothing."""
+    """Verdict if all goldens were asked and settle nothing."""
     COULD_NOT_MEASURE = "could_not_measure"
 
 
@@ -92,28 +92,28 @@ State = Literal["regression", "pass", "not_settled"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """Something that an answer either breaches or not."""
+    """Property that an answer either breaches or not."""
 
     name: str
     decides: bool = True
-    """Whether it can fail the gate; the others are only reported."""
+    """True if it can fail the gate; other measures are only reported."""
     why_not: str = ""
-    """Why it does not decide, in a few words."""
+    """Reason why it does not decide, in a few words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found about one measure."""
+    """Result for one measure."""
 
     measure: Measure
     state: State
-    """What is settled about it."""
+    """State of the evidence about it."""
     n: int
-    """Goldens behind it."""
+    """Number of goldens behind the result."""
     candidate: float
-    """Share of the candidate's answers that breach it, in [0, 1]."""
+    """Share of the candidate's answers that breach the measure, in [0, 1]."""
     reference: float | None
-    """The same for the reference: the noise floor. None where no reference was asked."""
+    """Share of the reference's answers that breach the measure: the noise floor. None without a reference."""
     excess: float
     """Candidate minus reference, in [−1, 1]."""
     lower: float
@@ -121,53 +121,53 @@ class Finding:
     """Ends of the excess's interval. They hold at all looks together: the lower one at the level
     of the gate's alpha, shared among the measures that decide, the upper one at that of beta."""
     settled_after: int | None = None
-    """Goldens after which it was settled; None if it is not."""
+    """Number of goldens after which it was settled; None if it is not."""
     p_value: float | None = None
-    """Of the exact test after the last golden, if that settled it; else None."""
+    """P-value of the exact test after the last golden if that test settled it; else None."""
     needed: int | None = None
-    """Goldens that would settle it if they go on as so far; None if it is settled or never will be."""
+    """Number of goldens that would settle it at the rates so far; None if it is settled or never will be."""
     unmeasured: Mapping[str, int]
-    """Goldens about which it says nothing, by reason."""
+    """Goldens without a result for the measure, by reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateReport:
-    """The verdict and what it rests on."""
+    """Verdict of the gate, with the results behind it."""
 
     verdict: Verdict
     settled: bool
-    """Whether the evidence decided; else the goldens were all asked and the rules for that case did."""
+    """True if the evidence decided. If not, all goldens were asked and the rules for that case decided."""
     reason: str
-    """Why nothing could be measured, in a sentence; "" for the other verdicts."""
+    """Reason why nothing could be measured, in a sentence; "" for the other verdicts."""
     rules: GateRules
     findings: tuple[Finding, ...]
     goldens: int
-    """Goldens there are."""
+    """Number of goldens."""
     asked: int
-    """Goldens that were put to both sides until the end."""
+    """Number of goldens for which both sides were asked."""
     measured: int
-    """Of those, the ones of which every deciding measure is known."""
+    """Goldens among these for which every deciding measure is known."""
     unmeasured: Mapping[str, int]
-    """The others of those, by reason."""
+    """Goldens among these that lack a deciding measure, by reason."""
     left_out: Mapping[str, int]
     """Goldens that cannot be asked at all, by reason."""
     with_reference: bool
-    """Whether the noise floor was taken off."""
+    """True if the noise floor was subtracted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How many of the answers to one golden breach a measure: 0 or 1, or between them with repeats."""
+    """Shares of the answers to one golden that breach a measure: 0 or 1, or in between with repeats."""
 
     candidate: float
     reference: float | None
     """None where no reference is asked."""
     draws: tuple[int, int] | None = None
-    """Answers behind each share, where the exact test may count them; None = unknown."""
+    """Number of answers behind each share, if the exact test may count them; None if unknown."""
 
     @property
     def difference(self) -> float:
-        """In [−1, 1]; without a reference the candidate's own share."""
+        """Candidate's share minus the reference's, in [−1, 1]; the former alone without a reference."""
         return self.candidate - (self.reference or 0.0)
 
 
@@ -175,16 +175,16 @@ _SLACK: Final = 1e-9
 _UNKNOWN: Final = Bounds(-1.0, 1.0)
 
 Measured = dict[str, Shares | Failure]
-"""One golden, by measure. A measure that does not concern it is left out."""
+"""Results for one golden by measure. Measures that do not concern the golden are left out."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """One measure so far."""
+    """Evidence about one measure so far."""
 
     counts: Counter[float] = field(default_factory=Counter)
     draws: Counter[Draws] | None = field(default_factory=Counter)
-    """None once a golden's are unknown."""
+    """Goldens by their answers as whole numbers; None once these are unknown for any golden."""
     candidate: float = 0.0
     reference: float = 0.0
     n: int = 0
@@ -196,7 +196,7 @@ class _Run:
 
 
 class Gate:
-    """Compares a candidate with a reference, golden by golden, in an order drawn in advance.
+    """Comparison of a candidate with a reference, golden by golden, in an order drawn in advance.
 
     For each golden the difference is how much more often the candidate's answers breach a measure than the
     reference's do. A measure is settled as a regression once the evidence against "the mean difference is
@@ -210,12 +210,12 @@ class Gate:
     def __init__(
         self, rules: GateRules, measures: Sequence[Measure], *, goldens: int, with_reference: bool = True
     ) -> None:
-        """Begin.
+        """Start a gate.
 
         Args:
-            rules: How to decide.
-            measures: What is looked at.
-            goldens: How many there are.
+            rules: Rules of the decision.
+            measures: Measures that are compared.
+            goldens: Number of goldens.
             with_reference: Whether each golden comes with the reference's answers.
 
         Raises: ValueError if no measure decides.
@@ -237,17 +237,17 @@ class Gate:
 
     @property
     def asked(self) -> int:
-        """Goldens taken so far."""
+        """Number of goldens taken so far."""
         return self._asked
 
     @property
     def regression(self) -> bool:
-        """Whether a measure that decides is settled as a regression."""
+        """True if a deciding measure is settled as a regression."""
         return any(self._runs[name].state == "regression" for name in self._deciding)
 
     @property
     def settled(self) -> bool:
-        """Whether no further golden is needed: a regression, or nothing but passes, or too many failures."""
+        """True if no further golden is needed: a regression, only passes, or too many failures."""
         if self.regression or self._too_many(self._goldens):
             return True
         passed = all(self._runs[name].state == "pass" for name in self._deciding)
@@ -258,7 +258,7 @@ class Gate:
         self._left_out[failure.reason] += 1
 
     def take(self, golden: Measured | Failure) -> None:
-        """Take the next golden: its shares, or why it has none."""
+        """Take the next golden: its shares, or the failure that left it without any."""
         self._asked += 1
         if isinstance(golden, Failure):
             self._unmeasured[golden.reason] += 1
@@ -276,7 +276,7 @@ class Gate:
             self._unmeasured[why] += 1
 
     def report(self, cut_short: str = "") -> GateReport:
-        """The verdict, on what was taken until now.
+        """Return the verdict on the goldens taken so far.
 
         Args:
             cut_short: Why the gate had to stop before it was settled, if it had to.
@@ -300,7 +300,7 @@ class Gate:
         )
 
     def _too_many(self, asked: int) -> bool:
-        """Whether too large a share is lost: of all goldens what was left out, of those asked what failed."""
+        """Return whether too many goldens are lost: left out of all, plus failed of those asked."""
         left_out = self._left_out.total() / max(self._goldens, 1)
         failed = self._unmeasured.total() / max(asked, 1)
         # Shares such as 0.1 are not exact: a tenth of the goldens is not more than a tenth.
@@ -326,7 +326,7 @@ class Gate:
         run.at_settling = bounds(run.counts, self._alpha, self._beta)
 
     def _look_last(self) -> None:
-        """Settle by exact tests what evidence has not, once all goldens were asked."""
+        """Settle by exact tests, once all goldens were asked, the measures that evidence has not settled."""
         if not self.rules.last_look or self.settled or self._asked + self._left_out.total() < self._goldens:
             return
         runs = [run for run in self._runs.values() if run.state == "not_settled" and run.n]
@@ -350,13 +350,13 @@ class Gate:
 
     @property
     def _at_last(self) -> tuple[float, float]:
-        """Levels of the last look: of one measure's regression, and of a pass."""
+        """Levels of the last look for one measure's regression and for a pass."""
         return self.rules.alpha * self.rules.last_look / len(
             self._deciding
         ), self.rules.beta * self.rules.last_look
 
     def _verdict(self, measured: int, cut_short: str) -> tuple[Verdict, bool, str]:
-        """The verdict, whether evidence settled it, and why nothing was measured."""
+        """Return the verdict, whether evidence settled it, and why nothing was measured."""
         if self.regression:
             return Verdict.REGRESSION, True, ""
         trouble = cut_short or self._trouble(measured)
@@ -367,7 +367,7 @@ class Gate:
         return (Verdict.PASS if self.rules.undecided == "pass" else Verdict.UNDECIDED), False, ""
 
     def _trouble(self, measured: int) -> str:
-        """Why the goldens allow no verdict; "" if they do."""
+        """Return the reason why the goldens allow no verdict; "" if they do."""
         if self._goldens == 0:
             return "there is no golden to ask"
         if self._too_many(self._asked) or measured == 0:
@@ -401,7 +401,7 @@ class Gate:
         )
 
     def _needed(self, counts: Mapping[float, float]) -> int | None:
-        """Goldens until one side or the other would be settled, by evidence or by the last look."""
+        """Return the number of goldens that would settle one side, by evidence or by the last look."""
         alpha, beta = self._at_last
         ways = (
             needed(counts, self.rules.tolerance, self._alpha),
@@ -417,7 +417,7 @@ def _settle(run: _Run, state: State, p: float) -> None:
 
 
 def _draws(shares: Shares) -> Draws | None:
-    """A golden's answers as whole numbers; None if they are unknown."""
+    """Return a golden's answers as whole numbers; None if they are unknown."""
     if shares.draws is None or shares.reference is None:
         return None
     mine, theirs = shares.draws
@@ -429,7 +429,7 @@ def _mirrored(draws: Mapping[Draws, int] | None) -> Mapping[Draws, int] | None:
 
 
 def _needed_at_last(counts: Mapping[float, float], threshold: float, level: float) -> int | None:
-    """Goldens with which the last look would roughly rule out "at most `threshold`", going on like this."""
+    """Return the rough number of goldens with which the last look would rule out "at most `threshold`"."""
     pairs = Pairs.of(counts)
     standing = score(pairs, threshold) if pairs is not None and pairs.n else 0.0
     if pairs is None or not level or standing <= 0:
@@ -444,7 +444,7 @@ def _listed(reasons: Counter[str], what: str) -> str:
 
 
 def least_goldens(rules: GateRules) -> int:
-    """The fewest goldens that can settle a pass: as many as are needed if no answer ever differs."""
+    """Return the fewest goldens that can settle a pass, which is when no answer ever differs."""
     found = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
     assert found is not None, "evidence of no difference at all grows with every golden"
     level = rules.beta * rules.last_look

@@ -1,4 +1,4 @@
-"""Evidence of the gate about a mean difference, as a function of how often each difference was seen.
+"""Evidence of the gate about a mean difference, computed from the counts of each difference.
 
 The bets are those of the detector (`evenkeel.monitor.detect.e_detector`), but each gambler plays from the
 first golden on and never starts again: a change is not looked for, the candidate stays the same. Their mean
@@ -25,24 +25,24 @@ beside noise of 0 to 20 %. In simulations of such cases eight bets from 0.06 to 
 goldens, and two bets 30 % more at a noise of 20 %.
 """
 _END = 1 - 1e-6
-"""Bounds are looked for in ±this: a threshold of −1 or 1 cannot be bet against."""
+"""Largest threshold in absolute value at which bounds are looked for: −1 and 1 cannot be bet against."""
 _STEPS = 40
 _MOST_NEEDED = 1_000_000
 
 
 class Bounds(NamedTuple):
-    """What is not ruled out of a mean difference, in [−1, 1]."""
+    """Bounds of a mean difference that are not ruled out, in [−1, 1]."""
 
     lower: float
     upper: float
 
 
 def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
-    """Natural log of the e-value against "the mean difference is at most `threshold`".
+    """Return the natural log of the e-value against "the mean difference is at most `threshold`".
 
     Args:
-        counts: How often each difference in [−1, 1] was seen; need not be whole.
-        threshold: In (−1, 1).
+        counts: Number of times that each difference in [−1, 1] was seen; need not be whole.
+        threshold: Threshold in (−1, 1).
     """
     stakes = [share / (1 + threshold) for share in SHARES]
     wealths = [
@@ -54,17 +54,17 @@ def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
 
 
 def log_evidence_below(counts: Mapping[float, float], threshold: float) -> float:
-    """Natural log of the e-value against "the mean difference is at least `threshold`"."""
+    """Return the natural log of the e-value against "the mean difference is at least `threshold`"."""
     return log_evidence(mirrored(counts), -threshold)
 
 
 def mirrored(counts: Mapping[float, float]) -> dict[float, float]:
-    """The counts with the signs of all differences turned."""
+    """Return the counts with the signs of all differences turned."""
     return {-difference: count for difference, count in counts.items()}
 
 
 def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
-    """The mean differences that the evidence does not rule out.
+    """Return the mean differences that the evidence does not rule out.
 
     Each side is a confidence sequence: the lower bound is ever above the truth with probability at most
     `alpha`, the upper ever below it with at most `beta`. A bound is on the far side of a threshold exactly
@@ -76,7 +76,7 @@ def bounds(counts: Mapping[float, float], alpha: float, beta: float) -> Bounds:
 
 
 def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int | None:
-    """How many differences rule out "at most `threshold`" if they go on in the proportions seen so far.
+    """Return the number of differences that rule out "at most `threshold`" at the proportions seen so far.
 
     Returns: the number from the first one on, or None if such evidence never grows (or not within a
         million differences).
@@ -96,7 +96,7 @@ def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int
 
 
 _STEP_LOSS = 1e-5
-"""More than what bisection leaves open of a number up to a million."""
+"""Largest error that bisection leaves in a number up to a million, with room to spare."""
 
 
 def _lower(counts: Mapping[float, float], alpha: float) -> float:
@@ -110,7 +110,7 @@ def _lower(counts: Mapping[float, float], alpha: float) -> float:
 
 
 def _boundary(holds: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where a property that holds at `inside` ends on the way to `outside`; errs inwards."""
+    """Return the end of the range where a property that holds at `inside` still holds; errs inwards."""
     for _ in range(_STEPS):
         middle = (inside + outside) / 2
         if holds(middle):

@@ -1,4 +1,4 @@
-"""Whether reference prompts are answered differently than before: a two-sample test by betting.
+"""Two-sample test by betting: are reference prompts answered differently than before?
 
 Each answer to a reference prompt joins the *bag* of earlier ones to the same request and gets a rank there, 1
 for the odd one (`ReferenceAnswered`). While nothing changes the answers of a bag are exchangeable. So, given
@@ -35,29 +35,29 @@ BETS: Final = (0.1, 0.25, 0.5, 0.75)
 """Exponents k. The small ones win against changes that make every answer the odd one, the large ones against
 changes that merely make it likely."""
 RANKS_SHARE: Final = 0.75
-"""Of the false alarms; the rest is for pooled comparisons."""
+"""Share of the false alarms allowed to ranks; the rest is for pooled comparisons."""
 _LOOK_EVERY: Final = 24
-"""Calls between two of those, at least."""
+"""Fewest calls between two pooled comparisons."""
 _RUN_BET: Final = 0.5
-"""Exponent of the bet whose sum of logarithms says where a run begins."""
+"""Exponent of the bet whose logarithms are summed to find where a run begins."""
 _LOOKED_BACK: Final = 48
-"""Calls before a run that are weighed as its beginning."""
+"""Calls before a run that are considered as its beginning."""
 _UNLIKELY: Final = -2.0
-"""A beginning is ruled out where it is e² times less likely than the likeliest."""
+"""Log likelihood ratio below which a beginning is ruled out, compared with the likeliest one."""
 _EXAMPLES: Final = 8
 _NAMES: Final = 64
-"""Names of models, builds, prompt versions and references that are counted apart in one run."""
+"""Most names of models, builds, prompt versions and references that are counted separately in one run."""
 _DAYS: Final = 365
 _BURSTS_A_YEAR: Final = 52
 
 
 def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year: float) -> float:
-    """Evidence at which a route whose answers do not change has so many false alarms a year at most.
+    """Return the level of evidence that limits false alarms a year on a route whose answers do not change.
 
     Args:
-        calls_per_day: asked of all its references.
-        burst_calls: asked further where a change is suspected, which is taken to be once a week.
-        false_alarms_per_year: on average.
+        calls_per_day: calls a day for all references of the route.
+        burst_calls: further calls when a change is suspected, which is taken to be once a week.
+        false_alarms_per_year: average number of false alarms a year that is tolerated.
     """
     calls = _DAYS * calls_per_day + _BURSTS_A_YEAR * burst_calls
     return max(1.0, calls / false_alarms_per_year)
@@ -65,11 +65,11 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
 
 @dataclass(frozen=True, slots=True)
 class AskedVersion:
-    """What the references of one prompt version say."""
+    """Result of the references of one prompt version."""
 
     prompt_version: str
     asked: int
-    """Calls of the run that decided it."""
+    """Number of calls in the run that decided it."""
     likeness: float
     """Mean likeness of new answers to earlier ones, in [0, 1]."""
     own: float
@@ -78,13 +78,13 @@ class AskedVersion:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEvidence:
-    """Reference prompts are answered differently: a change is found."""
+    """Evidence of a change: reference prompts are answered differently."""
 
     requested_model: str
     models: tuple[str, ...]
     """Names that the endpoint returned in the run that decided it, the most frequent first."""
     fingerprints: tuple[str, ...]
-    """What it said about its own build, likewise."""
+    """Builds that the endpoint reported in that run, the most frequent first."""
     at: float
     """Unix time in seconds of the answer that decided it."""
     after: float
@@ -93,20 +93,20 @@ class ReferenceEvidence:
     since: float
     """Unix time in seconds of the first answer of that run, which was unlike the earlier ones."""
     calls: int
-    """Of that run."""
+    """Number of calls in that run."""
     evidence_log10: float
     likeness: float
     """Mean likeness of its answers to the earlier ones, in [0, 1]."""
     own: float
     """Mean likeness of the earlier ones to each other, in [0, 1]."""
     versions: tuple[AskedVersion, ...]
-    """By prompt version, the most moved first."""
+    """Results by prompt version, the most moved first."""
     references: tuple[str, ...]
     """Ids of the reference prompts whose answers moved furthest, at most eight, the furthest first."""
 
 
 class _Sum(NamedTuple):
-    """What was asked in a run: in all, of one prompt version, or of one reference."""
+    """Sums over the calls of a run: all calls, those of one prompt version, or those of one reference."""
 
     asked: int = 0
     likeness: float = 0.0
@@ -117,12 +117,12 @@ class _Sum(NamedTuple):
 
     @property
     def moved(self) -> float:
-        """How much less like the earlier answers the new ones are than those each other, on average."""
+        """Mean shortfall of the new answers' likeness to earlier ones below that among the earlier ones."""
         return (self.own - self.likeness) / self.asked
 
 
 class _Run:
-    """The calls since the answers began to be unlike the earlier ones, if they did.
+    """Run of calls since the answers began to differ from the earlier ones, if they did.
 
     It begins where the sum of the logarithms of one bet was at its lowest, as with CUSUM: chosen in
     hindsight, so its means err towards the change.
@@ -149,7 +149,7 @@ class _Run:
         _sum(self.references, answered.reference, answered)
 
     def to_json(self) -> list[Any]:
-        """The run as JSON values; floats survive exactly."""
+        """Return the run as JSON values; floats survive exactly."""
         named_sums = self.versions, self.references
         return [
             [self.since, self.after, self.drift],
@@ -171,12 +171,12 @@ class _Run:
 
 
 class ReferenceTest:
-    """The evidence of the references of one route and requested model, over all its prompt versions."""
+    """Test of the references of one route and requested model, over all its prompt versions."""
 
     __slots__ = ("_recent", "_run", "_wealth", "level")
 
     def __init__(self, level: float) -> None:
-        """Begin with none.
+        """Start without evidence.
 
         Args:
             level: evidence at which a change is found, by `alarm_level`.
@@ -185,16 +185,16 @@ class ReferenceTest:
         self._wealth = [0.0] * len(BETS)
         self._run = _Run()
         self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
-        """Times of the latest calls, and the steps of their logarithms."""
+        """Times of the latest calls, each with its step of the logarithm."""
 
     @property
     def evidence_log10(self) -> float:
-        """log10 of the evidence, and 0 while it is below 1: there it says nothing."""
+        """Evidence as log10; 0 while it is below 1 and means nothing."""
         evidence = sum(self._wealth)
         return log10(evidence) if evidence > 1 else 0.0
 
     def add(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """Take one call, in the order of the log; the evidence if a change is found, which begins anew then.
+        """Take one call, in the order of the log; return the evidence if it shows a change, and start again.
 
         A failure says nothing, nor does an answer with fewer than two to compare it with.
         """
@@ -204,7 +204,7 @@ class ReferenceTest:
         return found
 
     def _compared(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """The evidence of a pooled comparison, if there is one that is extreme enough."""
+        """Return the evidence of a pooled comparison, if there is one that is extreme enough."""
         said = answered.pooled
         if said is None or said.p_value > (1 - RANKS_SHARE) * _LOOK_EVERY / self.level:
             return None
@@ -226,7 +226,7 @@ class ReferenceTest:
         )
 
     def _ranked(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
-        """Take the rank of one call; the evidence if it is enough."""
+        """Take the rank of one call; return the evidence if it suffices."""
         rank = answered.rank
         if rank is None:
             return None
@@ -248,14 +248,14 @@ class ReferenceTest:
         return self._evidence(answered) if enough else None
 
     def forget(self) -> None:
-        """Begin anew: after a change that was found, or one that was stated and explains it."""
+        """Start again without evidence, after a found change or a stated one that explains the evidence."""
         self._wealth = [0.0] * len(BETS)
         self._run = _Run()
         latest = list(self._recent)[-1:]
         self._recent = deque(latest, _LOOKED_BACK)
 
     def _after(self, first: float) -> float:
-        """Time of an answer after which the change of a run came, given the time of its first answer."""
+        """Return the time after which the change of a run came, given the time of the run's first answer."""
         after, likely, possible = first, 0.0, True
         for at, step in reversed(self._recent):
             if possible:
@@ -287,12 +287,12 @@ class ReferenceTest:
         )
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return [self._wealth, self._run.to_json(), [list(one) for one in self._recent]]
 
     @classmethod
     def from_json(cls, raw: list[Any], level: float) -> ReferenceTest:
-        """Go on from what `to_json` wrote, with the level of today; with another number of bets anew."""
+        """Continue from what `to_json` wrote, at this level; begin anew if the number of bets differs."""
         test = cls(level)
         wealth, run, recent = raw
         if len(wealth) == len(BETS):

@@ -23,19 +23,20 @@ METRIC = "krippendorff_alpha"
 VERSION = 1
 
 Unit = tuple[tuple[float, int], ...]
-"""How often each rating was given to one item, ascending."""
+"""Ratings of one item in ascending order, each with its number of occurrences."""
 
 Level = Literal["ordinal", "interval"]
-"""How ratings differ: by the ratings between them (steps of a scale), or by their distance (decimals)."""
+"""Level of measurement. Ordinal ratings (steps of a scale) differ by the ratings between them, interval
+ratings (decimals) by their distance."""
 
 _CONFIDENCE = 0.95
 _FEWEST_RESAMPLES = 0.5
-"""An interval needs an alpha in at least this share of the resamples."""
+"""Share of the resamples that must have an alpha for there to be an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """An alpha in [−1, 1]: 1 = perfect agreement, 0 = as by chance, below 0 = systematic disagreement.
+    """Krippendorff's alpha in [−1, 1]: 1 = perfect agreement, 0 = chance, below 0 = systematic disagreement.
 
     With more than two complete raters it cannot get near −1: four reach about −1/3.
     """
@@ -45,11 +46,11 @@ class Agreement:
     """Ends of the 95 % interval; None if too few resamples had any variation, or none was asked for."""
     upper: float | None
     items: int
-    """Items with at least two ratings: the others say nothing about agreement."""
+    """Items with at least two ratings; others say nothing about agreement."""
 
 
 def unit(ratings: Iterable[float | None]) -> Unit:
-    """The ratings of one item as a unit; who gave which does not matter."""
+    """Return the ratings of one item as a unit; who gave which does not matter."""
     return tuple(sorted(Counter(rating for rating in ratings if rating is not None).items()))
 
 
@@ -74,13 +75,13 @@ def agreement(
     level: Level = "ordinal",
     confidence: float = _CONFIDENCE,
 ) -> Agreement | Failure:
-    """Alpha with the percentile bootstrap interval over items.
+    """Return alpha with the percentile bootstrap interval over items.
 
     Args:
         units: one per item.
         resamples: item indices, drawn with replacement; see `resamples`. The same for every alpha of
             the same items, so that their differences are not blurred by the drawing. None: no interval.
-        level: of the ratings.
+        level: level of measurement of the ratings.
         confidence: of the interval.
     """
     value = krippendorff_alpha(units, level)
@@ -104,7 +105,7 @@ def agreement(
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """The value below which a share of the numbers lies; interpolates between neighbours."""
+    """Return the value below which a share of the numbers lies; interpolates between neighbours."""
     place = share * (len(ascending) - 1)
     below = int(place)
     above = min(below + 1, len(ascending) - 1)
@@ -116,7 +117,7 @@ def _size(one: Unit) -> int:
 
 
 def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
-    """Alpha of distinct units and how often each occurs."""
+    """Return alpha of distinct units and how often each occurs."""
     totals: Counter[float] = Counter()
     together: dict[tuple[float, float], float] = {}
     # In order, so that the sum's rounding does not depend on the order of the items.
@@ -153,7 +154,7 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
 def resamples(
     items: int, times: int, rng: Random, *, clusters: Sequence[Hashable] | None = None
 ) -> list[list[int]]:
-    """`times` draws of item indices with replacement, for `agreement`.
+    """Draw `times` samples of item indices with replacement, for `agreement`.
 
     Args:
         items: how many there are.
@@ -174,7 +175,7 @@ def resamples(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share in [0, 1] with its interval; None without anything counted."""
+    """Share in [0, 1] with its interval; None if nothing was counted."""
 
     count: int
     n: int
@@ -184,7 +185,7 @@ class Share:
 
 
 def wilson(count: int, n: int, *, confidence: float = _CONFIDENCE) -> Share:
-    """The share `count / n` with its Wilson score interval.
+    """Return the share `count / n` with its Wilson score interval.
 
     Returns: 0 ≤ lower ≤ value ≤ upper ≤ 1; all None for n = 0.
     Source: Wilson 1927.
@@ -202,7 +203,7 @@ def wilson(count: int, n: int, *, confidence: float = _CONFIDENCE) -> Share:
 
 
 def cluster_share(clusters: Sequence[tuple[int, int]], *, times: int, rng: Random) -> Share:
-    """A share over things that come in clusters, with the percentile bootstrap interval over clusters.
+    """Return a share over clustered items, with the percentile bootstrap interval over the clusters.
 
     Args:
         clusters: (counted, size) of each.

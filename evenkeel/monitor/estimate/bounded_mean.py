@@ -1,4 +1,4 @@
-"""The mean of bounded observations with a confidence sequence, by betting.
+"""Mean of bounded observations with a confidence sequence, by betting.
 
 Every interval of the monitor is one of these: rates (observations 0 and 1), paired differences (−1, 0, 1),
 similarities, and means over the trials of one exchange, which are one observation because the trials are
@@ -45,24 +45,24 @@ _TILT: Final = 0.75
 SHARES: Final = tuple(
     _SMALLEST * (_LARGEST / _SMALLEST) ** (place / (_GAMBLERS - 1)) for place in range(_GAMBLERS)
 )
-"""What the gamblers stake. The best share is about distance · μ / variance, so these serve from a handful
+"""Stakes of the gamblers. The best share is about distance · μ / variance, so these serve from a handful
 of observations to a million."""
 
 WEIGHTS: Final = tuple(share**_TILT / sum(other**_TILT for other in SHARES) for share in SHARES)
-"""Their parts of the initial wealth. Large stakes weigh more: with equal weights intervals are 10 % wider
-at a hundred observations and no narrower at 20,000."""
+"""Initial wealth of the gamblers. Large stakes weigh more: with equal weights intervals are 10 % wider at
+a hundred observations and no narrower at 20,000."""
 
 _STAKED: Final = np.array(SHARES)[:, np.newaxis]
 _UNSTAKED: Final = 1 - _STAKED
 _WEIGHED: Final = np.array(WEIGHTS)
 
 _TOLERANCE: Final = 1e-5
-"""Of an end of the interval, as a share of its distance from the mean; it errs outwards."""
+"""Precision of an end of the interval, as a share of its distance from the mean; it errs outwards."""
 _MOST_STEPS: Final = 200
 
 
 class Point(NamedTuple):
-    """A curve at one place."""
+    """Value and slope of a curve at one place."""
 
     value: float
     slope: float
@@ -71,7 +71,7 @@ class Point(NamedTuple):
 def log_capital(
     mean: float, values: Column, counts: Column, stakes: Stakes = _STAKED, left: Stakes = _UNSTAKED
 ) -> Point:
-    """Log of the wealth of those who bet that the true mean is above `mean`, and its slope there.
+    """Return the log of the wealth of those who bet that the true mean is above `mean`, and its slope there.
 
     Args:
         mean: in (0, 1].
@@ -99,7 +99,7 @@ def bounded_mean(
     alpha: float = 0.05,
     min_observations: int = 1,
 ) -> Estimate | None:
-    """The mean of independent observations in [low, high], with its confidence sequence.
+    """Return the mean of independent observations in [low, high], with its confidence sequence.
 
     Args:
         histogram: how often each value was observed.
@@ -122,7 +122,7 @@ def weighted_mean(
     alpha: float = 0.05,
     min_observations: int = 1,
 ) -> Estimate | None:
-    """The mean of what an equal draw would have given, as `bounded_mean`.
+    """Return the mean under an equal draw, from weighted observations; see `bounded_mean`.
 
     Args:
         histogram: how often each value was observed with each weight in (0, 1].
@@ -139,7 +139,7 @@ def weighted_mean(
 
 
 def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
-    """The rate of successes among independent trials, as `bounded_mean`."""
+    """Return the rate of successes among independent trials; see `bounded_mean`."""
     histogram = {0.0: trials - successes, 1.0: successes}
     return bounded_mean(histogram, alpha=alpha, min_observations=min_trials)
 
@@ -147,7 +147,7 @@ def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: 
 def paired_excess(
     plus: int, minus: int, zero: int, *, alpha: float = 0.05, min_pairs: int = 1
 ) -> Estimate | None:
-    """Rate of shifts in the variant minus that in the identical resend of the same exchanges.
+    """Return the rate of shifts in the variant minus that in the identical resend of the same exchanges.
 
     Pairs of the same exchange share the resend, so an exchange should give one pair at most.
 
@@ -166,7 +166,7 @@ def paired_excess(
 def _weighted_mean(
     observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float
 ) -> Estimate:
-    """The same: windows that hold the same observations are estimated once."""
+    """Estimate a weighted mean; cached, as windows with equal observations need it only once."""
     n = sum(count for _, _, count in observed)
     total = fsum(weight * count for _, weight, count in observed)
     value = fsum(each * weight * count for each, weight, count in observed) / total
@@ -186,7 +186,7 @@ def _weighted_mean(
 
 
 class _Bets(NamedTuple):
-    """What is staked on each observation, and how often."""
+    """Stakes on each observation, and the number of times it occurred."""
 
     counts: Column
     stakes: Stakes
@@ -194,7 +194,7 @@ class _Bets(NamedTuple):
 
 
 def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) -> float:
-    """The lower end: below it the capital has reached the target. It is convex and falls up to the mean."""
+    """Return the lower end, below which the capital, a convex curve, exceeds the target."""
     if mean <= 0:
         return 0.0
 
@@ -206,7 +206,7 @@ def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) 
 
 
 def _crossing(curve: Callable[[float], Point], inside: float, reach: float) -> float:
-    """The place between 0 and `inside` where a convex curve reaches zero.
+    """Return the place between 0 and `inside` where a convex curve reaches zero.
 
     Newton's method, kept between the two ends by bisection. The curve is below zero at `inside` and, being
     convex, crosses once on the way to 0, where it may be infinite: neither end is evaluated. On the outer

@@ -1,4 +1,4 @@
-"""A cell's running counts, and every estimate that follows from them.
+"""Running counts of a cell, and every estimate that follows from them.
 
 One trial is one of 68 possible outcomes. A window keeps outcomes as words of a letter, so that the last 500
 trials are a text of 500 letters and every count of a window follows from how often each word occurs.
@@ -27,42 +27,43 @@ QualityOutcome = Literal["same", "worse", "better", "mixed", "unscored"]
 
 
 UNSURE: Final = 0
-"""Stands for a rating where heuristics are unsure and no judge was asked."""
+"""Rating of a trial for which heuristics are unsure and no judge was asked."""
 
 
 _MOST_HALVINGS: Final = 7
 SIGNS: Final = ("", *map(str, range(1, _MOST_HALVINGS + 1)))
-"""Of the weights 1, ½, ¼ … 1/128."""
+"""Signs of the weights 1, ½, ¼ … 1/128."""
 _WEIGHTS: Final = {sign: 0.5**halvings for halvings, sign in enumerate(SIGNS)}
 
 
 def weight_sign(weight: float) -> str:
-    """The sign of the power of two that is nearest to a weight, from "" for 1 to "7" for 1/128 and less."""
+    """Return the sign of the power of two nearest to a weight: "" for 1 to "7" for 1/128 and less."""
     if weight >= 1 or not isfinite(weight):
         return ""
     return SIGNS[min(_MOST_HALVINGS, round(-log2(weight)))] if weight > 0 else SIGNS[-1]
 
 
 def weight_of(sign: str) -> float:
-    """The weight of a sign."""
+    """Return the weight of a sign."""
     return _WEIGHTS[sign]
 
 
 class Outcome(NamedTuple):
-    """One trial with a rating, or with a similarity where heuristics are unsure."""
+    """Outcome of one trial with a rating, or with a similarity where heuristics are unsure."""
 
     letter: str
-    """Names the outcome: a letter or a sign that JSON need not escape."""
+    """Name of the outcome: a letter or sign that JSON need not escape."""
     rating: Literal[0, 1, 2, 3]
-    """0 = unsure."""
+    """Rating from 1 to 3; 0 = unsure."""
     quality: QualityOutcome | None
-    """Of a shifted trial; None exactly for one that is not."""
+    """Quality outcome of a shifted trial; None exactly for a trial that did not shift."""
     difference: Literal[-1, 0, 1] | None
-    """1 = only the variant shifted, −1 = only the identical resend; None without a rated resend."""
+    """Difference between variant and resend: 1 = only the variant shifted, −1 = only the identical resend;
+    None without a rated resend."""
 
     @property
     def shifted(self) -> bool:
-        """Whether the content moved."""
+        """True if the content moved."""
         return self.quality is not None
 
 
@@ -82,11 +83,11 @@ _ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], Outcome]] = {
     for letter, ((rating, quality), difference) in zip(_LETTERS, product(_RATED, _DIFFERENCES), strict=False)
 }
 OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
-"""Every outcome by its letter. The letters are part of the monitor's checkpoint: never reassigned."""
+"""Outcomes by letter. The letters are part of the monitor's checkpoint and are never reassigned."""
 
 
 def outcome_of(verdict: Verdict) -> Outcome | str:
-    """What a verdict says; without a usable rating or similarity the reason why, in snake case."""
+    """Return the outcome of a verdict, or the reason in snake case why it has none."""
     shifted, rating = verdict.shifted, verdict.rating
     if shifted is None:
         return verdict.failure.reason if verdict.failure else "unrated"
@@ -108,37 +109,37 @@ def _quality(verdict: Verdict) -> QualityOutcome:
 
 _MOST_REASONS = 32
 OTHER_REASON = "other"
-"""Failure reasons beyond 32 in a cell are counted together under this one: labels stay bounded."""
+"""Name that counts failure reasons beyond 32 in a cell together, so that labels stay bounded."""
 
 QUALITY_PREFIX = "quality_"
-"""Starts the reason of a trial that has a rating but lacks quality scores."""
+"""Prefix of the reason of a trial that has a rating but lacks quality scores."""
 
 
 STEPS: Final = 50
-"""To a unit of similarity."""
+"""Steps in a unit of similarity."""
 
 
 @dataclass(slots=True)
 class Spread:
-    """How often each similarity occurred, to the nearest fiftieth, and their exact sum."""
+    """Histogram of similarities to the nearest fiftieth, with their exact sum."""
 
     total: float = 0.0
     counts: dict[int, int] = field(default_factory=dict)
-    """By number of fiftieths."""
+    """Observations by number of fiftieths."""
 
     @property
     def n(self) -> int:
-        """Observations."""
+        """Number of observations."""
         return sum(self.counts.values())
 
     def add(self, observation: float) -> None:
-        """Count one."""
+        """Count an observation."""
         step = round(observation * STEPS)
         self.total += observation
         self.counts[step] = self.counts.get(step, 0) + 1
 
     def joined(self, counts: Mapping[int, int], total: float) -> Spread:
-        """Together with others."""
+        """Return the spread of these and further observations together."""
         joined = dict(self.counts)
         for step, count in counts.items():
             joined[step] = joined.get(step, 0) + count
@@ -152,7 +153,7 @@ class Spread:
         low: float = 0.0,
         light: Iterable[tuple[float, Spread]] = (),
     ) -> Estimate | None:
-        """The mean of the observations in [low, 1]; None with fewer than `min_trials`.
+        """Return the mean of the observations in [low, 1]; None with fewer than `min_trials`.
 
         The interval is that of the rounded observations, moved by what rounding did to their mean. Of those
         that weigh less than 1, `light` has the weight, and which they are.
@@ -176,7 +177,7 @@ class Spread:
         return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
 
     def to_json(self) -> list[Any]:
-        """As JSON values."""
+        """Return the spread as JSON values."""
         return [self.total, self.counts]
 
     @classmethod
@@ -190,29 +191,29 @@ class Counts:
     """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
 
     rated: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0, "2": 0, "3": 0})
-    """Trials by rating, 0 = unsure; keyed by text, as JSON will have it."""
+    """Trials by rating, 0 = unsure; the keys are text, as in JSON."""
     unsure_shifted: int = 0
     """Unsure trials whose content moved, by their similarity or for being invalid."""
     invalid: dict[str, int] = field(default_factory=dict)
-    """How often an answer ignored what was asked of its form, by what that was."""
+    """Answers that ignored a required form, by that form."""
     invalid_trials: int = 0
-    """Trials whose answer ignored anything."""
+    """Trials whose answer ignored any of these."""
     free_trials: int = 0
     """Trials compared with the free answer of the same exchange."""
     free_shifted: int = 0
-    """Those of them whose content moved against it."""
+    """Trials among these whose content moved against the free answer."""
     similarity: Spread = field(default_factory=Spread)
-    """Of the trials that have one."""
+    """Similarities of the trials that have one."""
     control_similarity: Spread = field(default_factory=Spread)
-    """Of the resends of the same exchanges."""
+    """Similarities of the resends of the same exchanges."""
     loss: Spread = field(default_factory=Spread)
     """Graded losses of pairs."""
     lost_grades: Spread = field(default_factory=Spread)
-    """Grades of trials whose resend has none."""
+    """Grades of the trials whose resend has none."""
     failures: dict[str, int] = field(default_factory=dict)
     clustered: int = 0
-    """Rated trials that are no observations, because one of their cluster was one shortly before; they are
-    in none of the other numbers."""
+    """Rated trials that are no observations, because a trial of the same cluster was one shortly before.
+    They are in none of the other counts."""
     same: int = 0
     """Shifts that changed no quality metric."""
     worse: int = 0
@@ -228,7 +229,7 @@ class Counts:
     lost_shifted: int = 0
     """Shifted trials without a rated resend."""
     light: dict[str, Counts] = field(default_factory=dict)
-    """Those of all the trials that weigh less than 1, by the sign of their weight."""
+    """Counts of the trials that weigh less than 1, by the sign of their weight; included in the totals."""
 
     @property
     def trials(self) -> int:
@@ -237,7 +238,7 @@ class Counts:
 
     @property
     def unsure(self) -> int:
-        """Trials of which heuristics alone could prove nothing."""
+        """Trials for which heuristics alone could prove nothing."""
         return self.rated.get(str(UNSURE), 0) - self.invalid_trials
 
     @property
@@ -247,7 +248,7 @@ class Counts:
 
     @property
     def quality_changed(self) -> int:
-        """Shifted trials of which a quality metric changed."""
+        """Shifted trials in which a quality metric changed."""
         return self.worse + self.better + self.mixed
 
     @property
@@ -257,12 +258,12 @@ class Counts:
 
     @property
     def perhaps_changed(self) -> int:
-        """Shifted trials of which a quality metric changed, or might have: it could not be scored."""
+        """Shifted trials in which a quality metric changed, or may have changed but could not be scored."""
         return self.quality_changed + self.shifted - self.quality_scored
 
     @property
     def qualities(self) -> dict[str, int]:
-        """Shifted trials by what became of the quality."""
+        """Shifted trials by quality outcome."""
         return {
             "same": self.same,
             "worse": self.worse,
@@ -278,16 +279,16 @@ class Counts:
 
     @property
     def content_delta_value(self) -> float | None:
-        """The rate of shifts; None without trials."""
+        """Rate of shifts; None without trials."""
         return self._share("shifted", "trials")
 
     @property
     def quality_delta_value(self) -> float | None:
-        """The rate of changed qualities among shifts; None if none has quality scores."""
+        """Rate of changed quality among shifts; None if none has quality scores."""
         return self._share("quality_changed", "quality_scored")
 
     def rate(self, rating: int, quality: QualityOutcome | None) -> None:
-        """Count a rated trial by itself, without a resend; `quality` is that of a shifted one."""
+        """Count a rated trial without a resend; `quality` is that of a shifted trial."""
         self.take_outcome(_ALL[rating, quality, None], 1)
 
     def add(self, verdict: Verdict) -> int | None:
@@ -299,7 +300,7 @@ class Counts:
         return self.count(outcome_of(verdict), verdict)
 
     def count(self, outcome: Outcome | str, verdict: Verdict, weight: float = 1.0) -> int | None:
-        """Count a verdict whose outcome is known already; returns what `add` returns.
+        """Count a verdict whose outcome is already known; return the same as `add`.
 
         Args:
             outcome: Of the verdict.
@@ -325,7 +326,7 @@ class Counts:
         return light
 
     def take(self, outcome: Outcome, verdict: Verdict) -> None:
-        """Count an observation, whatever it weighs."""
+        """Count an observation, regardless of its weight."""
         self.take_outcome(outcome, 1)
         self.invalid_trials += bool(verdict.invalid)
         for what in verdict.invalid:
@@ -347,7 +348,7 @@ class Counts:
             self.lost_grades.add(grade)
 
     def take_outcome(self, outcome: Outcome, times: int) -> None:
-        """Count the outcome of so many observations."""
+        """Count an outcome for a number of observations."""
         self.rated[str(outcome.rating)] += times
         if outcome.shifted and outcome.rating == UNSURE:
             self.unsure_shifted += times
@@ -371,7 +372,7 @@ class Counts:
 
     @classmethod
     def of_outcomes(cls, words: Mapping[str, int]) -> Counts:
-        """The counts of a window, by how often the word of each outcome occurs in it; no failures."""
+        """Return the counts of a window, given the number of each outcome's word; without failures."""
         counts = cls()
         for word, times in words.items():
             counts.take_outcome(OUTCOMES[word[0]], times)
@@ -385,7 +386,7 @@ class Counts:
         self.failures[reason] = self.failures.get(reason, 0) + 1
 
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
-        """All estimates of the cell; None where an estimate has fewer than `min_trials` observations."""
+        """Return all estimates of the cell; None for each with fewer than `min_trials` observations."""
         rules: Any = {"alpha": alpha, "min_trials": min_trials}
         return CellEstimates(
             content_delta=self.content_delta(**rules),
@@ -403,7 +404,7 @@ class Counts:
         )
 
     def _by_weight(self, *names: str) -> Iterator[tuple[float, list[int]]]:
-        """Some of the counts, weight by weight."""
+        """Yield each weight with the named counts of trials of that weight."""
         full = [getattr(self, name) for name in names]
         for sign, light in self.light.items():
             found = [getattr(light, name) for name in names]
@@ -412,19 +413,19 @@ class Counts:
         yield 1.0, full
 
     def _weights(self, *names: str) -> list[float]:
-        """The same together: what they weigh."""
+        """Return the named counts, summed by weight."""
         total = [0.0] * len(names)
         for weight, found in self._by_weight(*names):
             total = [so_far + weight * count for so_far, count in zip(total, found, strict=True)]
         return total
 
     def _share(self, part: str, whole: str) -> float | None:
-        """The share of some observations in others by their weights; None without any."""
+        """Return the weighted share of one count in another; None if the latter is 0."""
         parts, wholes = self._weights(part, whole)
         return parts / wholes if wholes else None
 
     def proportion(self, part: str, whole: str, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The rate of one count among another, both by name."""
+        """Return the rate of one count in another, both given by name."""
         histogram = {}
         for weight, (some, every) in self._by_weight(part, whole):
             histogram[0.0, weight], histogram[1.0, weight] = every - some, some
@@ -437,11 +438,11 @@ class Counts:
         return spread(self).mean(alpha=alpha, min_trials=min_trials, low=low, light=light)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The rate of shifts; None with fewer than `min_trials` trials."""
+        """Return the rate of shifts; None with fewer than `min_trials` trials."""
         return self.proportion("shifted", "trials", alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The paired excess; None with fewer than `min_trials` pairs.
+        """Return the paired excess; None with fewer than `min_trials` pairs.
 
         A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
         and for none, whatever made them fail.
@@ -464,7 +465,7 @@ class Counts:
         return _between(excess, *ends)
 
     def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """The mean graded loss; its interval allows for any grade of the resends that have none."""
+        """Return the mean graded loss; its interval allows for any grade of the resends that have none."""
         rules: Any = {"alpha": alpha, "low": -1.0}
         loss = self._mean(lambda one: one.loss, min_trials=min_trials, **rules)
         if loss is None or not self.lost_grades.counts:
@@ -475,20 +476,20 @@ class Counts:
 
     @property
     def least_loss(self) -> Spread:
-        """Graded losses, had all resends without a grade the worst."""
+        """Graded losses if all resends without a grade had the worst one."""
         lost = self.lost_grades
         return self.loss.joined({-step: count for step, count in lost.counts.items()}, -lost.total)
 
     @property
     def most_loss(self) -> Spread:
-        """Graded losses, had all resends without a grade the best."""
+        """Graded losses if all resends without a grade had the best one."""
         lost = self.lost_grades
         return self.loss.joined(
             {STEPS - step: count for step, count in lost.counts.items()}, lost.n - lost.total
         )
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """One minus the rate of shifts that changed quality = 1 − content delta × quality delta.
+        """Return one minus the rate of shifts that changed quality = 1 − content delta × quality delta.
 
         A shifted trial whose quality could not be scored is counted as a failure and not in `n`.
         Leaving it out altogether would make robustness look too high, because only shifted trials
@@ -517,7 +518,7 @@ class Counts:
         return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as JSON values."""
+        """Return the counts as JSON values."""
         # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
         raw = {name: getattr(self, name) for name in _FIELDS}
         spreads = {name: raw[name].to_json() for name in _SPREADS}
@@ -540,7 +541,7 @@ def _pairs(weight: float, plus: int, minus: int, zero: int) -> dict[tuple[float,
 
 
 def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:
-    """An estimate whose interval reaches from the lower end of one to the upper end of another."""
+    """Return an estimate with the lower end of one interval and the upper end of another."""
     assert least is not None
     assert most is not None
     return replace(estimate, lower=min(least.lower, estimate.value), upper=max(most.upper, estimate.value))

@@ -1,4 +1,4 @@
-"""Rates over several cells: every exchange is one observation, the mean over its trials.
+"""Rates over several cells in which every exchange is one observation, the mean over its trials.
 
 Several perturbations of one exchange are tried on the same prompt and compared with the same answer,
 so their outcomes are not independent, and an interval that takes them to be is too narrow. Their mean
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate.counts import Outcome
 
 UNFINISHED: Final = 256
-"""Exchanges that may still get trials: the newest so many in the log. A trial that comes later than
-256 other exchanges counts as an exchange of its own."""
+"""Most exchanges that may still get trials, the newest in the log. A trial that comes later than 256 other
+exchanges counts as an exchange of its own."""
 GroupT = TypeVar("GroupT", bound=Hashable)
 PlaceT = TypeVar("PlaceT", bound=Hashable)
 OpenT = TypeVar("OpenT")
 _SHIFTED: Final = "c"
 _CHANGED: Final = "l"
 _PERHAPS_CHANGED: Final = "h"
-"""Changed, if all shifts whose quality is not known had changed it."""
+"""Letter of the share that counts all shifts of unknown quality as changed."""
 _QUALITY: Final = "q"
 _WORSE: Final = "w"
 _BETTER: Final = "b"
@@ -47,24 +47,24 @@ _EXCESS: Final = "x"
 _NOISE: Final = "n"
 _JUDGED_OTHERWISE: Final = "j"
 _WEIGHS: Final = "/"
-"""Between a share and the sign of its weight."""
+"""Separator between a share and the sign of its weight."""
 
 
 @dataclass(slots=True)
 class ExchangeTally:
-    """What the trials of one exchange said, those of one category or all."""
+    """Tally of the trials of one exchange, of one category or of all."""
 
     trials: int = 0
-    """Perturbed ones with a rating."""
+    """Perturbed trials with a rating."""
     shifted: int = 0
     unscored: int = 0
-    """Shifted, quality unknown."""
+    """Shifted trials of unknown quality."""
     worse: int = 0
     better: int = 0
     mixed: int = 0
     pairs: int = 0
     difference: int = 0
-    """Pairs that shifted only in the variant less those only in the resend."""
+    """Pairs that shifted only in the variant, minus those that shifted only in the resend."""
     resends: int = 0
     resends_shifted: int = 0
     rejudged: int = 0
@@ -101,7 +101,7 @@ class ExchangeTally:
             self.rejudged_otherwise += not same
 
     def observation(self, sign: str = "") -> str:
-        """The exchange's shares as words, a letter and a share each; "" if there are none.
+        """Return the exchange's shares as words, a letter and a share each; "" if there are none.
 
         Args:
             sign: Of the exchange's weight (`weight_sign`), which then comes after each share.
@@ -131,12 +131,12 @@ class ExchangeTally:
 
 
 class OpenExchange(Generic[GroupT]):
-    """An exchange that may still get trials: what they say together and in each group."""
+    """Exchange that may still get trials, with a tally of all trials and one for each group."""
 
     __slots__ = ("parts", "whole", "wholes")
 
     def __init__(self, wholes: tuple[GroupT, ...]) -> None:
-        """Begin.
+        """Start without trials.
 
         Args:
             wholes: Groups that all of its trials, and its resend, belong to.
@@ -146,7 +146,7 @@ class OpenExchange(Generic[GroupT]):
         self.parts: dict[GroupT, ExchangeTally] = {}
 
     def add(self, verdict: Verdict, outcome: Outcome, groups: Iterable[GroupT]) -> None:
-        """Count a rated verdict; `groups` are those that this trial alone belongs to."""
+        """Count a rated verdict; `groups` are those that only this trial belongs to."""
         self.whole.add_rejudged(verdict)
         if verdict.perturbation == BASELINE:
             self.whole.add_resend(outcome)
@@ -156,24 +156,24 @@ class OpenExchange(Generic[GroupT]):
             self.part(group).add_trial(outcome)
 
     def part(self, group: GroupT) -> ExchangeTally:
-        """What it says in one group."""
+        """Return the tally of one group; it is created if missing."""
         tally = self.parts.get(group)
         if tally is None:
             tally = self.parts[group] = ExchangeTally()
         return tally
 
     def tallies(self) -> Iterator[tuple[GroupT, ExchangeTally]]:
-        """What it says in each of its groups."""
+        """Yield each group with its tally."""
         for group in self.wholes:
             yield group, self.whole
         yield from self.parts.items()
 
 
 class OpenExchanges(dict[PlaceT, OpenT]):
-    """The newest exchanges of a log, which may still get trials."""
+    """Newest exchanges of a log, which may still get trials."""
 
     def begin(self, place: PlaceT, exchange: OpenT) -> OpenT | None:
-        """Add one; returns the oldest once there are too many, which gets no more trials."""
+        """Add an exchange; return the oldest if there are too many: it gets no more trials."""
         self[place] = exchange
         return self.pop(next(iter(self))) if len(self) > UNFINISHED else None
 
@@ -185,7 +185,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: int) -> RollupEstimates:
-    """What the words of many exchanges say.
+    """Return the estimates that the words of many exchanges give.
 
     Args:
         words: how often each occurred in the exchanges' observations.
@@ -219,7 +219,7 @@ def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: i
 
 
 def _spread(share: Estimate) -> Estimate:
-    """A difference in [−1, 1] from its share in [0, 1]."""
+    """Convert a share in [0, 1] into a difference in [−1, 1]."""
     return Estimate(2 * share.value - 1, 2 * share.lower - 1, 2 * share.upper - 1, share.n)
 
 

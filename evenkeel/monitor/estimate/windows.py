@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Window
 
 RECENT: Final = 500
-"""Observations in the window of that name."""
+"""Number of observations in the window "500"."""
 
 _SPARE_SLOTS: Final = 3
 _MOST_OBSERVATIONS: Final = 64
-"""Different ones that are counted whole; more than the 44 outcomes of a cell."""
+"""Most different observations that are counted whole; more than the 44 outcomes of a cell."""
 
 
 def _take_apart(observations: dict[str, int], words: dict[str, int]) -> None:
-    """Move what was counted of observations to their words."""
+    """Move the counts of observations to their words."""
     for observation, times in observations.items():
         for word in observation.split(" "):
             words[word] = words.get(word, 0) + times
@@ -47,7 +47,7 @@ def _add_words(observations: dict[str, int], total: Counter[str]) -> None:
 
 
 class Occurrences:
-    """How often each word occurred in observations, in memory bounded by the number of words.
+    """Number of occurrences of each word in observations, in memory bounded by the number of words.
 
     Observations are counted as they come, and taken apart only when many differ or somebody asks.
     """
@@ -57,7 +57,7 @@ class Occurrences:
     def __init__(self) -> None:
         self._observations: dict[str, int] = {}
         self._words: dict[str, int] | None = None
-        """Of the observations taken apart; few slots ever need it."""
+        """Words of the observations that were taken apart; few slots ever need it."""
 
     def add(self, observation: str) -> None:
         """Count an observation."""
@@ -71,14 +71,14 @@ class Occurrences:
         _take_apart(self._observations, self._words)
 
     def total(self) -> Counter[str]:
-        """How often each word occurred."""
+        """Return the number of occurrences of each word."""
         total: Counter[str] = Counter()
         _add_words(self._observations, total)
         total.update(self._words or {})
         return total
 
     def to_json(self) -> list[dict[str, int] | None]:
-        """The counts as JSON values."""
+        """Return the counts as JSON values."""
         return [self._observations, self._words]
 
     @classmethod
@@ -99,10 +99,10 @@ class SlotRing:
         self.spans = spans
         """Whole slots in the window, besides the running one."""
         self._slots: dict[int, dict[str, int]] = {}
-        """By number, how often each observation occurred. Not `Occurrences`: the garbage collector passes
-        over a dictionary of texts and whole numbers, and a state has some hundred thousand slots."""
+        """Observations by slot number, each with its count. Not `Occurrences`: the garbage collector
+        passes over a dictionary of texts and whole numbers, and a state has some hundred thousand slots."""
         self._words: dict[int, dict[str, int]] = {}
-        """Of the observations taken apart, by slot; few slots ever need it."""
+        """Words of the observations that were taken apart, by slot; few slots ever need it."""
 
     def add(self, observation: str, at: float, now: float) -> None:
         """Count an observation of time `at`, the log's time being `now`."""
@@ -122,15 +122,15 @@ class SlotRing:
             _take_apart(slot, self._words.setdefault(number, {}))
 
     def place(self, now: float) -> int:
-        """The number of the running slot; the window's content changes with it even without verdicts."""
+        """Return the number of the running slot; the window changes with it even without verdicts."""
         return int(now // self.width_s)
 
     def holds(self, at: float, now: float) -> bool:
-        """Whether an observation of time `at` is in the window, which reaches one slot ahead of the log."""
+        """Return whether the window, which reaches one slot ahead of the log, covers the time `at`."""
         return -1 <= self.place(now) - int(at // self.width_s) <= self.spans
 
     def total(self, now: float) -> Counter[str]:
-        """How often each word occurred in the window."""
+        """Return the number of occurrences of each word in the window."""
         here = self.place(now)
         total: Counter[str] = Counter()
         for number in sorted(self._slots):
@@ -140,7 +140,7 @@ class SlotRing:
         return total
 
     def to_json(self) -> dict[str, Any]:
-        """The slots as JSON values."""
+        """Return the slots as JSON values."""
         return {str(number): [slot, self._words.get(number)] for number, slot in sorted(self._slots.items())}
 
     def read(self, raw: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ class SlotRing:
 
 
 class Windows:
-    """The four windows of a cell or a roll-up. Not thread-safe."""
+    """Set of the four windows of a cell or a roll-up. Not thread-safe."""
 
     __slots__ = ("_day", "_era", "_hour", "_recent", "_since")
 
@@ -180,13 +180,13 @@ class Windows:
             self._since.add(observation)
 
     def place(self, now: float, era: int) -> tuple[int, int, int]:
-        """What else than an observation changes what the windows hold."""
+        """Return a key that changes whenever time or a new era changes the windows without an observation."""
         return self._hour.place(now), self._day.place(now), era
 
     def totals(
         self, now: float, era: int, unfinished: Iterable[tuple[str, float, int]] = ()
     ) -> dict[Window, Counter[str]]:
-        """How often each word occurred in each window.
+        """Return the number of occurrences of each word in each window.
 
         Args:
             now: the log's time.
@@ -208,7 +208,7 @@ class Windows:
         return {"1h": hour, "24h": day, "500": _words(recent[-RECENT:]), "since_change": since}
 
     def to_json(self) -> dict[str, Any]:
-        """The windows as JSON values."""
+        """Return the windows as JSON values."""
         return {
             "hour": self._hour.to_json(),
             "day": self._day.to_json(),
@@ -237,7 +237,7 @@ def _words(observations: Iterable[str]) -> Counter[str]:
 
 
 def _packed(observations: Iterable[str]) -> Any:
-    """Observations in order: single letters as one text, others as [each different one, their places]."""
+    """Pack observations in order: single letters as one text, others as values with their places."""
     order = list(observations)
     if all(len(observation) == 1 for observation in order):
         return "".join(order)

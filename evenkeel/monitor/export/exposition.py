@@ -1,4 +1,4 @@
-"""What a monitor exports: its own figures as they are, those of the store as they were a moment ago.
+"""Metrics of a monitor: its own figures as they are, those of the store as they were a moment ago.
 
 Store reads are refreshed in the background: a scrape must not wait for a Redis that is gone, or a busy file.
 """
@@ -37,7 +37,7 @@ _STALE_S: Final = 30.0
 
 
 class Lately(Generic[Found]):
-    """Something as it was a moment ago; nothing once that is too long ago, half a minute by default."""
+    """Reading that is refreshed in the background; empty once it is older than half a minute or so."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Lately(Generic[Found]):
         timer: Callable[[], float] = time.monotonic,
         stale_s: float = _STALE_S,
     ) -> None:
-        """Wire it.
+        """Wire the reading.
 
         Args:
             read: Finds it out; may block and fail.
-            nothing: What there is while nothing was found.
+            nothing: Value while nothing has been read.
             timer: Seconds since some moment.
-            stale_s: How long something found holds.
+            stale_s: Seconds for which a reading holds.
         """
         self._stale_s = stale_s
         self._read = read
@@ -62,16 +62,16 @@ class Lately(Generic[Found]):
         self._found_at = timer()
 
     def __call__(self) -> Found:
-        """What was found last. Never waits."""
+        """Return the last reading, or the empty one if it is stale. Never waits."""
         return self._found if self._timer() - self._found_at < self._stale_s else self._nothing
 
     def look(self) -> None:
-        """Find it out now."""
+        """Read now."""
         found = self._read()
         self._found, self._found_at = found, self._timer()
 
     def run(self, stop: threading.Event) -> None:
-        """Look every second until `stop` is set. A store in trouble is tried again."""
+        """Read every second until `stop` is set. A failing store is tried again."""
         trouble = Trouble(log, "figures of queue, spend, changes and incidents cannot be read (%s)")
         while True:
             with trouble:
@@ -81,7 +81,7 @@ class Lately(Generic[Found]):
 
 
 class Exposition:
-    """The page that Prometheus reads, written outside of its requests: a scrape joins four texts."""
+    """Page for Prometheus, written outside of requests, so that a scrape only joins four texts."""
 
     def __init__(
         self,
@@ -92,10 +92,10 @@ class Exposition:
         *,
         detail: bool = False,
     ) -> None:
-        """Wire it.
+        """Wire the page.
 
         Args:
-            monitor: Has the estimates.
+            monitor: Monitor with the estimates.
             collectors: Export the change response and the labels; read the store.
             incidents: Exports open incidents; reads the store. What it found last stays while the store can't
                 be read: an incident that is not exported looks as if it were over.
@@ -116,7 +116,7 @@ class Exposition:
         self._incidents = Lately(lambda: _text(incidents), b"", stale_s=math.inf)
 
     def __call__(self) -> bytes:
-        """The metrics in the Prometheus text format 0.0.4."""
+        """Return the metrics in the Prometheus text format 0.0.4."""
         if self._begun != (self._monitor.stepped_at is not None):
             # The first step reads the checkpoint, and may have nothing to fold.
             self.refresh()
@@ -125,13 +125,13 @@ class Exposition:
         )
 
     def refresh(self) -> None:
-        """Write the estimates anew, as of the monitor's last commit."""
+        """Write the estimates again, as of the monitor's last commit."""
         begun = self._monitor.stepped_at is not None
         self._folded = _text(self._cells)
         self._begun = begun
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
-        """Bodies of the threads that read the store until `stop` is set."""
+        """Return the bodies of the threads that read the store until `stop` is set."""
         return tuple(partial(one.run, stop) for one in (self._counters, self._responses, self._incidents))
 
 

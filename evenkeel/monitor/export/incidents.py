@@ -1,4 +1,4 @@
-"""Open incidents for Prometheus: one series each, which ends with the incident.
+"""Open incidents for Prometheus, each with series that end when the incident does.
 
 No label holds an id. An incident is its `route`, the one where it was opened, and its `slot`, its place among
 the incidents of that route. Two that are open at once have two slots, and one that is opened soon after
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from evenkeel.monitor.notify import Contact
 
 SLOTS: Final = 16
-"""Of a route: the most of its open incidents that are exported, those that were opened first."""
+"""Most open incidents of a route that are exported; slots go to those opened first."""
 FREE_AFTER_S: Final = 3600.0
-"""A slot is given to another incident once its last one has been over for so long."""
+"""Seconds after the end of an incident before its slot is given to another one."""
 
 _SAID: Final = {
     kinds.MODEL: "model",
@@ -41,19 +41,19 @@ _SAID: Final = {
     kinds.JUDGE: "judge",
     kinds.TRAFFIC: "traffic",
 }
-"""What changed, by the kind of its mark; the first of an incident's marks in this order is said."""
+"""Words for a change by the kind of its mark. The first kind in this order that an incident has counts."""
 
 
 def change_of(marks: Sequence[ChangeMark]) -> str:
-    """What changed, as `_SAID` has it; "unannounced" if only answers show it, "none" if nothing does."""
+    """Return the word in `_SAID` for a change; "unannounced" if only answers show it, "none" if nothing."""
     seen = {mark.kind for mark in marks}
     return next((word for kind, word in _SAID.items() if kind in seen), "unannounced" if seen else "none")
 
 
 def slots(incidents: Iterable[Incident]) -> dict[str, str]:
-    """The slot of each incident by its id, the same for every monitor that knows the same incidents."""
+    """Return the slot of each incident by its id, equal for every monitor that knows the same incidents."""
     held: dict[str, list[tuple[int, float]]] = {}
-    """By route: slots, and until when."""
+    """Slots by route, each with the time until which it is taken."""
     found = {}
     for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
         taken = held.setdefault(incident.routes[0], [])
@@ -66,7 +66,7 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
 
 
 def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[str, str]:
-    """The case of each incident by its id. None changes: a cause that is noticed later joins nothing.
+    """Return the case of each incident by its id. It never changes: a cause noticed later joins nothing.
 
     Args:
         incidents: all that are known.
@@ -78,7 +78,7 @@ def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[st
 
 
 class IncidentCollector(ListedCollector):
-    """Exports the open incidents, how far they moved the answers, and whom routes belong to."""
+    """Collector of open incidents, their effects on the answers, and the owners of routes."""
 
     block = "incident"
 
@@ -88,19 +88,19 @@ class IncidentCollector(ListedCollector):
         reports: Callable[[], Sequence[CellReport]] = tuple,
         contacts: Mapping[str, Contact] | None = None,
     ) -> None:
-        """Build it.
+        """Build the collector.
 
         Args:
             incidents: all that are kept; may block on storage.
-            reports: of all cells.
-            contacts: of every route.
+            reports: reports of all cells.
+            contacts: contact of every route.
         """
         self._incidents = incidents
         self._reports = reports
         self._contacts = dict(contacts or {})
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
-        """As `ListedCollector`."""
+        """Fill the metrics as `ListedCollector.fill` describes."""
         open_, info, opened_at, *measured, on_route, route_info = metrics
         known = self._incidents()
         numbered = slots(known)
@@ -130,7 +130,7 @@ class IncidentCollector(ListedCollector):
 
 
 def _models(incident: Incident) -> tuple[str, str]:
-    """The model before and after; "" for what is no model: other values may be any number."""
+    """Return the model before and after; "" for other kinds of values, whose number is unbounded."""
     named = (mark for mark in incident.stated if mark.kind in {kinds.MODEL, kinds.REQUESTED_MODEL})
     return next(((mark.before, mark.after) for mark in named), ("", ""))
 
@@ -141,7 +141,7 @@ def _measure(
     cells: Mapping[CellKey, CellReport],
     *metrics: GaugeMetricFamily | CounterMetricFamily,
 ) -> None:
-    """How far its furthest cell is above noise, how many cells there are, and what reference prompts say."""
+    """Export the furthest cell's excess, the number of rewordings and the likeness of reference answers."""
     value, lower, upper, n, limit, rewordings, references = metrics
     up = {(part.raised.route, part.raised.model, part.raised.perturbation) for part in incident.present}
     moved = by_themselves(

@@ -1,4 +1,4 @@
-"""What the monitor knows, as a collector for a Prometheus registry.
+"""Reports of the monitor as a collector for a Prometheus registry.
 
 By default each route and model has its estimates as they are now (since the last change, where there is
 enough of it), and each perturbation two gauges, for models that were rated within the last day of their
@@ -35,17 +35,17 @@ ROLLUP: Final = ("level", "route", "model", "category")
 
 
 class Family(NamedTuple):
-    """All series of one name."""
+    """Series that share one name."""
 
     name: str
-    """With the prefix, without the `_total` of a counter."""
+    """Name with the prefix, without the `_total` of a counter."""
     kind: Literal["gauge", "counter"]
     help: str
     labels: tuple[str, ...]
 
 
 class Sample(NamedTuple):
-    """One series at one time."""
+    """Value of one series at one time."""
 
     labels: tuple[str, ...]
     """Values, in the order of the family's labels."""
@@ -53,22 +53,22 @@ class Sample(NamedTuple):
 
 
 Samples: TypeAlias = list[list[Sample]]
-"""For each family of a block, in its order."""
+"""Samples for each family of a block, in the block's order."""
 
 
 class Rate(NamedTuple):
-    """An estimate that is exported as four gauges: value, interval and number of observations."""
+    """Estimate that is exported as four gauges: value, interval and number of observations."""
 
     name: str
     field: str
-    """Of the report."""
+    """Name of the field in the report."""
     what: str
     observed: str
 
 
 _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
 _FIELDS: Final = {"above_noise": "excess"}
-"""Of reports, where the name is another one than that of the series."""
+"""Fields of reports whose name differs from that of the series."""
 _RATES: Final = {
     one["name"]: Rate(**{"field": _FIELDS.get(one["name"], one["name"]), **one}) for one in _LISTED["rate"]
 }
@@ -91,13 +91,13 @@ CELL_RATES = (
     *_rates("similarity", "control_similarity", "loss"),
 )
 RECENT_S: Final = 86_400.0
-"""Without detail: models that were rated so long before the latest rating of their route are left out."""
+"""Seconds before the latest rating of a route; without detail, models last rated earlier are left out."""
 IN_WINDOW = "; of one cell, over a window of its trials"
 OVER_CELLS = "; over several cells, mean over exchanges"
 
 
 def listed(block: str) -> tuple[Family, ...]:
-    """The families of a block that are no estimates, as `families.toml` has them."""
+    """Return the families of a block in `families.toml` that are no estimates."""
     return tuple(
         Family(one["name"], one["kind"], one["help"], tuple(one["labels"])) for one in _LISTED[block]
     )
@@ -106,13 +106,13 @@ def listed(block: str) -> tuple[Family, ...]:
 def families(
     rates: Sequence[Rate], labels: tuple[str, ...], prefix: str = "", scope: str = ""
 ) -> list[Family]:
-    """Four families for each rate: value, lower and upper end, observations.
+    """Return four families for each rate: value, lower end, upper end and number of observations.
 
     Args:
-        rates: in the order in which `add` fills them.
-        labels: of all of them.
-        prefix: of their names, after the one that all names have.
-        scope: what to say of them besides.
+        rates: rates in the order in which `add` fills them.
+        labels: labels of all families.
+        prefix: prefix of the names, after the one that all names have.
+        scope: addition to the help texts.
     """
     found = []
     for rate in rates:
@@ -128,7 +128,7 @@ def families(
 
 
 def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
-    """Put an estimate into the four families from `first` on."""
+    """Add an estimate to the four families from `first` on."""
     if estimate is not None:
         for place, value in enumerate(
             (estimate.value, estimate.lower, estimate.upper, estimate.n), start=first
@@ -137,11 +137,11 @@ def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimat
 
 
 class Block(NamedTuple):
-    """Families that are filled from the same reports."""
+    """Block of families that are filled from the same reports."""
 
     families: tuple[Family, ...]
     samples: Callable[[Any], Samples]
-    """What one report says in each family."""
+    """Function that returns the samples of one report for each family."""
 
 
 _CELL_FAMILIES = listed("cell")
@@ -159,12 +159,12 @@ def _cell(report: CellReport) -> Samples:
 
 
 def _share(found: float, needed: float) -> float:
-    """Evidence as a share of what raises an alert, both as logarithms; 0 while nothing could raise one."""
+    """Return evidence as a share of the alarm level, both as logarithms; 0 if nothing can raise one."""
     return max(0.0, found) / needed if needed > 0 else 0.0
 
 
 CELLS = Block(_CELL_FAMILIES, _cell)
-"""The reports of perturbations."""
+"""Block of the perturbations' reports."""
 
 
 _DETAIL_FAMILIES = (
@@ -216,7 +216,7 @@ def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport, alar
 
 
 DETAILS = Block(_DETAIL_FAMILIES, _detail)
-"""Every report, of which the label `scorer` says who decided the ratings."""
+"""Block of every report; the label `scorer` says who decided the ratings."""
 
 
 _PLACE_FAMILIES = (*families(PLACE_RATES, PLACE), *listed("place"))
@@ -260,7 +260,7 @@ def _counts(reports: tuple[CellReport, ...]) -> Samples:
 
 
 COUNTS = Block(_COUNT_FAMILIES, _counts)
-"""All reports of a route and model together."""
+"""Block of counts over all reports of a route and model."""
 
 
 _JUDGE_FAMILIES = (
@@ -281,7 +281,7 @@ def _judge(report: CellReport) -> Samples:
 
 
 JUDGES = Block(_JUDGE_FAMILIES, _judge)
-"""One report of each route and model: they agree in what is known of the judge."""
+"""Block of judge figures, from one report of each route and model: all have the same judge."""
 
 
 def _limits(report: CellReport) -> Samples:
@@ -301,7 +301,7 @@ def _every_limit(report: CellReport) -> Samples:
 
 
 LIMITS = Block(listed("limit"), _limits)
-"""One report of each route and model: their cells have the same limits."""
+"""Block of limits, from one report of each route and model: all cells have the same limits."""
 EVERY_LIMIT = Block(listed("every_limit"), _every_limit)
 
 
@@ -324,9 +324,9 @@ def _rollup(report: RollupReport) -> Samples:
 
 
 PLACES = Block(_PLACE_FAMILIES, _place)
-"""The roll-ups of models."""
+"""Block of the roll-ups of models."""
 ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup)
-"""`level` says what is rolled up; the labels that it leaves open are empty."""
+"""Block of all roll-ups; `level` says what is rolled up, and labels that it leaves open are empty."""
 
 
 _CHANGE_FAMILIES = listed("change")
@@ -341,11 +341,11 @@ def _change(report: RouteChanges) -> Samples:
 
 
 CHANGES = Block(_CHANGE_FAMILIES, _change)
-"""The changes of each route."""
+"""Block of the changes of each route."""
 
 
 def recent(reports: Sequence[CellReport]) -> list[CellReport]:
-    """The reports of models that were rated within a day of the latest rating of their route, or never."""
+    """Return the reports of models last rated within a day of their route's latest rating, or never."""
     rated: dict[tuple[str, str], float] = {}
     latest: dict[str, float] = {}
     for report in reports:
@@ -361,7 +361,7 @@ def recent(reports: Sequence[CellReport]) -> list[CellReport]:
 
 
 def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:
-    """The reports of each route and model."""
+    """Return the reports of each route and model."""
     found: dict[tuple[str, ...], list[CellReport]] = {}
     for report in reports:
         found.setdefault(report.key.parts[:2], []).append(report)
@@ -373,7 +373,7 @@ _BUILD = Family("evenkeel_build_info", "gauge", "Version of evenkeel; the value 
 
 @dataclass(frozen=True, slots=True)
 class MonitorReading:
-    """What is read at each scrape. The three are asked one after the other."""
+    """Functions read at each scrape. The three are called one after the other."""
 
     cells: Callable[[], Sequence[CellReport]]
     rollups: Callable[[], Sequence[RollupReport]] = tuple
@@ -381,7 +381,7 @@ class MonitorReading:
 
 
 def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, Sequence[Any]]]:
-    """The blocks with their reports."""
+    """Yield the blocks with their reports."""
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)
     places = by_place(shown)
@@ -406,7 +406,7 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, S
 
 
 class CellCollector(Collector):
-    """Exports what is read at each scrape."""
+    """Collector that exports the monitor's reports at each scrape."""
 
     def __init__(
         self, read: Callable[[], list[CellReport]] | MonitorReading, *, version: str, detail: bool = False
@@ -414,8 +414,8 @@ class CellCollector(Collector):
         """Build a collector.
 
         Args:
-            read: gives the reports, as `Monitor.reports` does; called once a scrape.
-            version: of evenkeel, for `evenkeel_build_info`.
+            read: returns the reports, as `Monitor.reports` does; called once a scrape.
+            version: version of evenkeel, for `evenkeel_build_info`.
             detail: whether to export every estimate of every cell.
         """
         self._reading = read if isinstance(read, MonitorReading) else MonitorReading(read)
@@ -423,11 +423,11 @@ class CellCollector(Collector):
         self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples, so that a registry can refuse a name that is taken."""
+        """Return the families without samples, so that a registry can refuse a name that is taken."""
         return self._metrics(MonitorReading(tuple))
 
     def collect(self) -> Iterable[Metric]:
-        """All families, as of the monitor's last commit."""
+        """Return all families, as of the monitor's last commit."""
         return self._metrics(self._reading)
 
     def _metrics(self, reading: MonitorReading) -> Iterator[Metric]:
@@ -444,7 +444,7 @@ class CellCollector(Collector):
 
 
 def _encodable(label: str) -> str:
-    """The label with a question mark for each half of a surrogate pair, which UTF-8 cannot hold."""
+    """Return the label with a question mark for each half of a surrogate pair, which UTF-8 cannot hold."""
     return label if label.isascii() else label.encode("utf-8", "replace").decode()
 
 
@@ -454,16 +454,16 @@ def _metric(family: Family) -> GaugeMetricFamily | CounterMetricFamily:
 
 
 class ListedCollector(Collector, ABC):
-    """Exports the families of one block of `families.toml`, filled anew at each scrape."""
+    """Collector of the families of one block of `families.toml`, filled again at each scrape."""
 
     block: ClassVar[str]
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples."""
+        """Return the families without samples."""
         return [_metric(family) for family in listed(self.block)]
 
     def collect(self) -> Iterable[Metric]:
-        """All families, as of now."""
+        """Return all families, as of now."""
         metrics = [_metric(family) for family in listed(self.block)]
         self.fill(*metrics)
         return metrics

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 HELP: Final[dict[str, str]] = tomllib.loads(files(__package__).joinpath("counters.toml").read_text("utf-8"))
-"""What each known name counts."""
+"""Help texts of the known names."""
 
 
 class SnapshotCollector(Collector):
-    """Exports the sum of process snapshots, read anew at each scrape.
+    """Collector of the sum of process snapshots, read again at each scrape.
 
     A counter becomes `evenkeel_<name>_total`, a gauge or histogram `evenkeel_<name>`. Gauges are
     summed too, so only one process may publish a gauge that all of them could see, such as the
@@ -31,21 +31,21 @@ class SnapshotCollector(Collector):
     """
 
     def __init__(self, read: Callable[[], Iterable[Snapshot]], *, detail: bool = False) -> None:
-        """Build it.
+        """Build the collector.
 
         Args:
-            read: gives the snapshots.
+            read: function that returns the snapshots.
             detail: whether to tell perturbations apart.
         """
         self._read = read
         self._detail = detail
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: the names are known only at a scrape."""
+        """Return nothing: the names are known only at a scrape."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """One family for each name, in alphabetical order."""
+        """Yield one family for each name, in alphabetical order."""
         snapshots = self._read()
         total = merge(snapshots if self._detail else map(_brief, snapshots))
         families: dict[tuple[str, str], Metric] = {}
@@ -68,7 +68,7 @@ def _brief(snapshot: Snapshot) -> Snapshot:
 
 
 def coverage(total: Snapshot) -> dict[str, float]:
-    """How much of the traffic the estimates rest on: by route the share of the forwarded requests, in [0, 1].
+    """Return by route the share of the forwarded requests that the estimates rest on, in [0, 1].
 
     Args:
         total: Counters of the data planes and of the workers together.
@@ -108,7 +108,7 @@ def _bound(bound: float) -> str:
 def _add_histogram(
     family: Metric, labels: dict[str, Any], bounds: list[float], counts: list[int], total: float
 ) -> None:
-    """Add one histogram, of which `counts` are per bucket, the one above all bounds last."""
+    """Add one histogram; `counts` are per bucket, with the bucket above all bounds last."""
     known = _text(labels)
     for bound, cumulated in zip([*bounds, inf], accumulate(counts), strict=True):
         family.add_sample(f"{family.name}_bucket", {**known, "le": _bound(bound)}, cumulated)

@@ -1,4 +1,4 @@
-"""The monitor's state: a fold over the verdict log, pure but for being updated in place.
+"""State of the monitor: a fold over the verdict log, pure except that it is updated in place.
 
 The state after a verdict depends on the verdicts up to it and on nothing else (no clock, no order of steps,
 no restart), which is what makes a checkpoint and an offset enough to resume.

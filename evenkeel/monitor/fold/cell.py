@@ -1,4 +1,4 @@
-"""One cell of the monitor's state: counts, windows, detectors, and its report.
+"""State of one cell of the monitor: counts, windows, detectors, and its report.
 
 The report compares the cell's own figures with those of its control, of its judge and of the windows.
 """
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 _GONE_AFTER: Final = 100
-"""Observations in other strata after which the traffic of an alert of drift is taken to be gone."""
+"""Observations in other strata after which the traffic of a drift alert counts as gone."""
 
 
 def compact(raw: Any) -> str:
-    """JSON without spaces; floats survive exactly, and those that are not finite become null."""
+    """Encode JSON without spaces; floats survive exactly, and those that are not finite become null."""
     return msgspec.json.encode(raw).decode()
 
 
 class Cell:
-    """Counts, windows, detectors and cached estimates of one cell."""
+    """Cell with its counts, windows, detectors and cached estimates."""
 
     __slots__ = (
         "_estimates",
@@ -82,33 +82,33 @@ class Cell:
         self.clusters = Clusters()
         self.clients = Clients()
         self.client = ""
-        """What the client of the latest observation counts under."""
+        """Name under which the client of the latest observation is counted."""
         self.windows = windows
         self.alert = alert
-        """None for the identical resend: it is what the others are compared with."""
+        """Alert on the measures; None for the identical resend, with which the others are compared."""
         self.drift = drift
-        """Of the share of shifted answers, against what it was: also of the identical resend."""
+        """Detector of drift in the share of shifted answers; the identical resend has one, too."""
         self.drifted_in: frozenset[str] = frozenset()
         """Strata that were compared when the alert of drift was raised; empty unless it is up."""
         self.strayed = 0
-        """Observations since the last one of those strata."""
+        """Observations since the last one in those strata."""
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
         self.revision = 0
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self.shown: CellReport | None = None
-        """The last report, for as long as nothing in it changes."""
+        """Last report, kept as long as nothing in it changes."""
         self.corrected: Corrected | None = None
-        """What the last report was corrected by."""
+        """Correction applied in the last report."""
         self._estimates: CellEstimates | None = None
         self._letters: dict[Window, Counter[str]] = {}
         self._windowed: dict[Window, WindowEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
 
     def weight(self, verdict: Verdict, outcome: Outcome | str, *, leads: bool) -> float | None:
-        """What a verdict counts for; None for a rated one that is no observation (`Clusters.weight`)."""
+        """Return the weight of a verdict; None for a rated one that is no observation (`Clusters.weight`)."""
         return 1.0 if isinstance(outcome, str) else self.clusters.weight(verdict, leads=leads)
 
     def repeat(self, verdict: Verdict) -> None:
@@ -126,7 +126,7 @@ class Cell:
         era: int,
         increments: Increments = NO_INCREMENTS,
     ) -> Change | None:
-        """Count an observation, or a verdict without an outcome, and show it, corrected, to the alert."""
+        """Count an observation, or a verdict without an outcome, and pass it, corrected, to the alert."""
         self.counts.count(outcome, verdict, weight)
         self._estimates = None
         self.touch()
@@ -147,12 +147,12 @@ class Cell:
         return self.alert.observe(observed, self.client, self.clients, stake)
 
     def touch(self) -> None:
-        """Note that something was changed by what is no verdict of this cell."""
+        """Mark the cell as changed by something other than one of its verdicts."""
         self.revision += 1
         self.changed = True
 
     def observe_drift(self, outcome: Outcome, stratum: str, cluster: str) -> DriftChange | None:
-        """Show a rated trial to the detector of drift, each client but the first against itself."""
+        """Pass a rated trial to the drift detector; clients but the first are compared with themselves."""
         if self.client and self.client != self.clients.first:
             stratum = f"{stratum}|{self.client}"
         if self.drift.up:
@@ -165,11 +165,11 @@ class Cell:
 
     @property
     def has_strayed(self) -> bool:
-        """Whether the prompts in which an alert of drift was raised are gone."""
+        """True if the prompts in which an alert of drift was raised are gone."""
         return self.strayed >= _GONE_AFTER
 
     def leave_drift(self) -> bool:
-        """End an alert of drift because the traffic in which it was raised is gone; whether there was one."""
+        """End a drift alert because its traffic is gone; return whether there was one."""
         if not self.drift.up:
             return False
         self.drift.close()
@@ -179,18 +179,18 @@ class Cell:
 
     @property
     def up(self) -> bool:
-        """Whether one of its alerts is up."""
+        """True if any of its alerts is up."""
         return self.drift.up or (self.alert is not None and self.alert.up)
 
     def leave_alert(self) -> bool:
-        """End an alert because the traffic in which it was raised is gone; whether there was one."""
+        """End an alert because its traffic is gone; return whether there was one."""
         if self.alert is None or not self.alert.up:
             return False
         self.touch()
         return self.alert.restart()
 
     def drift_report(self) -> DriftReport | None:
-        """Where the cell is against its baseline; None while there is none."""
+        """Return the cell's position relative to its baseline; None while there is none."""
         baseline = self.drift.baseline
         if baseline is None:
             return None
@@ -206,13 +206,13 @@ class Cell:
         )
 
     def estimates(self, settings: MonitorSettings) -> CellEstimates:
-        """The cell's estimates, computed once for each change of the counts."""
+        """Return the cell's estimates, computed once for each change of the counts."""
         if self._estimates is None:
             self._estimates = self.counts.estimates(alpha=settings.alpha, min_trials=settings.min_trials)
         return self._estimates
 
     def windowed(self, settings: MonitorSettings, now: float, era: int) -> dict[Window, WindowEstimates]:
-        """The estimates of every window: the same object as before unless one of them changed."""
+        """Return the estimates of every window: the same object as before unless one of them changed."""
         place = (self.revision, *self.windows.place(now, era))
         if place != self._windowed_at:
             letters = self.windows.totals(now, era)
@@ -228,7 +228,7 @@ class Cell:
         return self._windowed
 
     def is_trend_due(self, at: float, interval_s: float) -> bool:
-        """Whether the last point is an interval away in either direction: clocks jump both ways."""
+        """Return whether the last point is an interval away in either direction: clocks jump both ways."""
         return self.trend_at is None or abs(at - self.trend_at) >= interval_s
 
     def mark_trend(self, at: float) -> None:
@@ -237,7 +237,7 @@ class Cell:
         self.changed = True
 
     def to_json(self) -> dict[str, Any]:
-        """The cell as JSON values; floats survive exactly."""
+        """Return the cell as JSON values; floats survive exactly."""
         return {
             "counts": self.counts.to_json(),
             "clusters": self.clusters.to_json(),
@@ -313,7 +313,7 @@ def cell_report(
     bias: JudgeBias | None,
     retired: bool,
 ) -> CellReport:
-    """The report of a cell; the same object as last time if nothing in it has changed.
+    """Return the report of a cell; the same object as last time if nothing in it has changed.
 
     Args:
         cell: Keeps the report.

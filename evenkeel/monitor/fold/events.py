@@ -1,4 +1,4 @@
-"""What the fold emits beside its reports: alert events and trend points, as data."""
+"""Events that the fold emits besides its reports: alert events and trend points, as data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TrendRow(NamedTuple):
-    """A trend point and its cell, as `MonitorStore.commit` takes it."""
+    """Trend point with its cell, as `MonitorStore.commit` takes it."""
 
     route: str
     model: str
@@ -35,14 +35,14 @@ class TrendRow(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What one verdict gave rise to."""
+    """Events and trend points that one verdict caused."""
 
     events: list[AlertEvent]
     trend: list[TrendRow]
 
 
 def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
-    """The cell's estimates at a time."""
+    """Return the cell's estimates at a time."""
     # Only what a point shows: a fold of old verdicts may make one for nearly every verdict.
     counts, alert = cell.counts, cell.alert
     trials = counts.trials
@@ -63,7 +63,7 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
 
 
 def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
-    """An excess that went above the threshold, or came back, with a verdict."""
+    """Return the event of an excess that a verdict moved above the threshold, or back below it."""
     event = _event(cell, logged, settings, change.kind, run_trials=change.run_trials)
     return replace(
         event,
@@ -80,7 +80,7 @@ def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: Mon
 def drift_event(
     cell: Cell, change: DriftChange, logged: LoggedVerdict, settings: MonitorSettings
 ) -> AlertEvent:
-    """A content delta that left its baseline, or came back, with a verdict."""
+    """Return the event of a content delta that left its baseline with a verdict, or came back to it."""
     over = change.kind == "recovered"
     direction = "" if over else change.kind
     kind = "resolved" if over else "raised"
@@ -105,7 +105,7 @@ def _baseline(baseline: Baseline) -> AlertFacts:
 
 
 def drift_left(cell: Cell, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
-    """A drift that is over because the prompts in which it was seen come no more."""
+    """Return the event of a drift that ended because the prompts that showed it no longer come."""
     event = _event(cell, logged, settings, "resolved", "drift")
     return replace(event, reason="retired", facts=AlertFacts(gone="prompts"))
 
@@ -117,13 +117,13 @@ def cell_left(
     logged: LoggedVerdict,
     settings: MonitorSettings,
 ) -> AlertEvent:
-    """An alert of a cell that is over because the traffic in which it was raised is gone."""
+    """Return the event of a cell's alert that ended because its traffic is gone."""
     facts = AlertFacts(gone="model" if reason == "retired" else "")
     return replace(_event(cell, logged, settings, "resolved", what), reason=reason, facts=facts)
 
 
 def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings) -> AlertEvent:
-    """A drift that is over because somebody approved another baseline."""
+    """Return the event of a drift that ended because another baseline was approved."""
     assert cell.drift.baseline is not None
     event = _event(cell, logged, settings, "resolved", "drift")
     return replace(event, reason="approved", by=logged.approval.by, facts=_baseline(cell.drift.baseline))
@@ -132,7 +132,7 @@ def drift_approved(cell: Cell, logged: LoggedApproval, settings: MonitorSettings
 def cells_dropped(
     cells: Iterable[Cell], logged: LoggedVerdict, settings: MonitorSettings
 ) -> list[AlertEvent]:
-    """The alerts that are over because their model has no traffic any more and its place went to another."""
+    """Return the events of alerts that ended because their model has no traffic and lost its place."""
     events = []
     for cell in cells:
         if cell.alert is not None and cell.alert.up:
@@ -181,7 +181,7 @@ def _event(
 
 
 def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -> AlertEvent:
-    """A change that nobody announced, found or suspected, at the place in the log that decided it."""
+    """Return the event of a silent change that was found or suspected, at its place in the log."""
     silent = record.silent
     assert silent is not None
     found = silent.references
@@ -220,7 +220,7 @@ def change_closed(
     at: float,
     offset: int,
 ) -> AlertEvent:
-    """A change that nobody announced is over, for a reason."""
+    """Return the event of a silent change that is over, with the reason."""
     return replace(
         _change_event(route, model, change, "resolved", at, offset),
         id=_named("change", "resolved", change, closed),
@@ -231,7 +231,7 @@ def change_closed(
 
 
 def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
-    """What a person decided about an incident."""
+    """Return the event for a person's decision about an incident."""
     decision = logged.decision
     acknowledged = decision.decided == "acknowledged"
     return replace(
@@ -245,7 +245,7 @@ def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
 
 
 def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
-    """What came before an incident was noticed after it was opened."""
+    """Return the event for a cause of an incident that was noticed only after it was opened."""
     verdict = logged.verdict
     return replace(
         _incident_event(cause.incident, verdict.scored_at, logged.offset),
@@ -257,7 +257,7 @@ def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
 
 
 def followed(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
-    """Something changed while an incident was open."""
+    """Return the event of another change while an incident was open."""
     verdict = logged.verdict
     return replace(
         _incident_event(cause.incident, verdict.scored_at, logged.offset),
@@ -268,7 +268,7 @@ def followed(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
 
 
 def not_rolled_back(incident: Incident, logged: LoggedVerdict) -> AlertEvent:
-    """An incident goes on: what somebody said was rolled back is still in the traffic."""
+    """Return the event of an incident that goes on, because its change was not rolled back as reported."""
     verdict = logged.verdict
     still = ", ".join(value for turn in incident.turns for value in turn.after)
     return replace(
@@ -301,5 +301,5 @@ def _change_event(route: str, model: str, change: str, kind: str, at: float, off
 
 
 def _named(*parts: str) -> str:
-    """An id that follows from the log, so that a fold of the same log names the event the same."""
+    """Return an id that follows from the log, so that every fold of the log gives the event the same id."""
     return hashlib.sha256(" ".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the detectors see of a verdict: the measures of its cell's alert, and the stratum of its drift."""
+"""Inputs of the detectors: a verdict's measures for its cell's alert, and the stratum for its drift."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> dict[Measure, float]:
-    """What the alert sees of a rated trial, corrected for the judge's errors as far as they are known.
+    """Return the alert's observations of a rated trial, corrected for the known errors of the judge.
 
     A resend may be missing because its answer shifted (it took too long, say), so where the trial has one and
     the resend has not, the resend counts as the one that did as badly as can be: lost resends never raise an
@@ -44,7 +44,7 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
 
 
 def stratum_of(verdict: Verdict, judge: str) -> str:
-    """Names what a trial's exchange is like: only trials alike are compared with each other.
+    """Return the stratum of a trial's exchange; only trials of the same stratum are compared with each other.
 
     Args:
         verdict: The trial's.

@@ -1,4 +1,4 @@
-"""Which models of a route have cells of their own.
+"""Selection of the models of a route that have cells of their own.
 
 Clients choose model names, and each would be a new series, so a route has room for some. Every model gets a
 place while there is room. After that a name is counted with others, as `OTHER_MODEL`, until it has real
@@ -16,35 +16,36 @@ from typing import Any, Final
 from evenkeel.core.cells import OTHER_MODEL
 
 NEEDED: Final = 8
-"""Exchanges that are real traffic."""
+"""Number of exchanges that count as real traffic."""
 LATEST: Final = 200
-"""Exchanges of the route among which a waiting name needs them; a model without one of them is idle."""
+"""Latest exchanges of the route in which a waiting name needs that many; a model with none of them is
+idle."""
 IDLE: Final = 2_000
-"""Exchanges of the route after which a model without one may lose its place."""
+"""Exchanges of the route without a model after which the model may lose its place."""
 _LATELY: Final = 20
-"""Gaps between exchanges that say what is usual."""
+"""Number of latest gaps between exchanges that define the usual gap."""
 _GAPS: Final = 7
-"""Usual gaps after which a model is gone: of independent exchanges, one gap in 1,100 is so long."""
+"""Number of usual gaps after which a model is gone: of independent exchanges, one gap in 1,100 is so long."""
 _RUN: Final = 12
-"""Exchanges at least after which one is gone that another took the place of."""
+"""Fewest exchanges after which a model that was replaced is gone."""
 _SHORTEST_S: Final = 60.0
 _LONGEST_S: Final = 6 * 3_600.0
-"""Bounds of the time after which a model is gone that nothing took the place of."""
+"""Bounds in seconds of the time after which a model that was not replaced is gone."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """The exchanges of one model."""
+    """Traffic of one model."""
 
     exchanges: int = 0
     last: int = 0
-    """Number of the last one among those of the route."""
+    """Number of its last exchange among those of the route."""
     at: float | None = None
-    """Unix time in seconds of it; None if there was none."""
+    """Unix time in seconds of its last exchange; None if there was none."""
     gap: float = 0.0
-    """Exchanges of the route from one to the next, as is usual lately; 0 while there was only one."""
+    """Usual number of the route's exchanges from one of the model's to the next; 0 after only one."""
     gap_s: float = 0.0
-    """The same in seconds."""
+    """Usual gap in seconds."""
 
     def take(self, number: int, at: float) -> None:
         """Count an exchange."""
@@ -57,7 +58,7 @@ class Traffic:
 
 
 class RouteModels:
-    """The models of one route, in bounded memory."""
+    """Models of one route, in bounded memory."""
 
     __slots__ = ("_at", "_exchanges", "_most", "_placed", "_waiting")
 
@@ -65,17 +66,17 @@ class RouteModels:
         self._most = most
         self._exchanges = 0
         self._at = 0.0
-        """Unix time in seconds of the last of them."""
+        """Unix time in seconds of the last exchange."""
         self._placed: dict[str, Traffic] = {}
         self._waiting: dict[str, list[int]] = {}
-        """Name without a place → numbers of its exchanges among the latest."""
+        """Names without a place, each with the numbers of its exchanges among the latest."""
 
     def name_of(self, model: str) -> str:
-        """The name that a verdict of the model is counted under."""
+        """Return the name that a verdict of the model is counted under."""
         return model if model in self._placed or self.admit(model) else OTHER_MODEL
 
     def admit(self, model: str, exchanges: int = 0) -> bool:
-        """Give a model a place if there is room; returns whether it has one.
+        """Give a model a place if there is room; return whether it has one.
 
         Args:
             model: Its name.
@@ -102,14 +103,14 @@ class RouteModels:
         return None if model == OTHER_MODEL else self._wait(model, at)
 
     def is_idle(self, model: str) -> bool:
-        """Whether a model with a place had none of the latest exchanges, though it usually has some."""
+        """Return whether a placed model had none of the latest exchanges, though it usually has some."""
         traffic = self._placed.get(model)
         if traffic is None:
             return False
         return self._exchanges - traffic.last >= max(LATEST, min(_GAPS * traffic.gap, IDLE))
 
     def is_gone(self, model: str, *, replaced: bool) -> bool:
-        """Whether a model with a place does not answer any more, as far as its own gaps tell.
+        """Return whether a placed model has stopped answering, judged by its own usual gaps.
 
         Args:
             model: Its name.
@@ -140,7 +141,7 @@ class RouteModels:
         return leaving
 
     def _idle(self) -> str | None:
-        """The model without real traffic that was idle longest; None if all have some."""
+        """Return the model without real traffic that was idle longest; None if all have some."""
         idle = [
             (one.last, name)
             for name, one in self._placed.items()
@@ -149,7 +150,7 @@ class RouteModels:
         return min(idle)[1] if idle else None
 
     def to_json(self) -> list[Any]:
-        """The state as JSON values."""
+        """Return the state as JSON values."""
         placed = {name: astuple(one) for name, one in self._placed.items()}
         return [self._exchanges, self._at, placed, self._waiting]
 

@@ -36,7 +36,7 @@ _Totals: TypeAlias = "dict[Literal[Window, 'all'], Counter[str]]"
 
 
 class Exchange(NamedTuple):
-    """Which exchange a verdict belongs to."""
+    """Identity of the exchange that a verdict belongs to."""
 
     id: str
     route: str
@@ -51,10 +51,10 @@ class Eras(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What an unfinished exchange says in one roll-up."""
+    """Contribution of an unfinished exchange to one roll-up."""
 
     observation: str
-    """"" if the exchange is no observation."""
+    """Observation of the exchange; "" if it is none."""
     at: float
     era: int
     scorer: Scorer
@@ -63,7 +63,7 @@ class _Row(NamedTuple):
 
 
 class Group:
-    """One roll-up."""
+    """State of one roll-up."""
 
     __slots__ = (
         "_totals",
@@ -84,16 +84,16 @@ class Group:
         self.key = key
         self.clusters = Clusters()
         self.occurrences = Occurrences()
-        """Of the shares of all finished exchanges."""
+        """Shares of all finished exchanges."""
         self.windows = Windows()
         self.trials = 0
-        """Perturbed ones of finished exchanges."""
+        """Perturbed trials of finished exchanges."""
         self.verdicts = 0
-        """Of finished exchanges, resends included."""
+        """Verdicts of finished exchanges, resends included."""
         self.scored_at: float | None = None
         self.scorer: Scorer = "metrics"
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self._totals: _Totals = {}
         self._windowed: dict[Literal[Window, "all"], RollupEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
@@ -103,7 +103,7 @@ class Group:
         return eras.all if self.key.level == "all" else eras.route
 
     def finish(self, tally: ExchangeTally, done: _Open, now: float) -> None:
-        """Count an exchange for good."""
+        """Add a finished exchange to the counts."""
         self.changed = True
         self.trials += tally.trials
         self.verdicts += tally.trials + tally.resends
@@ -116,7 +116,7 @@ class Group:
     def report(
         self, settings: MonitorSettings, now: float, era: int, unfinished: Sequence[_Row]
     ) -> RollupReport:
-        """What is known of it, estimated anew only in the windows that changed."""
+        """Return the roll-up's report; only windows that changed are estimated again."""
         verdicts = self.verdicts + sum(row.verdicts for row in unfinished)
         place = (verdicts, *self.windows.place(now, era))
         if place != self._windowed_at:
@@ -147,7 +147,7 @@ class Group:
         return totals
 
     def to_json(self) -> dict[str, Any]:
-        """The roll-up as JSON values."""
+        """Return the roll-up as JSON values."""
         return {
             "clusters": self.clusters.to_json(),
             "occurrences": self.occurrences.to_json(),
@@ -169,7 +169,7 @@ class Group:
 
 
 class _Open(OpenExchange[Group]):
-    """An exchange that may still get trials, with its newest verdict and the changes before it."""
+    """Exchange that may still get trials, with its newest verdict and the changes before it."""
 
     __slots__ = ("at", "eras", "repeats", "scorer", "sign")
 
@@ -177,16 +177,16 @@ class _Open(OpenExchange[Group]):
         super().__init__(groups)
         self.eras = eras
         self.sign = sign
-        """Of its weight."""
+        """Sign of the exchange's weight."""
         self.repeats: tuple[Group, ...] = ()
-        """Roll-ups in which it is no observation, but one more exchange of a cluster."""
+        """Roll-ups in which it is not an observation but a further exchange of a cluster."""
         self.at = 0.0
         """Time of its newest verdict."""
         self.scorer: Scorer = "metrics"
-        """Of that verdict."""
+        """Scorer of that verdict."""
 
     def enter(self, group: Group, cluster: str) -> None:
-        """Enter a roll-up: as an observation, or as one more exchange of a cluster."""
+        """Enter a roll-up: as an observation, or as a further exchange of a cluster."""
         if cluster or not group.clusters.empty:
             group.changed = True
             if not group.clusters.observe(cluster):
@@ -200,9 +200,9 @@ class Rollups:
         self.groups: dict[RollupKey, Group] = {}
         self._open = OpenExchanges[Exchange, _Open]()
         self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
-        """By route and model: the roll-ups of an exchange."""
+        """Roll-ups of an exchange by route and model."""
         self._categories: dict[tuple[str, str, str], Group] = {}
-        """By route, model and category: a key of strings is found faster than a `RollupKey`."""
+        """Roll-ups by route, model and category: a key of strings is found faster than a `RollupKey`."""
 
     def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, now: float, eras: Eras) -> None:
         """Count a rated verdict."""
@@ -228,7 +228,7 @@ class Rollups:
                 unfinished.add(verdict, outcome, (category,))
 
     def leads(self, exchange: Exchange) -> bool:
-        """Whether an unfinished exchange is the first of its cluster among a hundred of its model."""
+        """Return whether an unfinished exchange is the first of its cluster among a hundred of its model."""
         unfinished = self._open.get(exchange)
         return unfinished is not None and unfinished.wholes[0] not in unfinished.repeats
 
@@ -254,7 +254,7 @@ class Rollups:
         return group
 
     def drop(self, route: str, model: str, now: float) -> None:
-        """Forget the roll-ups of a model; its unfinished exchanges are counted for the route."""
+        """Forget the roll-ups of a model; its unfinished exchanges still count for the route."""
         for exchange in [one for one in self._open if one[1:] == (route, model)]:
             self._finish(self._open.pop(exchange), now)
         self._places.pop((route, model), None)
@@ -272,7 +272,7 @@ class Rollups:
     def reports(
         self, settings: MonitorSettings, now: float, eras: Callable[[str], Eras]
     ) -> list[RollupReport]:
-        """Every roll-up's report, sorted by key; `eras` gives the numbers of changes of a route."""
+        """Return every roll-up's report, sorted by key; `eras` gives the numbers of changes of a route."""
         unfinished: dict[RollupKey, list[_Row]] = {}
         for one in self._open.values():
             for group, tally in one.tallies():
@@ -289,7 +289,7 @@ class Rollups:
         ]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The unfinished exchanges as JSON values; the groups are encoded one by one."""
+        """Return the unfinished exchanges as JSON values; the groups are encoded one by one."""
         return [
             {
                 "exchange": list(exchange),
@@ -305,7 +305,7 @@ class Rollups:
         ]
 
     def read(self, raw: list[dict[str, Any]]) -> None:
-        """Read what `to_json` wrote, once the groups are there."""
+        """Read what `to_json` wrote, once the groups exist."""
         for row in raw:
             exchange = Exchange(*row["exchange"])
             one = self._open[exchange] = self._begin(exchange, Eras(*row["eras"]), row["sign"])

@@ -1,4 +1,4 @@
-"""How verdicts become estimates and alerts."""
+"""Settings that control how verdicts become estimates and alerts."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ if TYPE_CHECKING:
 _THRESHOLD: Final = 0.1
 _TOLERANCE: Final = 0.05
 _LARGEST_TOGETHER: Final = 0.99
-"""Limit of a group, unless that of a rewording is larger: beyond it no bet could win anything."""
+"""Largest limit of a group, unless a single rewording has a larger one: beyond it no bet could win."""
 _DETECTORS: Final = 2
-"""Of each cell: its alert and its drift."""
+"""Number of detectors in each cell: its alert and its drift."""
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorSettings:
-    """How verdicts become estimates and alerts."""
+    """Settings that control how verdicts become estimates and alerts."""
 
     threshold: float = _THRESHOLD
     """Largest paired excess that is tolerated, in (0, 1)."""
     mean_trials_between_false_alarms: float = 10_000
-    """Of all cells and both detectors together: false alarms are on average at least so many trials apart."""
+    """Average number of trials between false alarms, at least; over all cells and both detectors together."""
     drift_tolerance: float = _TOLERANCE
     """Distance of a cell's content delta from its baseline that is tolerated on either side, at least 0."""
     provisional_after: int = 100
-    """Trials of a stratum from which on it is compared with its former ones, if no baseline is approved."""
+    """Trials of a stratum after which it is compared with its earlier ones if no baseline is approved."""
     min_trials: int = 30
-    """No estimate is reported from fewer observations. Alerts do not wait for it: their error is
+    """Observations below which no estimate is reported. Alerts do not wait for them: their error is
     controlled from the first trial."""
     confidence: float = 0.95
-    """With which an interval covers the truth at all times together, in (0, 1)."""
+    """Probability with which an interval covers the truth at all times together, in (0, 1)."""
     max_models_per_route: int = 20
     trend_interval_s: float = 10.0
-    """Of verdict time, between two trend points of a cell."""
+    """Seconds of verdict time between two trend points of a cell."""
     asks_references: bool = True
-    """Whether reference prompts are asked again, so that suspicions wait for what they say."""
+    """True if reference prompts are asked again, so that suspicions wait for their answers."""
     reference_level: float = 76_320.0
-    """Evidence at which they show a change: see `evenkeel.monitor.detect.references.alarm_level`."""
+    """Evidence at which reference prompts show a change: see
+    `evenkeel.monitor.detect.references.alarm_level`."""
     limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
-    """Limits of the alert in place of the usual ones, by route; "" = of all routes that name none."""
+    """Limits of the alert by route, in place of the defaults; "" = all routes without limits of their own."""
     other_clients: float = 0.5
-    """What an alert needs without any one client, see `evenkeel.monitor.detect.clients`; 0 = nothing."""
+    """Share of the evidence that an alert needs without any one client (see
+    `evenkeel.monitor.detect.clients`); 0 = none."""
     tolerances: Mapping[str, Limit] = field(default_factory=dict)
-    """The same for `drift_tolerance`."""
+    """Tolerances by route, in place of `drift_tolerance`; "" = all routes without one of their own."""
 
     @property
     def level(self) -> float:
@@ -61,7 +63,7 @@ class MonitorSettings:
         return _DETECTORS * self.mean_trials_between_false_alarms
 
     def limits_of(self, route: str, together: int = 1) -> dict[Measure, Limit]:
-        """The limits of a route's alerts, each with where it comes from.
+        """Return the limits of a route's alerts, each with where it comes from.
 
         Args:
             route: Its name.
@@ -79,16 +81,16 @@ class MonitorSettings:
         return found if together == 1 else {one: _together(limit, together) for one, limit in found.items()}
 
     def tolerance_of(self, route: str) -> Limit:
-        """The distance of a route's drifts, with where it comes from."""
+        """Return the drift tolerance of a route, with its source."""
         usual = Limit(self.drift_tolerance, _source(self.drift_tolerance, _TOLERANCE))
         return self.tolerances.get(route) or self.tolerances.get("") or usual
 
     def rules(self, route: str, together: int = 1) -> AlertRules:
-        """The part of the alerts of a route, for trials of so many rewordings at once."""
+        """Return the rules of a route's alerts, for trials with the given number of combined rewordings."""
         return AlertRules(self.limits_of(route, together), self.level, self.other_clients)
 
     def drift(self, route: str) -> DriftRules:
-        """The part of the detectors of drift of a route."""
+        """Return the rules of a route's drift detectors."""
         return DriftRules(self.tolerance_of(route).value, self.level, self.provisional_after)
 
     @property

@@ -1,4 +1,4 @@
-"""Changes that nobody announced: the two tests of every route and requested model, traits and references.
+"""Tests for silent changes of every route and requested model: traits of answers, and reference prompts.
 
 What they find goes into the route's changes, so that it joins what was stated at the same time. The traits
 suspect and the references convict: a suspicion alarms nobody as long as references can be asked. The same
@@ -33,46 +33,47 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import LoggedSighting
 
 MOST_MODELS: Final = 8
-"""Requested models of a route that are tested; each takes some 200 KB."""
+"""Most requested models that are tested on a route; each takes some 200 KB."""
 TRAIT_LEVEL: Final = 1e7
-"""Pairs of answers between two false suspicions, on average and at least."""
+"""Average number of answer pairs between false suspicions, at least."""
 NEEDED: Final = 60
-"""Answers to reference prompts that settle a suspicion."""
+"""Number of answers to reference prompts that settle a suspicion."""
 _LOW: Final = 0.5
-"""Part of the level, in logarithms, below which the references' evidence denies a suspicion."""
+"""Share of the level, in logarithms, below which the references' evidence denies a suspicion."""
 DAY_S: Final = 86_400.0
 PATIENCE_S: Final = 4 * 3_600.0
-"""A suspicion that the references could not settle within that time is raised as one."""
+"""Seconds after which a suspicion that the references could not settle is raised as one."""
 _EXPLAINS: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.REQUESTED_MODEL, kinds.TRAFFIC))
-"""What may make answers look otherwise without the provider."""
+"""Kinds of changes that can make answers look different without any change by the provider."""
 _NEW_BAG: Final = 4
-"""Answers compared at most when a reference has begun anew; one that has not compares more."""
+"""Most answers that a reference compares after it began anew; references that did not compare more."""
 _LOOKED_BACK: Final = 200
-"""Answers to references whose likeness to the time before the last finding is remembered."""
+"""Answers to references for which the likeness to the time before the last finding is kept."""
 _MOST_REFERENCES: Final = 512
 _MOST_INCIDENTS: Final = 256
 
 
 @dataclass(slots=True)
 class OpenChange:
-    """A change of one route and requested model that is suspected or found, and not over."""
+    """Change of one route and requested model that is suspected or found, and not over."""
 
     change: str
     """Id of the route's change."""
     at: float
-    """Unix time in seconds of what decided it."""
+    """Unix time in seconds of the observation that decided it."""
     found: bool
     asked: int = 0
-    """Answers to references since it is suspected."""
+    """Answers to references since the suspicion."""
     raised: bool = False
-    """Whether an alert event said so."""
+    """True if an alert event announced it."""
     incident: str = ""
-    """Id of the change that was found first, of all routes where it shows; "" before it is raised."""
+    """Id of the change that was found first on all its routes; "" before it is raised."""
     alike: tuple[float, float] = (0.0, 0.0)
-    """Of a finding: how like the earlier answers the new ones are, and those to each other."""
+    """Mean likeness of the new answers to the earlier ones, and of the earlier ones to each other; set by
+    a finding."""
 
     looked_at: bool = False
-    """Whether the references have had their time to settle a suspicion."""
+    """True if the references have had their time to settle a suspicion."""
 
     @property
     def due(self) -> float:
@@ -82,38 +83,38 @@ class OpenChange:
 
 @dataclass(slots=True)
 class Incident:
-    """One change of a provider's model, wherever it shows."""
+    """Change of a provider's model, on all routes where it shows."""
 
     id: str
-    """Of the change that was found first."""
+    """Id of the change that was found first."""
     at: float
-    """Unix time in seconds at which it was."""
+    """Unix time in seconds at which that change was found."""
     changes: dict[str, str] = field(default_factory=dict)
-    """By route, in the order in which they were found, the id of the change."""
+    """Ids of the changes by route, in the order in which they were found."""
 
 
 @dataclass(frozen=True, slots=True)
 class SilentReport:
-    """Where the tests of one route and requested model stand."""
+    """State of the tests of one route and requested model."""
 
     route: str
     requested_model: str
     trait_evidence_log10: float
     trait_level_log10: float
     reserve: int
-    """Answers that the traits' test has in reserve."""
+    """Number of answers in the reserve of the trait test."""
     reference_evidence_log10: float
     reference_level_log10: float
     compared: int
-    """Answers to references that the test has taken, since the log began."""
+    """Answers to references that the test has taken since the log began."""
     suspected: OpenChange | None = None
-    """What is suspected, and neither found nor over."""
+    """Suspected change that is neither found nor over."""
     found: OpenChange | None = None
-    """What was found and is not over."""
+    """Change that was found and is not over."""
 
 
 class ModelTests:
-    """The two tests of one route and requested model."""
+    """Tests of traits and of references for one route and requested model."""
 
     __slots__ = (
         "_bags",
@@ -135,18 +136,18 @@ class ModelTests:
         self.references = ReferenceTest(level)
         self.compared = 0
         self.open: list[OpenChange] = []
-        """At most one that is found, and a suspicion or two."""
+        """Open changes: at most one that is found, and a suspicion or two."""
         self.changed = True
-        """Since the last checkpoint."""
+        """True if it changed since the last checkpoint."""
         self._bags: dict[str, int] = {}
-        """By reference the number of answers that were compared last."""
+        """Number of answers compared last time, by reference."""
         self._renewed: set[str] | None = None
         """References that have begun anew since the last finding; None if there was none lately."""
         self._former: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
-        """Times of the latest answers, and how like they are to those of before the last finding."""
+        """Times of the latest answers, each with its likeness to answers from before the last finding."""
 
     def answered(self, answer: ReferenceAnswered) -> ReferenceEvidence | None:
-        """Take an answer to a reference; the evidence if it shows a change.
+        """Take an answer to a reference; return the evidence if it shows a change.
 
         After a finding, answers are left out that are still compared with those of before.
         """
@@ -176,11 +177,11 @@ class ModelTests:
         self._renewed = set()
 
     def settle(self) -> None:
-        """Compare with whatever there is from now on."""
+        """Compare all answers again from now on."""
         self._renewed = None
 
     def is_back(self, known: OpenChange, evidence: ReferenceEvidence) -> bool:
-        """Whether the answers of a finding are what they were before an earlier one.
+        """Return whether the answers of a finding are back to those before an earlier finding.
 
         They are if they are nearer to being as like those as those were to each other than to being as unlike
         them as the answers in between.
@@ -190,11 +191,11 @@ class ModelTests:
 
     @property
     def is_denied(self) -> bool:
-        """Whether the references say that answers are as before."""
+        """True if the references indicate that answers are as before."""
         return self.references.evidence_log10 < _LOW * log10(max(10.0, self.references.level))
 
     def report(self) -> SilentReport:
-        """Where they stand."""
+        """Return the state of both tests."""
         found = next((one for one in self.open if one.found), None)
         suspected = next((one for one in self.open if not one.found), None)
         return SilentReport(
@@ -211,7 +212,7 @@ class ModelTests:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The state as JSON values; floats survive exactly."""
+        """Return the state as JSON values; floats survive exactly."""
         return {
             "traits": self.traits.to_json(),
             "references": self.references.to_json(),
@@ -238,10 +239,10 @@ class ModelTests:
 
 
 class SilentChanges:
-    """The tests of all routes, and what they found that is not over."""
+    """Tests of all routes, and the changes they found that are not over."""
 
     def __init__(self, settings: MonitorSettings, routes: dict[str, RouteWatch]) -> None:
-        """Begin with nothing.
+        """Start without tests.
 
         Args:
             settings: The references' level, and how many models a route has room for.
@@ -249,17 +250,17 @@ class SilentChanges:
         """
         self.tests: dict[tuple[str, str], ModelTests] = {}
         self.dropped = 0
-        """Tests of models that lost their place, since the start or the last checkpoint that was read."""
+        """Number of tests dropped with their models, since the start or the last checkpoint that was read."""
         self._settings = settings
         self._routes = routes
         self._models: dict[str, RouteModels] = {}
         self._incidents: dict[str, Incident] = {}
-        """By requested model the last one; of requests that name none, by their route."""
+        """Last incident by requested model, or by route if requests name no model."""
         self._due = inf
-        """Unix time in seconds of what is due next."""
+        """Unix time in seconds of the next step that is due."""
 
     def observe(self, logged: LoggedSighting, now: float) -> list[AlertEvent]:
-        """Take what was seen next; returns what it gave rise to, mostly nothing."""
+        """Take the next sighting; return the events it causes, mostly none."""
         sighting = logged.sighting
         events: list[AlertEvent] = []
         leaving = self._place(sighting, now)
@@ -282,7 +283,7 @@ class SilentChanges:
         return events
 
     def expire(self, offset: int, now: float) -> list[AlertEvent]:
-        """Say what has become of changes by the log's time alone; mostly nothing."""
+        """Return the events that follow from the log's time alone, mostly none."""
         if now < self._due:
             return []
         events: list[AlertEvent] = []
@@ -307,7 +308,7 @@ class SilentChanges:
         self._due = min((one.due for tests in self.tests.values() for one in tests.open), default=inf)
 
     def _place(self, sighting: AnswerSeen | ReferenceAnswered, now: float) -> str | None:
-        """Count the answer for its requested model; the model that loses its place to it, mostly none."""
+        """Count the answer for its requested model; return the model that it displaces, mostly none."""
         models = self._models.get(sighting.route)
         if models is None:
             most = min(MOST_MODELS, self._settings.max_models_per_route)
@@ -315,7 +316,7 @@ class SilentChanges:
         return models.observe(sighting.requested_model, now) if isinstance(sighting, AnswerSeen) else None
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
-        """The tests of a requested model; None if it has no place."""
+        """Return the tests of a requested model; None if it has no place."""
         if model == OTHER_MODEL or self._models[route].name_of(model) == OTHER_MODEL:
             return None
         tests = self.tests.get((route, model))
@@ -336,7 +337,7 @@ class SilentChanges:
         return events
 
     def _suspect(self, tests: ModelTests, evidence: TraitEvidence, offset: int) -> list[AlertEvent]:
-        """Enter a suspicion; raise it only if there are no references to ask."""
+        """Record a suspicion; raise it only if no reference prompts are asked."""
         watch = self._watch(tests.route)
         change = watch.mark_silent(Silent(traits=evidence), offset)
         known = watch.silent(change)
@@ -350,7 +351,7 @@ class SilentChanges:
         return events
 
     def _find(self, tests: ModelTests, evidence: ReferenceEvidence, offset: int) -> list[AlertEvent]:
-        """Enter a finding: it ends the one before, and is an alert unless answers are back."""
+        """Record a finding: it ends the previous one, and raises an alert unless answers are back."""
         watch = self._watch(tests.route)
         change = watch.mark_silent(Silent(references=evidence), offset)
         events: list[AlertEvent] = []
@@ -370,7 +371,7 @@ class SilentChanges:
         return events
 
     def reverse(self, route: str, model: str, offset: int, at: float) -> list[AlertEvent]:
-        """Close what is open of a requested model because the change that came with it was reversed."""
+        """Close the open changes of a requested model whose stated change was reversed."""
         tests = self.tests.get((route, model))
         if tests is None:
             return []
@@ -382,7 +383,7 @@ class SilentChanges:
         return events
 
     def _deny(self, tests: ModelTests, offset: int, at: float) -> list[AlertEvent]:
-        """Close the suspicions that enough answers to references did not confirm."""
+        """Close suspicions that enough answers to references did not confirm."""
         events: list[AlertEvent] = []
         for one in [one for one in tests.open if not one.found and one.asked >= NEEDED]:
             if tests.is_denied:
@@ -391,7 +392,7 @@ class SilentChanges:
         return events
 
     def _raise(self, tests: ModelTests, opened: OpenChange, offset: int) -> list[AlertEvent]:
-        """Say that a change is found or suspected, as a part of the incident of its requested model.
+        """Raise a change as found or suspected, within the incident of its requested model.
 
         Not of a suspicion that something of the team's own explains.
         """
@@ -455,11 +456,11 @@ class SilentChanges:
         return watch
 
     def reports(self) -> list[SilentReport]:
-        """Where every test stands, sorted by route and requested model."""
+        """Return the state of every test, sorted by route and requested model."""
         return [self.tests[key].report() for key in sorted(self.tests)]
 
     def to_json(self) -> dict[str, Any]:
-        """The small part of the state as JSON values; the tests are parts of their own."""
+        """Return the small part of the state as JSON values; the tests are parts of their own."""
         return {
             "models": {route: models.to_json() for route, models in self._models.items()},
             "incidents": {name: asdict(one) for name, one in self._incidents.items()},
@@ -477,5 +478,5 @@ class SilentChanges:
 
 
 def _name(route: str, model: str) -> str:
-    """What an incident is known by: requests that name no model say nothing about those of another route."""
+    """Return the key of an incident: the requested model, or the route if requests name no model."""
     return model or f"\0{route}"

@@ -1,4 +1,4 @@
-"""Everything known about every cell, and how it is written down.
+"""State of the whole monitor, and its checkpoint format.
 
 A checkpoint is a small head and parts, of which only those that changed are written again. "The last hour"
 is counted back from the time of the verdict log.
@@ -64,7 +64,7 @@ _VOTES: Final = 9
 
 
 class LogClock:
-    """The median time of the last nine verdicts.
+    """Clock of the log: the median time of the last nine verdicts.
 
     The fold may not look at a clock, or a replay would end differently. The newest verdict's time
     would let one worker whose clock is wrong move every window; the largest so far would never come back.
@@ -78,7 +78,7 @@ class LogClock:
         self.now = self._median()
 
     def add(self, at: float) -> float:
-        """Take the time of the next verdict, in Unix seconds; returns the log's time."""
+        """Take the time of the next verdict, in Unix seconds; return the log's time."""
         if isfinite(at):
             self._times.append(at)
             self.now = self._median()
@@ -88,68 +88,69 @@ class LogClock:
         return sorted(self._times)[(len(self._times) - 1) // 2] if self._times else 0.0
 
     def to_json(self) -> list[float]:
-        """The times that vote, oldest first."""
+        """Return the times of which the median is taken, oldest first."""
         return list(self._times)
 
 
 VERSION: Final = 13
-"""Of the form that is written; nothing else is read."""
+"""Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
-"""What reading something else than a checkpoint raises."""
+"""Exceptions raised by reading something that is not a checkpoint."""
 
 
 class CheckpointError(Exception):
-    """A checkpoint cannot be read. The state can always be folded again from the log."""
+    """Error for a checkpoint that cannot be read. The state can always be folded again from the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What has to be stored so that the state can be read again."""
+    """Data that has to be stored so that the state can be restored."""
 
     head: bytes
-    """Small; replaces the previous one."""
+    """Small part of the state; it replaces the previous one."""
     parts: dict[str, bytes]
-    """Cells, roll-ups, incidents … that changed since the last checkpoint, by name; the rest is stored."""
+    """Parts by name (cells, roll-ups, incidents …) that changed since the last checkpoint; others stay
+    stored."""
     incidents: list[IncidentRow]
-    """The records of those incidents, for everybody who reads them."""
+    """Records of those incidents for all readers."""
     whole: bool
-    """Whether these are all the parts, so that any others in the store are to be removed."""
+    """True if these are all the parts, so that any others in the store are to be removed."""
 
 
 def cell_name(key: tuple[str, str, str]) -> str:
-    """Names the part of a cell."""
+    """Return the name of the part of a cell."""
     return compact(["cell", *key])
 
 
 def route_name(route: str) -> str:
-    """Names the part of a route's changes."""
+    """Return the name of the part of a route's changes."""
     return compact(["route", route])
 
 
 def tests_name(route: str, model: str) -> str:
-    """Names the part of the tests for silent changes of a route and requested model."""
+    """Return the name of the part of the tests for silent changes of a route and requested model."""
     return compact(["silent", route, model])
 
 
 def incident_name(incident: str) -> str:
-    """Names the part of an incident."""
+    """Return the name of the part of an incident."""
     return compact(["incident", incident])
 
 
 def rollup_name(key: RollupKey) -> str:
-    """Names the part of a roll-up."""
+    """Return the name of the part of a roll-up."""
     return compact(["rollup", key.level, key.route, key.model, key.category])
 
 
 class MonitorState:
-    """Everything known about every cell, as of `offset` in the verdict log."""
+    """State of every cell, as of `offset` in the verdict log."""
 
     def __init__(self, settings: MonitorSettings) -> None:
         self.settings = settings
         self.offset = 0
-        """Place of the last verdict that is counted."""
+        """Place of the last verdict that was counted."""
         self.folded_models: dict[str, int] = {}
-        """By route: verdicts whose model had no place, counted under `OTHER_MODEL`."""
+        """Verdicts by route whose model had no place and that were counted under `OTHER_MODEL`."""
         self._models: dict[str, RouteModels] = {}
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
@@ -160,17 +161,17 @@ class MonitorState:
         self._routes: dict[str, RouteWatch] = {}
         self._silent = SilentChanges(settings, self._routes)
         self._seen_clock = LogClock()
-        """Of the sightings: there are routes of which nothing is scored."""
+        """Clock of the sightings: some routes have sightings but no scored trials."""
         self._changes = 0
         self._stored = False
         self._alarmed: set[tuple[str, str, str]] = set()
-        """Cells that have an alert up."""
+        """Cells with an alert that is up."""
         self._incidents = IncidentBook(self._routes)
         self._rules: dict[tuple[str, int], tuple[AlertRules, DriftRules]] = {}
-        """By route and number of rewordings at once: the settings' part for such cells."""
+        """Rules of cells by route and by number of combined rewordings."""
 
     def apply(self, logged: Logged) -> Applied:
-        """Count one verdict, or take in what a person approved, says of a verdict or decided.
+        """Apply one entry of the log: a verdict, a sighting, an approval, a label or a decision.
 
         An entry at or before `offset` is counted already and changes nothing.
 
@@ -242,7 +243,7 @@ class MonitorState:
         return Applied(events, trend)
 
     def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
-        """Show how an answer looks, or how a reference was answered, to the tests for silent changes."""
+        """Pass a sighting of an answer or of a reference to the tests for silent changes."""
         route = logged.sighting.route
         now = self._seen_clock.add(logged.sighting.at)
         watch, dropped = self._watch(route), self._silent.dropped
@@ -254,7 +255,7 @@ class MonitorState:
         return events
 
     def _drift(self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: str) -> list[AlertEvent]:
-        """Show a trial to its cell's detector of drift."""
+        """Pass a trial to its cell's drift detector; return the events it causes."""
         drifted = cell.observe_drift(outcome, stratum, logged.verdict.origin.cluster)
         if drifted:
             self._note_alerts(cell)
@@ -265,7 +266,7 @@ class MonitorState:
         return []
 
     def _drifted(self, cell: Cell, drifted: DriftChange, logged: LoggedVerdict) -> AlertEvent:
-        """Say that a cell has left its baseline, which its route's changes note as well, or came back."""
+        """Return the event of a cell that left its baseline, which marks a change as well, or came back."""
         if drifted.kind != "recovered":
             what = f"{cell.key.perturbation}: shifted in"
             before, after = f"{what} {drifted.baseline.mean:.0%}", f"{what} {drifted.run_mean:.0%}"
@@ -275,7 +276,7 @@ class MonitorState:
         return drift_event(cell, drifted, logged, self.settings)
 
     def _approved(self, logged: LoggedApproval) -> list[AlertEvent]:
-        """Compare the cells with what was approved from now on.
+        """Compare the cells with the approved baselines from now on.
 
         Also those without a verdict: the log may no longer have what came before.
         """
@@ -301,7 +302,7 @@ class MonitorState:
         return models
 
     def _model(self, verdict: Verdict) -> str:
-        """The name that a verdict's model is counted under."""
+        """Return the name that a verdict's model is counted under."""
         route = verdict.route
         model = self._places(route).name_of(verdict.model)
         if model != verdict.model:
@@ -309,7 +310,7 @@ class MonitorState:
         return model
 
     def _settle(self, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
-        """Count the exchange for its model, and drop what is known of one that loses its place to it."""
+        """Count the exchange for its model, and drop the state of a model that loses its place to it."""
         verdict = logged.verdict
         if not verdict.is_control:
             return []
@@ -324,7 +325,7 @@ class MonitorState:
         return events if leaving is None else events + self._dropped(route, leaving, logged, now)
 
     def _without_traffic(self, route: str) -> list[Cell]:
-        """The cells of a route with an alert whose model does not answer any more."""
+        """Return the cells of a route that have an alert although their model is idle."""
         models = self._places(route)
         alarmed = [self._cells[key] for key in sorted(self._alarmed) if key[0] == route]
         return [cell for cell in alarmed if models.is_idle(cell.key.model)]
@@ -360,7 +361,7 @@ class MonitorState:
             self._alarmed.discard(cell.key.parts)
 
     def _dropped(self, route: str, leaving: str, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
-        """Drop what is known of a model of a route."""
+        """Drop the state of a model of a route; return the events of the alerts that end with it."""
         dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
         for cell in dropped:
             del self._cells[cell.key.parts]
@@ -391,7 +392,7 @@ class MonitorState:
         return rules
 
     def _follow(self, logged: LoggedVerdict, outcome: Outcome | str, *, observed: bool) -> RouteWatch:
-        """Take the verdict into its route's history, and mark the changes that are noticed with it."""
+        """Take the verdict into its route's history, and mark the changes that it completes."""
         route = logged.verdict.route
         history = self._watch(route)
         for change in history.observe(logged.verdict, outcome, logged.offset, observed=observed):
@@ -399,7 +400,7 @@ class MonitorState:
         return history
 
     def _explained(self, logged: LoggedVerdict) -> list[AlertEvent]:
-        """Say what was noticed of an incident's cause, or changed while it was open, with a verdict."""
+        """Return the event if a verdict reveals the cause of an incident, or a later change during it."""
         route, at = logged.verdict.route, logged.verdict.scored_at
         cause = self._incidents.explain(route, at)
         if cause is not None:
@@ -414,7 +415,7 @@ class MonitorState:
         return watch
 
     def mark_change(self, route: str, change: ChangeMark) -> None:
-        """Begin "since the last change" anew for all cells of a route, from the next verdict on.
+        """Start "since the last change" again for all cells of a route, from the next verdict on.
 
         Part of the fold, so the cause has to be a verdict of the log and not a call from outside.
         """
@@ -426,39 +427,39 @@ class MonitorState:
         return Eras(history.era if history else 0, self._changes)
 
     def changes(self) -> list[RouteChanges]:
-        """The changes of every route, sorted by route."""
+        """Return the changes of every route, sorted by route."""
         return [self._routes[route].report() for route in sorted(self._routes)]
 
     def change_records(self) -> list[ChangeRecord]:
-        """The latest changes of every route with the traffic on both sides, by route, oldest first."""
+        """Return the latest changes of every route with the traffic on both sides, by route, oldest first."""
         return [record for route in sorted(self._routes) for record in self._routes[route].records()]
 
     def silent(self) -> list[SilentReport]:
-        """Where the tests for silent changes stand, by route and requested model."""
+        """Return the state of the tests for silent changes, by route and requested model."""
         return self._silent.reports()
 
     def incidents(self) -> list[Incident]:
-        """The incidents that the fold still knows, the one that was opened last first."""
+        """Return the incidents that the fold still knows, the one that was opened last first."""
         return sorted(self._incidents.all(), key=lambda known: (-known.opened_at, known.id))
 
     @property
     def cells(self) -> Mapping[tuple[str, str, str], Cell]:
-        """The cells by route, model and perturbation, as they are: to read, where a report says too much."""
+        """Cells by route, model and perturbation: read-only, for callers that need less than a report."""
         return self._cells
 
     def rollups(self) -> list[RollupReport]:
-        """Every roll-up's report, sorted by level, route, model and category."""
+        """Return every roll-up's report, sorted by level, route, model and category."""
         return self._rollups.reports(self.settings, self._clock.now, self._eras)
 
     def reports(self) -> list[CellReport]:
-        """Every cell's report, sorted by route, model and perturbation."""
+        """Return every cell's report, sorted by route, model and perturbation."""
         if len(self._sorted) != len(self._cells):
             self._sorted = [self._cells[key] for key in sorted(self._cells)]
         retired = self._retired()
         return [self._report(cell, retired=cell.key.parts[:2] in retired) for cell in self._sorted]
 
     def _retired(self) -> set[tuple[str, str]]:
-        """Route and model of those that do not answer any more."""
+        """Return route and model of the models that no longer answer."""
         found = set()
         for route, model in {cell.key.parts[:2] for cell in self._sorted}:
             watch = self._routes.get(route)
@@ -486,7 +487,7 @@ class MonitorState:
         )
 
     def checkpoint(self) -> Checkpoint:
-        """What to store now; the parts are taken to be stored from then on."""
+        """Return the parts to store now; they count as stored from then on."""
         whole, self._stored = not self._stored, True
         parts: dict[str, bytes] = {}
         incidents: list[IncidentRow] = []
@@ -531,7 +532,7 @@ class MonitorState:
         return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
 
     def to_bytes(self) -> bytes:
-        """All of the state: `from_bytes` gives one that is equal and goes on equally."""
+        """Return the whole state as bytes; `from_bytes` restores an equal one."""
         parts = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
         parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
@@ -541,7 +542,7 @@ class MonitorState:
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: MonitorSettings) -> MonitorState:
-        """Read what `to_bytes` wrote; as `restored`."""
+        """Read what `to_bytes` wrote; see `restored`."""
         try:
             raw = json.loads(data)
             return cls._read(raw["head"], raw["parts"], settings)
@@ -550,7 +551,7 @@ class MonitorState:
 
     @classmethod
     def restored(cls, head: bytes, parts: Mapping[str, bytes], settings: MonitorSettings) -> MonitorState:
-        """Read what the store has of the checkpoints so far.
+        """Restore the state from the store's checkpoint.
 
         Counts are kept whatever the settings; evidence gathered under another threshold or run
         length starts again from nothing, while alerts that are up stay up until resolved.

@@ -1,4 +1,4 @@
-"""The fold's part of incidents: which incident an alert event belongs to, and when traffic has gone back.
+"""Assignment of alert events to incidents, and detection of changes that traffic has gone back on.
 
 An alert belongs to the change of its route that came before it. What only shows that answers moved (shares of
 shifted answers, their lengths) is a sign and no change: it joins the incident that is open. So does a later
@@ -27,33 +27,34 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent
 
 EXPLAINS_S: Final = 7 * 86_400.0
-"""A change explains an alert of its route that was raised at most so long after it."""
+"""Longest time in seconds from a change to an alert on its route that it explains."""
 SLACK_S: Final = 60.0
-"""The first verdict after a change and the one that raises an alert may be scored in either order."""
+"""Seconds of tolerance, as the first verdict after a change and the one that raises an alert come in any
+order."""
 _EARLY_S: Final = 600.0
-"""An alert may be raised so long before the change is noticed that caused it."""
+"""Longest time in seconds by which an alert may precede the notice of the change that caused it."""
 KEPT: Final = 32
-"""Incidents of a route that are over and still known, the latest."""
+"""Number of a route's latest closed incidents that stay known."""
 
 
 class Cause(NamedTuple):
-    """A change that was noticed about an open incident."""
+    """Change that was noticed about an open incident."""
 
     incident: Incident
     change: str
-    """Id of the change that explains it; "" of what came while it was open."""
+    """Id of the change that explains it; the incident's own for a change during it."""
     marks: tuple[ChangeMark, ...]
-    """All that is known now."""
+    """All marks known now."""
 
 
 class IncidentBook:
-    """The incidents of all routes that the fold still needs."""
+    """Book of the incidents of all routes that the fold still needs."""
 
     def __init__(self, routes: Mapping[str, RouteWatch]) -> None:
-        """Begin with none.
+        """Start without incidents.
 
         Args:
-            routes: by route its changes, which explain alerts.
+            routes: changes of each route, which explain alerts.
         """
         self._routes = routes
         self._known: dict[str, list[Incident]] = {}
@@ -64,7 +65,7 @@ class IncidentBook:
         """Number of incidents that were forgotten."""
 
     def place(self, event: AlertEvent) -> AlertEvent:
-        """Give an event to the incident that it belongs to.
+        """Assign an event to the incident that it belongs to.
 
         Returns: the event with the id of the incident and the change that explains it.
         """
@@ -94,7 +95,7 @@ class IncidentBook:
             self.dropped += 1
 
     def all(self) -> list[Incident]:
-        """Every incident, of each route the latest first."""
+        """Return every incident, of each route the latest first."""
         return [known for of_route in self._known.values() for known in reversed(of_route)]
 
     def _open(self, name: str, event: AlertEvent, change: str, marks: tuple[ChangeMark, ...]) -> Incident:
@@ -104,7 +105,7 @@ class IncidentBook:
         return opened
 
     def _of_change(self, event: AlertEvent) -> Incident:
-        """Find or open the incident of a change that nobody announced: of its own route first."""
+        """Find or open the incident of a silent change, looking on its own route first."""
         own = next((known for known in self._here(event.route) if known.change == event.change), None)
         known = own or next((known for known in self.all() if known.id == event.incident), None)
         if known is not None:
@@ -114,7 +115,7 @@ class IncidentBook:
         return self._open(event.incident, event, event.change, marks)
 
     def _of_cell(self, event: AlertEvent) -> Incident:
-        """Find or open the incident of a cell's alert: of the change before it, else the one that is open."""
+        """Find or open the incident of a cell's alert: that of the change before it, else an open one."""
         watch = self._routes.get(event.route)
         change, marks = watch.latest_change(event.at, EXPLAINS_S, SLACK_S) if watch else ("", ())
         here = self._here(event.route)
@@ -134,7 +135,7 @@ class IncidentBook:
         return going or self._open(change or event.id, event, change, marks)
 
     def explain(self, route: str, at: float) -> Cause | None:
-        """Find what a change of a route that was noticed only now explains.
+        """Find the open incident that a newly noticed change of a route explains.
 
         An alert may be raised a few exchanges before its cause is noticed: a new value has to stay.
 
@@ -173,7 +174,7 @@ class IncidentBook:
         return Cause(known, known.change, (*known.later, *more)[-MOST_MARKS:]) if more else None
 
     def _at_work(self, route: str) -> Incident | None:
-        """Return the open incident of a route whose change stands in the traffic."""
+        """Return the open incident of a route whose change is in the traffic."""
         here = self._here(route)
         return next((known for known in here if known.closed_at is None and known.up and known.stated), None)
 
@@ -196,7 +197,7 @@ class IncidentBook:
         return decided.get("reversed", []), decided.get("not_rolled_back", [])
 
     def find(self, incident: str) -> Incident | None:
-        """Return an incident by its id; None if it is not known (any more)."""
+        """Return an incident by its id; None if it is not known or no longer kept."""
         return next((known for known in self.all() if known.id == incident), None)
 
     def read(self, incidents: Iterable[Any]) -> None:
@@ -209,7 +210,7 @@ class IncidentBook:
 _SIGNS: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.JUDGE_DRIFT, kinds.TRAITS))
 """Signs that answers or ratings moved, without a reason."""
 _GONE_BACK: Final = frozenset(("reversed", "retired"))
-"""Endings after which an alert is about something else."""
+"""Endings after which a new alert is about something else."""
 
 
 def _may_explain(marks: tuple[ChangeMark, ...], known: Incident) -> bool:

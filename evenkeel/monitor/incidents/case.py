@@ -1,4 +1,4 @@
-"""Incidents with one cause, which people hear of together.
+"""Cases: incidents with one cause, about which people are notified together.
 
 A provider that changes a model changes it for every route that asks for it. Each route has an incident of its
 own, which is acknowledged and closed by itself; whoever is on call gets one message about all of them.
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from evenkeel.monitor.incidents.incident import Incident
 
 TOGETHER_S: Final = 3_600.0
-"""An incident belongs to the case of an earlier one with its cause that was opened at most so long before."""
+"""Longest time in seconds between the opening of the first incident of a case and of one that joins it."""
 _CAUSES: Final = (
     frozenset((kinds.MODEL, kinds.REQUESTED_MODEL)),
     frozenset((kinds.FINGERPRINT,)),
     frozenset((kinds.JUDGE,)),
 )
-"""Causes that routes may share, the first that there is. A prompt version means nothing on another route."""
+"""Kinds of causes that routes may share, by precedence. A prompt version means nothing on another route."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Incidents with one cause, mostly a single one."""
+    """Case of incidents with one cause, usually a single incident."""
 
     members: tuple[Incident, ...]
     """Incidents in the order in which they were opened."""
@@ -71,7 +71,7 @@ class Case:
 
 
 def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
-    """The marks of several incidents, each once."""
+    """Return the marks of several incidents, each once."""
     return tuple({(one.kind, one.before, one.after): one for those in marks for one in those}.values())
 
 
@@ -85,7 +85,7 @@ def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
 
 
 def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
-    """The case of every incident, by the incident's id.
+    """Return the case of every incident, by the incident's id.
 
     An incident joins the case of an earlier one with the same cause unless one of that case was over before.
     """

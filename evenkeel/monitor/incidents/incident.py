@@ -1,4 +1,4 @@
-"""The incident: its record, and what each event does to it.
+"""Record of an incident, and the effect of each event on it.
 
 The fold keeps the records, and the monitor stores each with its checkpoint; everybody else reads them there.
 """
@@ -71,7 +71,7 @@ class PartKey(NamedTuple):
 
 @dataclass(slots=True)
 class Part:
-    """One alert of an incident: of a cell, or of a change that nobody announced."""
+    """Alert of an incident: of a cell, or of a change that nobody announced."""
 
     raised: AlertEvent
     """The last event that raised it."""
@@ -94,7 +94,7 @@ class Part:
 QUIET: Final = 40
 """Exchanges without the new value, half of them with the old one, after which a change is reversed."""
 AGAIN: Final = 100
-"""Exchanges with the new value after somebody said that it was rolled back: it was not."""
+"""Exchanges with the new value that show that a change was not rolled back, though somebody said so."""
 MOST_MARKS: Final = 8
 _TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 """Kinds that have to go back for a change to be reversed; parameters only where none of these changed."""
@@ -102,12 +102,12 @@ _TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 
 @dataclass(slots=True)
 class Incident:
-    """One incident. Times are in Unix seconds."""
+    """State of one incident. Times are in Unix seconds."""
 
     id: str
     opened_at: float
     opened_offset: int
-    """Place in the verdict log of what opened it."""
+    """Place in the verdict log of the entry that opened it."""
     change: str = ""
     """Id of the change that opened it; "" if none was noticed."""
     marks: tuple[ChangeMark, ...] = ()
@@ -130,15 +130,15 @@ class Incident:
     """The note of the last decision."""
     closed_at: float | None = None
     calm_at: float | None = None
-    """The time when it was over first, even if it went on later."""
+    """Time at which it was first over, even if it went on later."""
     ending: str = ""
-    """Why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
+    """Reason why it is over, one of `evenkeel.core.incidents.ENDINGS`; "" while it is open."""
     reopened: int = 0
     """Number of times it went on after it was over."""
     learned: bool = False
     """True if its change was noticed only after it was opened."""
     quiet: int = 0
-    """Exchanges since one had the new value of its change."""
+    """Exchanges since the last one with the new value of its change."""
     back: int = 0
     """Exchanges among these that had the old value."""
     again: int = 0
@@ -150,7 +150,7 @@ class Incident:
         return cls(event.incident, event.at, event.offset, event.change, event.marks)
 
     def take(self, event: AlertEvent) -> None:
-        """Take the next event, in their order."""
+        """Apply the next event; events come in order."""
         self.updated_at, self.offset = event.at, event.offset
         if event.what == "incident":
             self._decide(event)
@@ -175,7 +175,7 @@ class Incident:
             self._close(event.at, event.reason or "recovered")
 
     def learn(self, change: str, marks: tuple[ChangeMark, ...]) -> None:
-        """Take a change that explains it; nothing known is forgotten for an empty one."""
+        """Record a change that explains it; an empty one erases nothing."""
         known = self.stated
         self.change, self.marks = change or self.change, marks[:MOST_MARKS] or self.marks
         self.learned = self.learned or (not known and bool(self.stated))
@@ -230,7 +230,7 @@ class Incident:
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """Values that traffic can be seen to leave: of the first change and later ones of its kinds."""
+        """Values that traffic can be seen to leave: of the first change, and of later ones of its kinds."""
         opened = {mark.kind for mark in self.marks}
         followed = opened & _TURNS or opened
         return turns_of([mark for mark in (*self.marks, *self.later) if mark.kind in followed])
@@ -255,7 +255,7 @@ class Incident:
 
     @property
     def effect(self) -> Effect:
-        """The gravest of what its alerts say: of those that are up, or of all once it is over."""
+        """Gravest effect of the alerts that are up, or of all alerts once it is over."""
         said = {part.effect for part in self.up or self.parts}
         return next((effect for effect in GRAVEST if effect in said), "fragile")
 
@@ -280,12 +280,12 @@ class Incident:
 
     @property
     def in_vain(self) -> tuple[ChangeMark, ...]:
-        """The changes while it was open after which alerts came that are up."""
+        """Changes during the incident after which alerts were still raised that are up."""
         return tuple(mark for mark in self.later if any(_after(mark, part) for part in self.up))
 
     @property
     def present(self) -> list[Part]:
-        """The alerts that are up, of the model that came last if another one came in vain."""
+        """Alerts that are up; if a change to another model came in vain, only those of the latest model."""
         came = [mark.after for mark in self.in_vain if mark.kind == kinds.MODEL]
         return [part for part in self.up if not came or part.raised.model in {came[-1], ""}]
 
@@ -295,7 +295,7 @@ class Incident:
         return next((part.raised.model for part in reversed(self.parts) if part.raised.model), "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what machines are told of it, but for its alerts (`evenkeel.monitor.notify.alerts`)."""
+        """Return the incident for machines, without its alerts (see `evenkeel.monitor.notify.alerts`)."""
         return {
             "id": self.id,
             "state": self.state,
@@ -329,7 +329,7 @@ class Incident:
 
 
 _FEW: Final = 10
-"""Trials before an alert that say too little about how answers were."""
+"""Trials before an alert that are too few to show how answers were."""
 _CLOSING: Final[tuple[Decided, ...]] = ("accepted", "rolled_back", "false_alarm")
 
 
@@ -343,17 +343,17 @@ def _after(mark: ChangeMark, part: Part) -> bool:
 
 
 class IncidentBoard:
-    """The incidents in a store, read again only after a further event. For any thread."""
+    """Cache of the incidents in a store, read again only after a further event. Thread-safe."""
 
     def __init__(self, store: MonitorStore) -> None:
-        """Open it on the store that holds them."""
+        """Open the board on the store that holds the incidents."""
         self._store = store
         self._lock = threading.Lock()
         self._incidents: tuple[Incident, ...] = ()
         self._newest = ""
 
     def all(self) -> tuple[Incident, ...]:
-        """Every incident that is kept, the one that was opened last first. Blocks on storage."""
+        """Return every incident that is kept, the one that was opened last first. Blocks on storage."""
         with self._lock:
             newest = next(iter(self._store.events(1)), None)
             if newest is None or newest.id != self._newest:

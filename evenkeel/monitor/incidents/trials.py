@@ -1,4 +1,4 @@
-"""The trials behind an alert, and the worst of an incident."""
+"""Trials behind an alert, and the worst trials of an incident."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 WORST: Final = 3
 _LOOKED_INTO: Final = 4
-"""Alerts of an incident whose trials are looked at for the worst."""
+"""Most alerts of an incident whose trials are searched for the worst."""
 MOST_VERDICTS: Final = 100
-"""Verdicts of an alert that are given at most, the newest."""
+"""Most verdicts returned for an alert, the newest."""
 _SCANNED: Final = 20_000
-"""Verdicts that are looked through at most."""
+"""Most verdicts that are scanned."""
 _AT_ONCE: Final = 500
 
 
 def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERDICTS) -> list[LoggedVerdict]:
-    """The rated trials of an event's cell up to the deciding one, newest first.
+    """Return the rated trials of an event's cell up to the deciding one, newest first.
 
     Args:
-        log: where the verdicts are.
+        log: log of the verdicts.
         event: an alert that was raised or resolved.
         most: verdicts to give at most.
 
@@ -55,7 +55,7 @@ def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
 
 
 def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list[Verdict]:
-    """The trials behind an incident that moved furthest while their control held, the worst first.
+    """Return the trials behind an incident that moved furthest while their control held, the worst first.
 
     Better answers come last. Each is of another exchange; among trials that are rated the same, of other
     routes and rewordings first, and of one rewording rather than several together.

@@ -1,4 +1,4 @@
-"""Notifies people and machines of incidents: at most three messages an incident on every channel.
+"""Notifications of incidents to people and machines: at most three messages an incident on every channel.
 
 The `Notifier` hands the events that the store holds to its channels. A `Channel` waits for a moment, so that
 what belongs together is one message, says once that an incident was opened, once that it became graver and

@@ -1,4 +1,4 @@
-"""The words of alert events: one sentence for the log, the API, messages and pages."""
+"""Texts of alert events: one sentence for the log, the API, messages and pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _CLOSED: Final = {
 }
 """Endings of sentences by the reason why a change that nobody announced is over."""
 _MOVED_SAID: Final = 3
-"""Traits that a message names."""
+"""Most traits that a message names."""
 
 
 def summary(event: AlertEvent) -> str:
@@ -76,7 +76,7 @@ def line(event: AlertEvent) -> str:
 
 
 def event_json(event: AlertEvent) -> dict[str, Any]:
-    """Return an event for machines: its sentence stands for the facts that it is made of."""
+    """Return an event for machines, with its summary in place of the facts behind it."""
     found = asdict(event)
     del found["facts"]
     return {**found, "summary": summary(event)}
@@ -109,7 +109,7 @@ def _alert_json(part: Part) -> dict[str, Any]:
 
 
 def _excess(event: AlertEvent) -> str:
-    """Say which measure crossed which limit, and where that comes from."""
+    """Describe which measure crossed which limit, and the source of the limit."""
     verbs = _RAISED if event.kind == "raised" else _RESOLVED
     verb = verbs.get(event.measure, verbs["content"])
     said = _MEASURED.get(event.measure, _MEASURED["content"]).format(points=100 * (event.value or 0.0))
@@ -138,7 +138,7 @@ def _drift(event: AlertEvent) -> str:
 
 
 def _ended(event: AlertEvent) -> str:
-    """Say that the traffic of an alert is gone, or that somebody approved its level."""
+    """Describe the end of an alert: its traffic is gone, or somebody approved its level."""
     facts = event.facts
     what = "Drift" if event.what == "drift" else "The alert"
     if event.reason == "approved":
@@ -152,7 +152,7 @@ def _ended(event: AlertEvent) -> str:
 
 
 def _change_raised(event: AlertEvent) -> str:
-    """Say since when, how different, and what it was not."""
+    """Describe when a silent change began, how different answers are, and the causes that are ruled out."""
     facts = event.facts
     where = f"{event.model or 'the model'} on {event.route}"
     also = f" It was found on {figures.listing(facts.also_on)} as well." if facts.also_on else ""

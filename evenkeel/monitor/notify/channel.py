@@ -1,4 +1,4 @@
-"""One channel: gathers what belongs together, says each thing once, tries again what failed."""
+"""Channel for messages: groups related events, sends each message once, and retries failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _PAUSES: Final = Backoff(1.0, 300.0)
 _TROUBLE: Final = "not measured"
-"""Name of the message about a trouble, in the store."""
+"""Name in the store of the message about trouble with the monitor."""
 
 
 _HELD: Final = (
@@ -28,46 +28,46 @@ _RESUMED: Final = "What held incidents back is over. Those that are still open f
 
 
 _NEWS: Final = frozenset(("raised", "explained", "followed"))
-"""Kinds of events that are shown where messages can be changed, though they are worth none of their own."""
+"""Kinds of events that update a shown message but deserve no message of their own."""
 
 
 class Sink(Protocol):
-    """A service that shows messages to people, or takes them for machines. May block for seconds."""
+    """Service that shows messages to people, or takes them for machines. May block for seconds."""
 
     name: str
     """Name in logs and in the store; not a secret, and the same after a restart."""
     problem: str
-    """Why the last delivery failed, "" if it did not."""
+    """Reason why the last delivery failed; "" if it succeeded."""
 
     def send(self, notice: Notice, receipt: str) -> str | None:
         """Deliver a notice.
 
         Args:
             notice: about an incident.
-            receipt: what the service called the first message about it; "" if this is that one.
+            receipt: the service's name for the first message about it; "" if this is the first.
 
-        Returns: what the service calls the first message, "" if it has no name; None if it was not taken.
+        Returns: the service's name for the first message, "" if it has none; None if it was not taken.
         """
         ...
 
     def show(self, notice: Notice, receipt: str) -> bool:
-        """Show where an incident stands, without a message to anybody, where the service can.
+        """Update the shown state of an incident without notifying anybody, if the service can.
 
         Args:
-            notice: what a message would say.
-            receipt: what the service called the first message.
+            notice: the notice that a message would contain.
+            receipt: the service's name for the first message.
 
         Returns: whether it was taken, or there is nothing to be done.
         """
         ...
 
     def tell(self, message: Message) -> bool:
-        """Deliver a message that is about no incident; whether it was taken."""
+        """Deliver a message that is about no incident; return whether it was accepted."""
         ...
 
 
 class Attempts:
-    """The pace of attempts at one receiver."""
+    """Pace of attempts at one receiver."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Start with an attempt allowed at once; `clock` counts seconds from any time on."""
@@ -81,11 +81,11 @@ class Attempts:
         return self._clock() >= self._due
 
     def succeed(self) -> None:
-        """Start small again."""
+        """Reset the waiting time after a success."""
         self._failures = 0
 
     def fail(self) -> float:
-        """Wait longer than the last time; returns for how many seconds."""
+        """Wait longer than after the last failure; return the wait in seconds."""
         self._failures += 1
         pause_s = _PAUSES.pause_s(self._failures)
         self._due = self._clock() + pause_s
@@ -97,15 +97,15 @@ class Pace:
     """Waiting times before a message is sent."""
 
     window_s: float = 30.0
-    """What becomes known of an incident within that time is one message; up to twice as long if more came
-    within its last third."""
+    """Seconds in which events of an incident are gathered into one message; up to twice as long if more
+    came within the last third."""
     trouble_after_s: float = 60.0
-    """A trouble that lasts this long is reported; incidents wait from its first second."""
+    """Seconds after which continuing trouble is reported; incidents wait from its first second."""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    """Events of one case that have not been settled yet."""
+    """Events of one case that are not settled yet."""
 
     since: float
     latest: float
@@ -115,7 +115,7 @@ class _Waiting:
 
 
 class Channel:
-    """Hands notices to one sink.
+    """Channel that hands notices to one sink.
 
     While there is a trouble, incidents on robustness wait; one message says so once it has lasted, and one
     that it is over. Changes that nobody announced are found without a judge, so they do not wait. What is
@@ -141,7 +141,7 @@ class Channel:
             announce: gets a line when the sink fails.
             clock: seconds from any time on.
             pace: when something is said.
-            troubles: what makes robustness alerts meaningless now, a sentence each.
+            troubles: conditions that make robustness alerts meaningless now, a sentence each.
         """
         self._sink = sink
         self._store = store
@@ -154,16 +154,16 @@ class Channel:
         self._waiting: dict[str, _Waiting] = {}
         self._trouble_since: float | None = None
         self._told: bool | None = None
-        """True if the latest message about the monitor reported a trouble; None if that is not read yet."""
+        """True if the latest message about the monitor reported trouble; None until that is read."""
 
     def take(self, events: Sequence[AlertEvent], cases: Mapping[str, Case]) -> set[str]:
-        """Send what is due; returns the ids of the events that are settled.
+        """Send the messages that are due; return the ids of the settled events.
 
         Call it often, with everything that is not settled yet, also when there is nothing.
 
         Args:
             events: oldest first.
-            cases: by the id of an incident, those of the events.
+            cases: cases of the events by the id of an incident.
         """
         now = self._clock()
         known = {event.id for one in self._waiting.values() for event in one.events}
@@ -195,13 +195,13 @@ class Channel:
         return settled
 
     def _is_due(self, waiting: _Waiting, now: float) -> bool:
-        """Return whether nothing more is about to follow: one message is easier to read than two."""
+        """Return whether no further events are expected soon: one message is easier to read than two."""
         window_s, waited_s = self._pace.window_s, now - waiting.since
         quiet = now - waiting.latest >= window_s / 3
         return waited_s >= window_s and (quiet or waited_s >= 2 * window_s)
 
     def _say(self, case: Case, *, news: bool) -> bool:
-        """Send or show what there is to say about a case; False if it has to be tried again."""
+        """Send or show the message about a case; return False if it has to be tried again."""
         incident = case.whole
         sent = self._store.sent(case.id, self._sink.name)
         phase = next_phase(incident, sent)
@@ -236,7 +236,7 @@ class Channel:
         return taken
 
     def _hold(self, now: float) -> bool:
-        """Return whether incidents have to wait, and tell people about it.
+        """Return whether incidents have to wait, after notifying people about it.
 
         What was sent is in the store: a monitor that was started again says that it is over.
         """
@@ -285,5 +285,5 @@ class Channel:
 
 
 def _needs_a_judge(incident: Incident) -> bool:
-    """Return whether only ratings hold an incident open. One that is over waits for nobody."""
+    """Return whether an incident is open only because of ratings; one that is over does not wait."""
     return incident.state != "resolved" and all(part.raised.what != "change" for part in incident.up)

@@ -1,4 +1,4 @@
-"""Messages about incidents, in words and as JSON."""
+"""Messages about incidents, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 Phase = Literal["opened", "updated", "resolved"]
 MOST_MESSAGES: Final = 3
-"""About one incident, on one channel."""
+"""Most messages about one incident on one channel."""
 SCHEMA: Final = "evenkeel.incident/1"
-"""Name of the JSON's schema: fields may be added under it, none is removed or changed."""
+"""Name of the JSON schema: fields may be added under it, but none is removed or changed."""
 
 _BECAME: Final[dict[Effect, str]] = {
     "worse": "answers got worse at",
@@ -80,45 +80,45 @@ def _none(_: Incident) -> Sequence[Verdict]:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """The owner of a route, and how to roll it back."""
+    """Contact of a route: its owner, and how to roll it back."""
 
     owner: str = ""
     runbook_url: str = ""
     rollback: str = ""
-    """A command, a sentence or a URL."""
+    """Command, sentence or URL for a rollback."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message that is about no incident: about the monitor itself."""
+    """Message about the monitor itself, not about an incident."""
 
     title: str
     body: str
     good: bool
-    """True if it only says that something is over."""
+    """True if it only reports that something is over."""
     about: str = "not-measured"
-    """Names its subject to services that join messages of one subject."""
+    """Name of the subject, for services that join messages of one subject."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A trial that shows what happened."""
+    """Example: a trial that shows what happened."""
 
     trial: str
     """Id of the trial."""
     perturbation: str
     rating: int | None
     url: str = ""
-    """Address in the console; "" if that is not known."""
+    """Address in the console; "" if it is not known."""
 
     @property
     def said(self) -> str:
-        """The rewording and what became of the answer; no text of anybody's."""
+        """Description of the rewording and its effect, without anybody's text."""
         return f"{_named(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
 
 
 class Member(NamedTuple):
-    """One of several incidents with one cause."""
+    """Incident among several with one cause."""
 
     incident: str
     route: str
@@ -127,31 +127,31 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One message about an incident, or about incidents with one cause."""
+    """Message about an incident, or about incidents with one cause."""
 
     incident: Incident
-    """The incident; several with one cause as one."""
+    """Incident that the notice is about; several with one cause are combined."""
     phase: Phase
     number: int
-    """1 for the first about this incident on this channel, at most 3."""
+    """Number of the message about this incident on this channel: 1 for the first, at most 3."""
     headline: str
     facts: tuple[str, ...]
-    """Sentences: how much, since when, what else."""
+    """Sentences on the size of the change, its beginning, and other facts."""
     contact: Contact
     url: str
-    """Address of the incident in the console; "" if that is not known."""
+    """Address of the incident in the console; "" if it is not known."""
     examples: tuple[Example, ...] = ()
     members: tuple[Member, ...] = ()
-    """The incidents, if there are several."""
+    """Incidents behind the notice, if there are several."""
 
     @property
     def good(self) -> bool:
-        """True if it only says that the incident is over."""
+        """True if it only reports that the incident is over."""
         return self.phase == "resolved"
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Severity, owner and what to do, a line each."""
+        """Lines with severity, owner, rollback and runbook, as far as they are known."""
         contact, going = self.contact, not self.good
         return tuple(
             f"{name}: {value}"
@@ -166,12 +166,12 @@ class Notice:
 
     @property
     def shown(self) -> tuple[Example, ...]:
-        """The examples that can be opened."""
+        """Examples that can be opened."""
         return tuple(one for one in self.examples if one.url)
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
-        """Links: the incident, or that of each route; the list if there are many."""
+        """Links to the incident, or to that of each route; to the list if there are many."""
         if not self.url:
             return ()
         each = tuple((f"Open {one.route}", one.url) for one in self.members[:_MOST_NAMED])
@@ -180,7 +180,7 @@ class Notice:
 
     @property
     def body(self) -> str:
-        """All below the headline, as text."""
+        """Text below the headline."""
         shown = [f"- {one.said}: {one.url}" for one in self.shown]
         paragraphs = [
             " ".join(self.facts),
@@ -192,11 +192,11 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """All of it as text."""
+        """Whole notice as text."""
         return f"{self.headline}\n\n{self.body}" if self.body else self.headline
 
     def to_json(self) -> dict[str, Any]:
-        """The notice for machines (see `SCHEMA`)."""
+        """Return the notice for machines (see `SCHEMA`)."""
         contact = self.contact
         return {
             "schema": SCHEMA,
@@ -216,11 +216,11 @@ class Notice:
 
 
 def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
-    """Return what a channel has to say about an incident now; None if nothing.
+    """Return the phase that a channel has to report about an incident now; None if nothing.
 
     Args:
-        incident: as it is.
-        sent: what the channel has said about it.
+        incident: the incident in its present state.
+        sent: the channel's last message about it.
 
     Returns: "opened" first, unless it is over already or only good news; "resolved" once it is over;
         "updated" if it became graver, shows on further routes, goes on after it was over or after another
@@ -241,7 +241,7 @@ def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
 
 
 class Writer:
-    """Writes notices."""
+    """Writer of notices."""
 
     def __init__(
         self,
@@ -250,11 +250,11 @@ class Writer:
         reports: Callable[[], Sequence[CellReport]] = list,
         trials: Callable[[Incident], Sequence[Verdict]] = _none,
     ) -> None:
-        """Say what is known beside the incident.
+        """Wire the writer with the facts beyond the incident.
 
         Args:
-            contacts: by route.
-            console_url: where people reach the console, "" if that is not known.
+            contacts: contact of each route.
+            console_url: address of the console, "" if it is not known.
             reports: of all cells, to say how far above noise answers are, and under how many rewordings.
             trials: behind an incident, the worst first; blocks on storage.
         """
@@ -265,24 +265,24 @@ class Writer:
 
     @property
     def home(self) -> tuple[str, ...]:
-        """Where the console is, as far as that is known."""
+        """Address of the console; empty if it is not known."""
         return (self._console_url,) if self._console_url else ()
 
     def notice(self, incident: Incident, phase: Phase, number: int) -> Notice:
-        """What there is to say about an incident as it is, without examples."""
+        """Return the notice about an incident as it is, without examples."""
         contact, url = self._contact(incident), self._url("incidents", incident.id)
         if phase == "resolved":
             return Notice(incident, phase, number, over_line(incident), self._last(incident), contact, url)
         return Notice(incident, phase, number, headline(incident), self.facts(incident), contact, url)
 
     def message(self, case: Case, phase: Phase, number: int, sent: Sent | None) -> Notice:
-        """The message about incidents with one cause as they are. Blocks on storage.
+        """Return the message about incidents with one cause as they are. Blocks on storage.
 
         Args:
             case: the incidents.
-            phase: what it says.
+            phase: state of the case that the message reports.
             number: 1 for the first about them.
-            sent: what was said before; None if nothing.
+            sent: the previous message; None if there was none.
         """
         notice = self.notice(case.whole, phase, number)
         members = tuple(
@@ -303,7 +303,7 @@ class Writer:
         return f"{self._console_url}/{folder}/{quote(name, safe='')}" if self._console_url else ""
 
     def _contact(self, incident: Incident) -> Contact:
-        """Of its routes; where they differ, with the routes."""
+        """Return the contact of the incident's routes; where they differ, with the names of the routes."""
         known = {route: self._contacts[route] for route in incident.routes if route in self._contacts}
         said = (
             _by_route({route: getattr(one, name) for route, one in known.items()})
@@ -312,7 +312,7 @@ class Writer:
         return Contact(*said)
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
-        """What changed since, how far answers moved, under how many rewordings, and what references say."""
+        """Return later changes, how far answers moved, under how many rewordings, and reference evidence."""
         found = [
             *([_came_later(incident)] if incident.later else ()),
             *self._rewordings(incident),
@@ -337,13 +337,13 @@ class Writer:
         return [f"{measured}, {self._affected(parts, known=incident.stated != ())}", *said]
 
     def _affected(self, parts: Sequence[Part], *, known: bool) -> str:
-        """How many of the rewordings that are tried have these alerts, "so far" unless the others hold.
+        """Describe how many tried rewordings have these alerts; "so far" unless the others hold.
 
-        Of groups only if no rewording by itself has one: a group moves with any of its rewordings.
+        Groups count only if no single rewording has an alert: a group moves with any of its rewordings.
 
         Args:
             parts: the alerts.
-            known: whether it is known since when, so that estimates are of nothing before it.
+            known: whether the beginning is known, so that estimates hold no trials from before it.
         """
         cells = {(part.raised.route, part.raised.model) for part in parts}
         parts = by_themselves(parts, lambda part: part.raised.perturbation)
@@ -375,7 +375,7 @@ class Writer:
         return [*self._drift("resends", parts), *self._drift("rewordings", parts)]
 
     def _drift(self, of: Literal["resends", "rewordings"], parts: Sequence[Part]) -> list[str]:
-        """How many answers changed where most did, under rewordings or in identical resends."""
+        """Describe the share of changed answers where it is largest, in rewordings or identical resends."""
         those = [part for part in parts if (part.raised.perturbation == BASELINE) == (of == "resends")]
         if not those:
             return []
@@ -416,13 +416,13 @@ def _by_route(values: Mapping[str, str]) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    """Names in a sentence, of many the first ones: services refuse messages that are too long."""
+    """Join names in a sentence; of many only the first, since services refuse messages that are too long."""
     more = len(names) - _MOST_NAMED
     return f"{', '.join(names[:_MOST_NAMED])} and {more} more" if more > 0 else figures.listing(names)
 
 
 _MOST_NAMED: Final = 12
-"""Routes, owners and links that a message lists; the page has all."""
+"""Most routes, owners and links that a message lists; the page shows all."""
 
 
 def _news(incident: Incident, sent: Sent | None) -> list[str]:
@@ -440,7 +440,7 @@ def _news(incident: Incident, sent: Sent | None) -> list[str]:
 
 
 def _context(incident: Incident) -> list[str]:
-    """Return what came before an incident, and who works on it."""
+    """Return the change before an incident, and who works on it."""
     found = []
     if _always(incident):
         found.append("how they were before that is not known")
@@ -454,14 +454,14 @@ def _context(incident: Incident) -> list[str]:
 
 
 def _came_later(incident: Incident) -> str:
-    """Say what changed while an incident was open, and whether answers are known to be no better since."""
+    """Describe changes during an incident, and whether answers are known to be no better since."""
     at = figures.date_and_time(incident.later[-1].at)
     no_better = ", and answers are no better since" if incident.later[-1] in incident.in_vain else ""
     return f"changed again at {at}: {_changes(incident.later)}{no_better}"
 
 
 def headline(incident: Incident) -> str:
-    """Return in one sentence what happened, where, when and after what."""
+    """Return a sentence on the event, the route, the time and the change before it."""
     begin = min(part.raised.since or part.raised.at for part in incident.parts)
     if _always(incident):
         have_been, _ = _ALWAYS[incident.effect]
@@ -473,17 +473,17 @@ def headline(incident: Incident) -> str:
 
 
 def _always(incident: Incident) -> bool:
-    """Return whether nobody knows that answers were ever better."""
+    """Return whether answers are not known to have ever been better."""
     return incident.effect in _ALWAYS and incident.from_the_start
 
 
 def _had(incident: Incident) -> str:
-    """Return what had happened to the answers, once it is over."""
+    """Return the effect on the answers, in the past tense, for an incident that is over."""
     return _ALWAYS[incident.effect][1] if _always(incident) else _HAD[incident.effect]
 
 
 def over_line(incident: Incident) -> str:
-    """Say in one sentence that an incident is over, after how long and why."""
+    """Return a sentence that an incident is over, after how long and why."""
     lasted = figures.duration(max(0.0, (incident.closed_at or incident.updated_at) - incident.opened_at))
     why = _ENDED.get(incident.ending, "it ended").format(model=incident.model or "the model")
     what = _said(incident)
@@ -499,11 +499,11 @@ def _where(incident: Incident) -> str:
 
 
 _MOST_ROUTES: Final = 4
-"""Named in a headline."""
+"""Most routes named in a headline."""
 
 
 def _said(incident: Incident) -> str:
-    """The change that is stated in the traffic: "a → b"."""
+    """Return the change that is stated in the traffic: "a → b"."""
     return _changes(incident.stated)
 
 
@@ -518,12 +518,12 @@ def _changes(stated: Sequence[ChangeMark]) -> str:
 
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 _UNSAID: Final = frozenset((kinds.FINGERPRINT, kinds.SETTINGS))
-"""Kinds that are left out where something else changed, too."""
+"""Kinds that are left out if something else changed, too."""
 _MOST_SAID: Final = 3
 
 
 def _measured(part: Part, report: CellReport | None) -> str:
-    """Say how far answers moved: the cell's estimate since the change if there is one, else the alert's."""
+    """Describe how far answers moved: by the cell's estimate since the change, else by the alert."""
     event = part.raised
     above = report.current.excess if report else None
     if above is None:
@@ -537,24 +537,24 @@ def _measured(part: Part, report: CellReport | None) -> str:
 
 
 def _holds(report: CellReport) -> bool:
-    """Return whether a cell is within its limit, by the interval since the last change."""
+    """Return whether a cell is within its limit, by its interval since the last change."""
     above = report.current.excess
     return above is not None and above.upper <= report.detection.threshold
 
 
 def _lately(part: Part) -> str:
-    """Say how far answers moved in the trials that raised the alert: the estimate has earlier ones, too."""
+    """Describe how far answers moved in the trials that raised the alert, without earlier trials."""
     return _alerted(part, (*_group(part), f"the last {figures.count(part.raised.run_trials, 'trial')}"))
 
 
 def _group(part: Part) -> tuple[str, ...]:
-    """A group of rewordings, whose limit is one of its own."""
+    """Return the name of a group of rewordings, which has its own limit; () for a single rewording."""
     name = part.raised.perturbation
     return (_named(name),) if together_count(name) > 1 else ()
 
 
 def _named(perturbation: str) -> str:
-    """A rewording or a group of them, for who has never read of groups."""
+    """Name a rewording or a group of them, for readers who do not know groups."""
     is_group = together_count(perturbation) > 1
     return rewordings.phrase(perturbation) if is_group else rewordings.label(perturbation)
 

@@ -1,4 +1,4 @@
-"""Hands events from the store to every channel, until all have settled them."""
+"""Delivery of events from the store to every channel, until all have settled them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIMIT = 1000
 
 
 class Notifier:
-    """Delivers what the store's events say about incidents.
+    """Notifier that delivers the store's incident events.
 
     An event is marked as delivered only after every channel has settled it, so none is lost by a restart;
     what was sent about each incident is in the store, so nothing is said twice. A channel that fails is tried
@@ -40,12 +40,12 @@ class Notifier:
         self._announce = announce
         self._channels = tuple(channels)
         self._settled: list[set[str]] = [set() for _ in self._channels]
-        """By channel: events that others still have to settle."""
+        """Ids of events by channel that other channels still have to settle."""
         self._announced: set[str] = set()
         self._incidents = IncidentBoard(store)
 
     def deliver(self) -> int:
-        """Announce what is new and hand out what is due; returns how many events were delivered."""
+        """Announce new events and deliver those that are due; return how many were delivered."""
         waiting = self._store.undelivered(_LIMIT)
         for event in waiting:
             if event.id not in self._announced:

@@ -1,4 +1,4 @@
-"""The services that messages go to. Addresses, tokens and keys are secrets: none is ever shown or logged."""
+"""Services that messages go to. Addresses, tokens and keys are secrets: none is ever shown or logged."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _TIMEOUT_S: Final = 5.0
 _SLACK: Final = "https://slack.com/api"
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
 _MOST_SOURCE: Final = 1_024
-"""Characters of the source of PagerDuty's events."""
+"""Most characters of the source in PagerDuty's events."""
 _MOST_ACTIONS: Final = 6
-"""Buttons of a card that Teams shows."""
+"""Most buttons that Teams shows on a card."""
 _MOST_TEXT: Final = 2_900
-"""Characters of one text of Slack's, which takes 3,000; Teams and PagerDuty take more."""
+"""Most characters of one text in Slack, which takes 3,000; Teams and PagerDuty take more."""
 
 
 class _Poster:
-    """Posts JSON and says why it failed."""
+    """Client that posts JSON and records why a post failed."""
 
     def __init__(self, client: httpx2.Client | None) -> None:
         self._client = client or httpx2.Client(timeout=_TIMEOUT_S)
@@ -47,7 +47,7 @@ class _Poster:
     def _posted(
         self, url: str, content: bytes, headers: Mapping[str, str] | None = None
     ) -> httpx2.Response | None:
-        """The answer to a post; None if it failed, redirects and errors included."""
+        """Return the answer to a post; None if it failed, redirects and errors included."""
         sent = {"content-type": "application/json", **(headers or {})}
         try:
             response = self._client.post(url, content=content, headers=sent)
@@ -58,12 +58,12 @@ class _Poster:
         return response if response.is_success else None
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._client.close()
 
 
 class Webhook(_Poster):
-    """Posts notices as JSON to any URL, signed if there is a secret.
+    """Webhook that posts notices as JSON to any URL, signed if there is a secret.
 
     The signature is that of Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature`,
     "v1," and the base64 of HMAC-SHA256 over `ID.TIMESTAMP.BODY`. A delivery that is tried again has the same
@@ -77,13 +77,13 @@ class Webhook(_Poster):
         client: httpx2.Client | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Say where to post.
+        """Set the address and the secret.
 
         Args:
             url: gets the posts.
             secret: signs them; "" = they are not signed. What begins with `whsec_` is base64, as the
                 standard has it.
-            client: posts.
+            client: HTTP client for the posts.
             clock: Unix time in seconds.
         """
         super().__init__(client)
@@ -127,29 +127,29 @@ class Webhook(_Poster):
 
 
 class Slack(_Poster):
-    """Posts to a Slack channel; later messages about an incident update the first one and join its thread."""
+    """Slack channel; later messages about an incident update the first one and join its thread."""
 
     def __init__(
         self, token: str, channel: str, client: httpx2.Client | None = None, base_url: str = _SLACK
     ) -> None:
-        """Say where to post.
+        """Set the channel and the token.
 
         Args:
-            token: of a bot with the scope `chat:write`.
-            channel: its id or name.
-            client: posts.
-            base_url: of Slack's API.
+            token: token of a bot with the scope `chat:write`.
+            channel: id or name of the channel.
+            client: HTTP client for the posts.
+            base_url: base URL of Slack's API.
         """
         super().__init__(client)
         self._token = token
         self._channel = channel
         self._base_url = base_url.rstrip("/")
         self._refused = False
-        """Whether the last call failed because of the message that it is about."""
+        """True if Slack refused the last call because of the message that it refers to."""
         self.name = f"Slack {channel}"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
-        """Post the first notice; of later ones, update the first and say it in its thread.
+        """Post the first notice; for later ones, update the first and reply in its thread.
 
         Where Slack refuses the one or the other, as of a message that somebody deleted, it is posted anew.
         """
@@ -163,7 +163,7 @@ class Slack(_Poster):
         return self._call("chat.postMessage", shown) if self._refused else None
 
     def show(self, notice: Notice, receipt: str) -> bool:
-        """Update the first message; one that may not be edited any more stays as it is."""
+        """Update the first message; one that can no longer be edited stays as it is."""
         taken = not receipt or self._call("chat.update", {"ts": receipt, **self._shown(notice)}) is not None
         return taken or self._refused
 
@@ -190,7 +190,7 @@ class Slack(_Poster):
         return {"channel": self._channel, "text": notice.headline[:_MOST_TEXT], "blocks": blocks}
 
     def _call(self, method: str, body: Mapping[str, Any]) -> str | None:
-        """Call the API; the time stamp that names the message, None if it was not taken."""
+        """Call the API; return the time stamp that names the message, None if it was not accepted."""
         headers = {"authorization": f"Bearer {self._token}"}
         self._refused = False
         response = self._posted(f"{self._base_url}/{method}", json.dumps(body).encode(), headers)
@@ -220,15 +220,15 @@ _OF_THE_FIRST: Final = frozenset(
 
 
 def _escaped(text: str) -> str:
-    """Text in which Slack sees no link, mention or channel."""
+    """Escape text so that Slack sees no link, mention or channel in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 class Teams(_Poster):
-    """Posts adaptive cards to a workflow of Microsoft Teams, which takes new messages only."""
+    """Workflow of Microsoft Teams that takes adaptive cards; only new messages are possible."""
 
     def __init__(self, url: str, client: httpx2.Client | None = None) -> None:
-        """Say where to post: the address of a workflow that begins "when a webhook request is received"."""
+        """Set the address of a workflow that begins "when a webhook request is received"."""
         super().__init__(client)
         self._url = url
         self.name = "Teams"
@@ -292,15 +292,15 @@ _QUIET: Final = {"acknowledged": "acknowledge", "resolved": "resolve"}
 
 
 class PagerDuty(_Poster):
-    """Triggers and resolves incidents by PagerDuty's Events API v2, under the incident's id."""
+    """PagerDuty service; the Events API v2 triggers and resolves incidents under their ids."""
 
     def __init__(self, routing_key: str, client: httpx2.Client | None = None, url: str = _PAGERDUTY) -> None:
-        """Say where to post.
+        """Set the routing key.
 
         Args:
-            routing_key: of an integration "Events API v2".
-            client: posts.
-            url: of the API.
+            routing_key: key of an integration "Events API v2".
+            client: HTTP client for the posts.
+            url: URL of the API.
         """
         super().__init__(client)
         self._key = routing_key
@@ -313,7 +313,7 @@ class PagerDuty(_Poster):
         return "" if self._event(notice, "resolve" if notice.good else "trigger") else None
 
     def show(self, notice: Notice, receipt: str) -> bool:
-        """Acknowledge or resolve the incident, which calls nobody."""
+        """Acknowledge or resolve the incident, which pages nobody."""
         del receipt
         action = _QUIET.get(notice.incident.state)
         return action is None or self._event(notice, action)
@@ -355,17 +355,17 @@ class PagerDuty(_Poster):
 
 
 class UnknownServiceError(Exception):
-    """An address that apprise makes nothing of. The message does not show it."""
+    """Error for an address that apprise does not understand. The message does not show it."""
 
 
 class AppriseSink:
-    """Sends to what one apprise URL names."""
+    """Sink that sends to the service of one apprise URL."""
 
     def __init__(self, name: str, url: str) -> None:
         """Read the URL.
 
         Args:
-            name: what to call it in logs, such as the variable that holds the URL.
+            name: name in logs, such as that of the variable that holds the URL.
             url: see https://github.com/caronc/apprise/wiki.
 
         Raises:
