@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class _Wording(NamedTuple):
-    """How a language says in which language to answer."""
+    """Wording by which a language prescribes the language of the answer."""
 
     tag: str
     names: dict[str, str]
-    """What languages are called, by tag; of English, every language has a name."""
+    """Names of languages by tag. For the English wording, each language has a name."""
     request: str | None
     """Asks for the answer in a language; None of English."""
     orders: tuple[re.Pattern[str], ...]
@@ -75,7 +75,7 @@ class Readdressed(NamedTuple):
 
     view: PromptView
     said: bool
-    """Whether it names a language at all; if not, a request must be added."""
+    """True if the prompt names a language for the answer; if not, a request must be added."""
 
 
 def readdressed(view: PromptView, target: str) -> Readdressed | NotApplicable:
@@ -156,7 +156,7 @@ def answer_request(target: str, language: str) -> str:
 
 
 _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
-"""What an application says to the model without telling it anything to do."""
+"""Types of segments of an application that give the model no instructions."""
 
 
 def instructions_of(view: PromptView) -> list[Segment]:

@@ -94,7 +94,7 @@ class Compound:
         return self._after(place, part.apply(view, strength, random.Random(seeds[place])), severity, seeds)
 
     def _after(self, place: int, outcome: Outcome, severity: float, seeds: list[int]) -> Outcome:
-        """What follows a part's outcome: the next parts, as soon as there is a prompt to apply them to."""
+        """Apply the remaining parts to a part's outcome, as soon as there is a prompt to apply them to."""
         match outcome:
             case NotApplicable(reason, detail):
                 return NotApplicable(f"part_{reason}", f"{self.parts[place].name}: {detail or reason}")
@@ -121,5 +121,5 @@ COMPOUNDS: Final = (
     Compound("retold", (Paraphrase(), Tone())),
     Compound("foreign_typos", (Multilingual("es"), Punctuation(), Spelling())),
 )
-"""Those that need no configuration: careless typing of every sort; somebody in a rush; the same request by
-another person; a request in Spanish by somebody who types carelessly."""
+"""Compounds that need no configuration: careless typing of every sort; somebody in a rush; the same request
+by another person; a request in Spanish by somebody who types carelessly."""

@@ -102,7 +102,7 @@ class CrossLingual:
         return _into(_ENGLISH, own.view, instructions, translated)
 
     def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
-        """Whether a prompt is wholly in the language of its input, which is that of the answer as well."""
+        """Return whether prompt, input and answer are all in the same language already."""
         base = base_tag(self._target)
         instructions = "\n\n".join(one.text for one in instructions_of(view))
         return (

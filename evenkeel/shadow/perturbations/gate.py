@@ -38,7 +38,7 @@ Flaw = Literal[
     "length",
     "meaning",
 ]
-"""What can be wrong with a rewritten text."""
+"""Reasons to reject a rewritten text."""
 
 FLAWS: Final[frozenset[str]] = frozenset(get_args(Flaw))
 
@@ -65,7 +65,7 @@ _LABEL: Final = re.compile(
     rf"|\s*{_POINTING}[^\n:]{{0,60}}{_WRITING}[^\n:]{{0,60}}{_COLON}",
     re.IGNORECASE,
 )
-"""One that speaks of the rewriting: "Here is the French version: …", "Translation: …"."""
+"""Opening that speaks of the rewriting: "Here is the French version: …", "Translation: …"."""
 _AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
 _CLOSER: Final = re.compile(
     r"""
@@ -172,7 +172,7 @@ def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
 class _Passage(NamedTuple):
     text: str
     start: int
-    """Where it stands."""
+    """Index in the text at which the passage begins."""
 
 
 def _passages(task: RewriteTask) -> Iterator[_Passage]:
@@ -318,7 +318,7 @@ sixteen of 60 to 100 characters is not identified (STS-B in eight languages), bu
 from the pairs below."""
 
 TOO_SHORT: Final = 40
-"""Below it what is identified as the original's own language is not relied on."""
+"""Weight of the original below which identification of its language is not relied on."""
 
 _ALIKE: Final = (
     frozenset({"en", "pcm"}),
@@ -381,11 +381,11 @@ def speaks(before: str, after: str, target: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateFault:
-    """One thing that is wrong with a rewritten text."""
+    """Fault of a rewritten text."""
 
     reason: Flaw
     detail: str
-    """One sentence that tells the model what to put right."""
+    """Sentence that tells the model what to correct."""
 
 
 _LENGTHS: Final = {
@@ -511,4 +511,4 @@ def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
 
 
 _KEPT_WHOLE: Final = frozenset({"text", "document", "code"})
-"""What a change of the template may put elsewhere, but not put differently."""
+"""Types of segments that a change of the template may move but not reword."""

@@ -88,4 +88,4 @@ class Multilingual:
 
 
 MULTILINGUAL: Final = tuple(map(Multilingual, BUILTIN_TAGS))
-"""One for each language known from the start."""
+"""Translations into each language that is built in."""

@@ -123,7 +123,10 @@ def _choose(
 def _unprotected(
     matches: Iterator[re.Match[str]], spans: tuple[Protected, ...], margin: int
 ) -> Iterator[re.Match[str]]:
-    """Those matches that keep clear of every span. Both are in order, so one sweep does."""
+    """Yield the matches that keep clear of every span.
+
+    Matches and spans are in order, so a single pass suffices.
+    """
     edges = ((span.start - margin, span.end + margin) for span in spans)
     after_all = (sys.maxsize, sys.maxsize)
     opens, closes = next(edges, after_all)

@@ -1,4 +1,4 @@
-"""What a perturbation is, what it returns, and the seed that makes its choices repeatable."""
+"""Perturbations: the protocol, their outcomes, and the seed that makes their choices repeatable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 Requirement = Literal["rewriter", "judge"]
-"""What a kind can't do without: a model that rewrites texts, or one that compares answers across
+"""Service that a perturbation needs: a model that rewrites texts, or a judge that compares answers across
 languages."""
 
 
@@ -29,7 +29,7 @@ class NotApplicable:
     reason: str
     """Short snake_case word, usable as a label: "no_input", "nothing_to_change" …"""
     detail: str = ""
-    """One sentence for people."""
+    """Explanation for people, one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class RewriteTask:
     """A text that a model must write anew."""
 
     kind: Literal["paraphrase", "tone", "translation", "rule"]
-    """By "rule" is what no model is asked for, though it passes the same gate."""
+    """Kind of rewriting. "rule" marks a text that no model writes, though it passes the same gate."""
     text: str
     target: str = ""
     """The tone, or the language as a BCP 47 tag; "" for a paraphrase."""
@@ -72,27 +72,27 @@ class Perturbation(Protocol):
 
     @property
     def rewording(self) -> Rewording:
-        """What people read about it: category, label, phrase, and where reports list it."""
+        """Return the texts for people: category, label, phrase, and position in reports."""
         ...
 
     @property
     def version(self) -> int:
-        """Raised whenever the same seed would give other bytes than before."""
+        """Return the version, which increases whenever the same seed would give other bytes than before."""
         ...
 
     @property
     def graded(self) -> bool:
-        """Whether severity changes anything; kinds that are all or nothing are tried at 1."""
+        """Return whether severity has an effect. Perturbations without degrees are tried at severity 1."""
         ...
 
     @property
     def requires(self) -> frozenset[Requirement]:
-        """Without these the kind is not applicable, whatever the prompt."""
+        """Return the services without which the perturbation never applies."""
         ...
 
     @property
     def wanted(self) -> Wanted:
-        """The form the variant asks the answer to have, for whoever compares it."""
+        """Return the form that the variant wants the answer to have."""
         ...
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
@@ -111,7 +111,7 @@ class Perturbation(Protocol):
 
 
 NOTHING: Final[frozenset[Requirement]] = frozenset()
-"""For `requires`: the kind works by rule."""
+"""Value of `requires` for a perturbation that works by rule."""
 
 NO_INPUT: Final = NotApplicable(
     "no_input",

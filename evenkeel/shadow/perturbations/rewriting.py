@@ -75,11 +75,11 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
     """
     protected = protected_spans(text) if len(text) > longest else ()
     passed = 0
-    """How many spans end before the gap that is looked at."""
+    """Number of spans that end before the current gap."""
     found: list[str] = []
     start = 0
     last = 0
-    """Where the stretch that is being gathered could end, and the next one begin."""
+    """End of the current stretch if it is cut at the last possible gap; `resume` is the start of the next."""
     resume = 0
     for gap in _BREAK.finditer(text):
         while passed < len(protected) and protected[passed].end <= gap.start():
@@ -107,7 +107,7 @@ def _bare(piece: str) -> tuple[str, str, str]:
 
 
 def has_prose(text: str) -> bool:
-    """Whether anything besides protected spans can be put differently: two words, or two ideographs."""
+    """Return whether the unprotected text has at least two words or two ideographs that can be reworded."""
     at = 0
     bare: list[str] = []
     for span in protected_spans(text):

@@ -40,7 +40,7 @@ _LANGUAGE_SAMPLE: Final = 150
 
 
 _STAGGER: Final = (0.0, 0.25, 0.75)
-"""How far, in keys, a row of letters is shifted to the right against the top one."""
+"""Shift of each row of letters to the right of the top one, in keys."""
 _NEVER: Final = re.compile(r"(?!)")
 _ENGLISH: Final = "en"
 _ENOUGH_KANA: Final = 4
@@ -64,7 +64,7 @@ class Slips:
     kept_pairs: frozenset[str] = frozenset()
     """Neighbouring letters that are never swapped, because that makes another word too often."""
     elides: bool = False
-    """Whether words follow an apostrophe that joins them to the one before ("l'ordine")."""
+    """True if an apostrophe joins a word to the one before ("l'ordine")."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any], keyboards: Mapping[str, list[str]]) -> Slips:
@@ -114,7 +114,7 @@ def _variants(both_ways: Mapping[str, str], one_way: Mapping[str, str]) -> dict[
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("spelling.toml").read_text("utf-8"))
 
 SLIPS: Final = {tag: Slips.of(table, _TABLES["keyboards"]) for tag, table in _TABLES["languages"].items()}
-"""By base tag of the language."""
+"""Slips by base tag of the language."""
 _JAPANESE: Final = _variants(*(_pairs(_TABLES["japanese"][way]) for way in ("both_ways", "one_way")))
 """Stretch of Japanese text → how it is also written."""
 _JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: (-len(one), one))))
@@ -240,7 +240,7 @@ def _rewrite(word: str, slips: Slips, real: frozenset[str], rng: random.Random) 
 
 
 def _slip(word: str, slips: Slips, rng: random.Random) -> str:
-    """One slip between the first and the last letter; may be the word itself."""
+    """Return the word with one slip between its first and last letter. It may come back unchanged."""
     at = 1 + _below(len(word) - 2, rng)
     match _below(4, rng):
         case 0:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a tone sounds in one language."""
+    """Phrases that give a text a tone in one language."""
 
     openers: tuple[str, ...]
     """Whole sentences for the beginning of a text."""
@@ -193,7 +193,7 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
 
 _OPENING: Final = re.compile(r"(?P<opening>)")
 _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
-"""Not behind "Answer:", where the answer itself is to follow."""
+"""End of the text, except after "Answer:", where the answer itself is to follow."""
 
 
 @cache

@@ -109,7 +109,7 @@ LINE: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What a line begins, by the name of the group that matched."""
+"""Pattern for the start of a line. The group that matched names the block that begins there."""
 RULES: Final = (
     "fence",
     "quotes",
@@ -139,7 +139,7 @@ CLOSING_TAG: Final = re.compile(r"</[A-Za-z][\w-]{0,30}>")
 NUMBERED_HEADING: Final = re.compile(r"^[ \t]*\#{1,6}[ \t]+([^\W\d_]+)[ ]\#?(?:\d+|[A-Z])\b", re.MULTILINE)
 SENTENCE_END: Final = re.compile(r"[.!?](?=[ \t\n]|\Z)|[。\uff01\uff1f]|\n|\Z")
 BOUNDARY: Final = re.compile(r"[.!?:][ ]+(?=[A-Za-zÀ-ÿ])|。(?=[^\n])")
-"""Where a sentence may begin in the middle of a line."""
+"""Places in the middle of a line at which a sentence may begin."""
 _ANNOUNCES: Final = re.compile(
     r"(?:[:\uff1a]|\b(?:format|schema|structure|as follows|below|following[^\n]{0,40}))[.]?\s*\Z",
     re.IGNORECASE,
@@ -221,7 +221,7 @@ class _Scanner:
         self._open = _Open("text", 0)
         self._found: list[tuple[SegmentType, int]] = []
         self._blank = False
-        """Whether the line before was blank."""
+        """True if the line before was blank."""
         self._closings = {match[0]: match.start() for match in CLOSING_TAG.finditer(text)}
         self._numbered = Counter(match[1].lower() for match in NUMBERED_HEADING.finditer(text))
         labels = Counter(match[1].lower() for match in PAIR_LABEL.finditer(text))

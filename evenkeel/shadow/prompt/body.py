@@ -53,7 +53,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RawMessage:
-    """One message: its text literals, and a note for each thing in it that is not text."""
+    """Message with its text literals, and a note for each part that is not text."""
 
     role: str
     slots: tuple[Slot, ...] = ()
@@ -66,7 +66,7 @@ class Body:
     """A request body, read."""
 
     members: tuple[Member, ...]
-    """Of the outermost object, in the order written, repeated keys included."""
+    """Members of the outermost object, in the order written, repeated keys included."""
     messages: tuple[RawMessage, ...]
     """The conversation in order; a system prompt that stands outside the list comes first."""
 
@@ -110,7 +110,7 @@ def listed(text: str, members: tuple[Member, ...], key: str) -> tuple[Value, ...
 
 
 def role_of(index: int, message: Value) -> str:
-    """Who says a message.
+    """Return the role of a message.
 
     Raises: UnreadablePrompt "unsupported_shape" if it is not an object with a role.
     """
@@ -121,15 +121,15 @@ def role_of(index: int, message: Value) -> str:
 
 
 class Part(NamedTuple):
-    """One part of a content: a slot if it is text, else a note."""
+    """Part of a content: a slot if it is text, else only a note."""
 
     slot: Slot | None
     note: str
-    """For people, such as "[image_url]"."""
+    """Note for people, such as "[image_url]"."""
 
 
 class Content(NamedTuple):
-    """What a content holds."""
+    """Slots and notes of a content."""
 
     slots: tuple[Slot, ...] = ()
     notes: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ def read_content(text: str, content: Value | None, text_types: Collection[str]) 
 
 
 def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> Part:
-    """One part of a list, the `number`th from 0; the rest as `read_content`."""
+    """Return a part of a list, the `number`th from 0. The other arguments are those of `read_content`."""
     kind = type_of(part)
     note = f"[{kind or 'part'}]"
     if kind is None or kind not in text_types:

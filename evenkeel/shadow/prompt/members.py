@@ -76,7 +76,7 @@ _LIMITED_OTHERWISE: Final = frozenset({
     "thinking_budget", "thinking_token_budget", "thinking_forced_open", "chat_template_kwargs",
     "min_tokens", "ignore_eos", "max_new_tokens", "num_predict", "n_predict", "options",
 })  # fmt: skip
-"""What asks for tokens that are no part of the answer, or states its length in another way."""
+"""Members that ask for tokens outside the answer, or state the answer's length in another way."""
 
 
 def may_be_limited(members: Iterable[Member]) -> bool:

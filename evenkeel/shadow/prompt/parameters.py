@@ -1,4 +1,4 @@
-"""What a request asks of the model beside its prompt, as a short text that names change by.
+"""Request parameters besides the prompt, as a short text that names changes by.
 
 Numbers and plain words stand as they are. What holds free text or structure (tools, schemas, stop sequences)
 is a short hash, so that no word of a prompt and no secret gets into a verdict. Members that say nothing about

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 Direction = Literal["back", "ahead"]
 Target = Literal["context", "output", "any"]
-"""What is pointed at, as far as the words say."""
+"""Kind of text that a pointing word refers to, as far as the words tell."""
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("references.toml").read_text("utf-8"))
 _NEAR: Final = 40
 """Characters around a pointing word in which what it points at is named."""
 _IN_LINE: Final = re.compile(r"[(`\"“«「<{]|[:\uff1a][ \t]*[^\s*_]")
-"""What is pointed at stands in the line itself: "in the following format (id)"."""
+"""Start of a target in the same line: "in the following format (id)"."""
 _ENDS: Final = re.compile(r"[\n.!?。:;,\uff0c\u3001]")
-"""Where what stands near a word ends."""
+"""End of the words near a pointing word."""
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -156,7 +156,7 @@ def asks(paragraph: str) -> bool:
 
 
 def introduces_context(line: str) -> bool:
-    """Whether a line that ends in a colon leads in to a text to work on: "Here is the chat transcript:"."""
+    """Return whether a line introduces a text to work on, such as "Here is the chat transcript:"."""
     if not line.rstrip(" *_\n").endswith((":", "\uff1a")) or len(line) > _LONGEST_LEAD:
         return False
     shows = _compiled("ahead").search(line) is not None or _begins("shows").match(line) is not None

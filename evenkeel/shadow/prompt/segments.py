@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 SegmentKind = Literal["template", "input", "history"]
-"""Where a segment comes from: the application's prompt, its user or data, or earlier answers and
-results of tools. Nothing of the history is ever changed."""
+"""Origin of a segment: the application's prompt, its user or data, or earlier answers and results of tools.
+Nothing of the history is ever changed."""
 
 SegmentType = Literal["instructions", "output_instructions", "examples", "document", "list", "code", "text"]
-"""What a segment is. "text" is what a user wrote and whatever fits nothing else."""
+"""Type of a segment. "text" is a user's own text and anything that fits no other type."""
 
 
 InputSource = Literal["typed", "documents", "tool_results", "instructions"]
-"""Where words come from that could have been put differently: what an end user typed, documents and other
-data, results of tools, and what the application says."""
+"""Source of words that could be worded differently: an end user's typing, documents and other data, results
+of tools, and the application's instructions."""
 TYPED: Final[frozenset[InputSource]] = frozenset({"typed"})
 
 
 @dataclass(frozen=True, slots=True)
 class SlotText:
-    """One string of a request body that carries prompt text."""
+    """String of a request body that carries prompt text."""
 
     role: str
     text: str
@@ -85,7 +85,7 @@ class Segment:
 
     @property
     def source(self) -> InputSource | None:
-        """Whose words these are; None of what is never put differently: code, and earlier answers."""
+        """Return the source of the segment's words; None for code and earlier answers."""
         if self.type == "code":
             return None
         if self.kind == "history":

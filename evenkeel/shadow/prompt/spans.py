@@ -1,4 +1,4 @@
-"""Where the values of a JSON text stand, so that an edit can leave every other byte alone.
+"""Positions of the values in a JSON text, so that an edit can leave every other byte alone.
 
 Positions are indices into the text (not bytes); the text is valid UTF-8 decoded strictly, so splicing the
 text and encoding it again leaves the bytes outside an edit as they were.
@@ -33,11 +33,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One `"key": value` of an object. Keys may repeat; readers take the last, as most servers do."""
+    """Member of an object, `"key": value`. Keys may repeat; readers take the last, as most servers do."""
 
     key: str
     start: int
-    """Where the key's quotation mark stands."""
+    """Index of the key's opening quotation mark."""
     value: Value
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation."""
+    """Message of the conversation."""
 
     role: str
     segments: tuple[Segment, ...]
@@ -34,7 +34,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """Its text for people: parts on lines of their own, then the notes."""
+        """Return the text for people: each part on lines of its own, then the notes."""
         parts: dict[int | None, str] = {}
         for segment in self.segments:
             parts[segment.part] = parts.get(segment.part, "") + segment.text
@@ -61,7 +61,7 @@ class PromptView:
     _members: Mapping[str, str | None] = field(default_factory=dict)
     """Top-level members that were set (their JSON text) or removed (None)."""
     inputs: frozenset[InputSource] = TYPED
-    """Whose words the changes of a user's input are made in."""
+    """Sources of the words that perturbations of the input may change."""
 
     @classmethod
     def parse(cls, body: bytes, classify: Classifier = by_role, *, api: Api = CHAT) -> Self:
@@ -116,7 +116,7 @@ class PromptView:
 
     @property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Where in `text` the last words that a user put in stand: what was typed, else all input."""
+        """Return spans in `text` of the user's last input: the typed words, else all input."""
         found: dict[str, list[tuple[int, int]]] = {}
         at = 0
         for message in self.messages:
@@ -142,7 +142,7 @@ class PromptView:
 
     @property
     def typed(self) -> tuple[Segment, ...]:
-        """What an end user could have put differently, or what `inputs` says; none of it is blank."""
+        """Return the segments whose source is in `inputs`, blank ones excluded."""
         return tuple(one for one in self.segments if one.source in self.inputs and one.text.strip())
 
     @property
@@ -238,7 +238,7 @@ class PromptView:
 
     @property
     def may_be_limited(self) -> bool:
-        """Whether the answer's usual length may be made its limit: no thoughts are asked for beside it."""
+        """Return whether the answer's usual length may be its limit: no reasoning is asked for beside it."""
         return may_be_limited(self._body.members)
 
     def for_replay(self, tier: Tier = "standard", most_tokens: int | None = None) -> bytes:

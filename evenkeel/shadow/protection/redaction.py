@@ -35,7 +35,7 @@ _CLOSED: Final = frozenset(
 """Members whose values are words of the API, as long as they look like one."""
 _WORD: Final = re.compile(r"[A-Za-z][\w.:/-]{0,99}")
 _NO_WORDS: Final = (JWT, API_KEY, IBAN)
-"""What looks like a word and is none of the API's."""
+"""Patterns of values that look like a word but never belong to the API."""
 _BODY_OPAQUE: Final = frozenset(
     ("encrypted_content", "signature", "thought_signature", "b64_json", "file_data")
 )
@@ -55,7 +55,7 @@ _LITERAL: Final = re.compile(
 _DISCRIMINATORS: Final = re.compile(
     r'"(?:type|index|output_index|content_index|item_id)"\s*:\s*(?:"[^"\\]*"|\d+)'
 )
-"""What tells the texts of a stream apart."""
+"""Members that tell the texts of a stream apart."""
 _LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
 _DATA: Final = re.compile(r"data: ?")
 _OTHER_LINE: Final = re.compile(r"(?:event|id|retry):[\w .:-]{0,200}|:.{0,200}|")
@@ -72,7 +72,7 @@ class _Text(NamedTuple):
     line: int
     start: int
     end: int
-    """Where it stands in its line, quotes included."""
+    """End of the literal in its line. The span includes the quotes."""
     text: str
 
 
@@ -194,7 +194,7 @@ def _string(literal: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is JSON as the worker reads it."""
+    """Return whether a text is JSON as the worker reads it."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)  # builds nothing, but is stricter
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
@@ -208,7 +208,8 @@ def _is_json(text: str) -> bool:
 _SEPARATORS = re.compile(r"[\s().\-\u2010\u2011\u2013/]+")
 _PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
 _MOST_SEARCHES = 4
-"""Of one text: enough for what values of different kinds hide from each other, and no more for any text."""
+"""Searches of one text. That is enough for values of different kinds that hide each other, and bounds the
+work on any text."""
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[\s\S]*")
 """Pictures and signatures: no text, and long."""
 
@@ -275,7 +276,7 @@ class Placeholders:
 
 
 def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
-    """Whether a value lies in a placeholder, or overlaps with one that it does not contain."""
+    """Return whether a value lies inside a placeholder, or overlaps one without containing it."""
     at_start = bisect(placeholders, (one.start, one.start)) - 1
     at_end = bisect(placeholders, (one.end, 0)) - 1
     for start, end in {
@@ -402,7 +403,10 @@ class RedactedSink:
         self._tally = tally
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """As `ExchangeSink.put`. An exchange that cannot be redacted goes on without its bodies."""
+        """Implement `ExchangeSink.put`.
+
+        An exchange that cannot be redacted is passed on without its bodies.
+        """
         return self._sink.put([self._redacted(exchange) for exchange in exchanges])
 
     def _redacted(self, exchange: Exchange) -> Exchange:

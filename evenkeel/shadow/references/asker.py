@@ -46,7 +46,7 @@ _LOOK_EVERY_S: Final = 300.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _RENAMED_EVERY_S: Final = 30.0
 _REFUSED_PAUSE_S: Final = 300.0
-"""After a budget refused a call."""
+"""Pause after a budget refused a call, in seconds."""
 _FAILED: Final = Backoff(30.0, 3_600.0)
 """Pauses of a route after calls that failed."""
 _MOST_FAILED: Final = 6
@@ -67,22 +67,22 @@ class Renamed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What the monitor says, of the last day."""
+    """Findings of the monitor in the last day."""
 
     suspected: tuple[Suspicion, ...] = ()
-    """On any route."""
+    """Suspected changes on any route."""
     found: tuple[Found, ...] = ()
     renamed: tuple[Renamed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AskerSettings:
-    """What one asker does."""
+    """Settings of one asker."""
 
     pace: Pace
-    """What may be asked of a route."""
+    """Limits on the calls of a route."""
     routes: tuple[str, ...]
-    """Whose references are asked here."""
+    """Routes whose references are asked here."""
     known: tuple[str, ...]
     """All routes; references of others are forgotten."""
     level: float
@@ -91,16 +91,16 @@ class AskerSettings:
 
 @dataclass(slots=True)
 class _Standing:
-    """How the calls of a route fare. In memory only: a restart tries again."""
+    """State of the calls of a route. It is kept in memory only, so a restart tries again."""
 
     paused_until: float = 0.0
     failures: int = 0
-    """In a row."""
+    """Calls that failed in a row."""
     call_usd: float = 0.0
-    """What the last call cost."""
+    """Cost of the last call."""
     looked_at: float = 0.0
     seen: dict[Group, float] = field(default_factory=dict)
-    """What the traffic asked last."""
+    """Time at which the traffic last asked, by requested model and prompt version."""
 
     def failed(self, now: float) -> None:
         """Wait longer after each failure."""
@@ -353,7 +353,7 @@ def _noted(
     cost_usd: float = 0.0,
     look: PooledComparison | None = None,
 ) -> ReferenceAnswered:
-    """What the log says of a call."""
+    """Return the log entry of a call."""
     said = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
     return ReferenceAnswered(
         id=reference_answer_id(reference.id, at),

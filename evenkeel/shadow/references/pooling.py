@@ -1,4 +1,4 @@
-"""Whether the last answers to all references together differ from those before: a permutation test.
+"""Permutation test: do the last answers to all references together differ from those before?
 
 Ranks of single answers find a change within a few calls or not at all: soon the new answers are as many as
 the old ones among which they are ranked. Here the order decides: of each reference's answers the last ones
@@ -34,11 +34,11 @@ _FEWEST: Final = 6
 """References with old and new answers that a look needs."""
 _FIRST: Final = 1_000
 _PROMISING: Final = 2
-"""As extreme draws among the first at most, or the look ends there."""
+"""Most draws among the first 1,000 that may be as extreme as the new answers; with more, the look ends."""
 _CHUNK: Final = 20_000
 _MOST_DRAWS: Final = 2_000_000
 _HOPELESS: Final = 10.0
-"""Above so many times the inverse of the level a p-value finds nothing: the draws end early."""
+"""Multiple of the level's inverse. Draws end early once the p-value can no longer fall below it."""
 _SAME: Final = 1e-9
 _EXAMPLES: Final = 8
 
@@ -72,7 +72,7 @@ class _Sides(NamedTuple):
         return sums / pairs
 
     def gaps(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much more like their own side answers are than the other, by rows of labels, 1 for new."""
+        """Return how much more alike answers are within a side than across, per row of labels (1 = new)."""
         old, new = self.old, self.new
         across = old * new
         same = old * (old - 1) / 2 + new * (new - 1) / 2

@@ -30,7 +30,7 @@ _FIRST_SEED: Final = 7
 """Any fixed number: the same attempt at the same text should give the same words."""
 _REMEMBERED: Final = 1_000
 _REST_USES: Final = 50
-"""How often a text that was given up is asked for in vain before it is tried again; doubles each time."""
+"""Uses of a text that was given up before it is tried again. The number doubles each time."""
 _LONGEST_PAUSE_S: Final = 20.0
 """A server that asks for a longer pause is not asked again meanwhile: the call fails."""
 _MEANING: Final = "It does not mean the same as the original."
@@ -57,12 +57,12 @@ Count = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """No usable text. Counted by reason; the variant that needed it is not made."""
+    """Failure to get a usable text. Counted by reason; the variant that needed the text is not made."""
 
     reason: str
-    """Of the last attempt: a `Flaw` of its text, or why there was none, as `Endpoint.chat` says."""
+    """Reason of the last attempt: a `Flaw` of its text, or the reason for no text as in `Endpoint.chat`."""
     detail: str = ""
-    """One sentence for people. Holds no credentials; may quote the text."""
+    """Explanation for people, one sentence. Holds no credentials; may quote the text."""
 
 
 def rewrite_request(
@@ -134,7 +134,7 @@ class _GivenUp:
 
     rejection: Rejection
     rounds: int
-    """How often all attempts have failed."""
+    """Number of times that all attempts have failed."""
     left: int
     """Uses until the next round."""
 

@@ -1,4 +1,4 @@
-"""What a rewriter is asked, versioned, with the text to rewrite kept apart from the instructions.
+"""Prompts for the rewriter, versioned, with the text to rewrite kept apart from the instructions.
 
 The text stands between markers that carry a tag, as the judge's material does: hashed out of
 everything that others wrote, and occurring nowhere in it. The first line of the request names the
@@ -27,14 +27,14 @@ VERSION: Final = 1
 
 _WORDING: Final = wording_of(__package__)
 TONES: Final[dict[str, str]] = _WORDING["tones"]
-"""How each tone is described to the model."""
+"""Description of each tone in the prompt."""
 
 _KEEP_LISTED: Final = 40
-"""So many passages to keep are listed; the rule covers the others as well."""
+"""Most passages to keep that are listed. The rule covers the others as well."""
 _KEEP_CHARS: Final = 200
 """A longer passage is listed by its beginning."""
 _REJECTED_CHARS: Final = 8_000
-"""Of a rejected text this much is shown again."""
+"""Characters of a rejected text that are shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rejected:
     text: str
     """"" if there was none."""
     faults: tuple[str, ...]
-    """One sentence each."""
+    """Faults of the text, one sentence each."""
 
 
 def request_for(

@@ -75,7 +75,7 @@ class Form:
     """The sentence that asks for the format where nothing else does."""
     rewording: Rewording
     fenced: bool = True
-    """Whether a structure to follow is shown as a block of its own."""
+    """True if a structure to follow is shown as a block of its own."""
     version: int = 2
 
     graded: ClassVar[bool] = False
@@ -277,7 +277,7 @@ def _asking(view: PromptView) -> list[Segment]:
 
 
 def _shows_form(segment: Segment) -> bool:
-    """Whether words that lead in to a form are followed by it, in a segment that says other things too."""
+    """Return whether a segment with other content shows a form directly after words that introduce it."""
     if segment.type not in ("instructions", "text"):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""What an output instruction says of the format: what it is called, and where the structure is shown.
+"""Output instructions: the name of the format, and where the structure of the answer is shown.
 
 One name can be put for another.
 """
@@ -60,20 +60,20 @@ _LISTS: Final = frozenset({"array", "list"})
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How instructions speak of one format."""
+    """Words that instructions use for one format."""
 
     name: str
     article: str
-    """Before the name."""
+    """Article of the name."""
     document: str
     """The name with what one answer is called: "JSON object"."""
     listing: str
     keys: str
-    """What names the parts of an answer, plural."""
+    """Plural noun for the parts of an answer."""
     form: str
     """The name where "format", "structure" and the like follow."""
     counted: bool = True
-    """Whether `document` takes an article, and adjectives such as "valid"."""
+    """True if `document` takes an article, and adjectives such as "valid"."""
 
 
 def _mention(name: str) -> str:
@@ -102,7 +102,7 @@ _ASKS_ELSEWHERE: Final = re.compile(
     rf"|(?:{_ANY_NAME})(?:-(?:Format|formaat|Objekt|object)|形式|オブジェクト|で)",
     re.IGNORECASE,
 )
-"""In other languages than English."""
+"""Names of formats as languages other than English use them."""
 _ASKS: Final = re.compile(
     r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
     r"(?:\s+(?:[\w’']+\s+){0,4}?(?:in|as|only|using))?"
@@ -150,7 +150,7 @@ def forbids(text: str, format_: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """How a language other than English speaks of formats, see `formats.toml`."""
+    """Words that a language other than English uses for formats; see `formats.toml`."""
 
     tells: str
     request: str
@@ -165,7 +165,7 @@ class Speech:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Speech:
-        """As the file has it."""
+        """Build the words of a language from its table in the file."""
         return cls(**{"elisions": {}, **table, "prose": tuple(map(tuple, table["prose"]))})
 
     def renamed(self, text: str, source: Format, target: Format, name: str) -> str:
@@ -284,11 +284,11 @@ class Skeleton:
     start: int
     end: int
     node: Node | None
-    """What it asks for; None if it could not be read."""
+    """Content that the skeleton asks for; None if it could not be read."""
     format: Format | None
     """None if it is not recognisable."""
     fence: str = ""
-    """What opens its fence, "" if it has none."""
+    """Opening line of its fence, "" if it has none."""
     tag: str = ""
     """The language its fence names."""
 

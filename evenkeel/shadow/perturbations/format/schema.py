@@ -1,4 +1,4 @@
-"""What an answer must contain, whatever its format: fields, lists and values.
+"""Required content of an answer, independent of its format: fields, lists and values.
 
 Read from a JSON Schema or from the other members of a request that bind the answer to a format; `skeletons`
 reads it from the words of a prompt.
@@ -31,7 +31,7 @@ _MANY: Final = re.compile(
 _CHOICES: Final = re.compile(
     r"[^|]{1,60}(?:\s*\|\s*[^|]{1,60})+|\w[\w -]{0,30}(?:/\w[\w -]{0,30}){1,8}|\w+ or \w+"
 )
-"""What may stand there: "low | medium | high"."""
+"""Choice of values in a skeleton: "low | medium | high"."""
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -44,13 +44,13 @@ class Leaf:
     """A single value."""
 
     text: str
-    """What a skeleton says of it, without brackets or quotation marks."""
+    """Description of the value in a skeleton, without brackets or quotation marks."""
     form: Literal["hint", "literal", "bare"] = "hint"
     """A hint at what belongs there; an example as text; or an example as number, true, false or null."""
 
     @property
     def is_number(self) -> bool:
-        """Whether a number or truth value belongs there, which is written without quotation marks."""
+        """Return whether the value is a number or truth value, which is written without quotation marks."""
         return self.form == "bare" or (self.form == "hint" and _NUMERIC.match(self.text) is not None)
 
 
@@ -122,7 +122,7 @@ def noted(node: Node, note: str) -> Node:
 
 
 def merged(first: Node, other: Node) -> Node:
-    """One item for two examples of it."""
+    """Return one item that combines two examples of an item."""
     match first, other:
         case Record(), Record():
             known = {field.name for field in first.fields}
@@ -210,21 +210,22 @@ _GRAMMARS: Final = (
     "grammar",
     "json_schema",
 )
-"""Of inference servers."""
+"""Members by which inference servers constrain the format."""
 _NESTED: Final = ("text", "output_config")
 """Members that hold a format among other things: of the Responses API, of Anthropic's Messages API."""
 _PLAIN: Final = ("response_format", "output_format")
 _JSON_OBJECT: Final = {"type": "json_object"}
-"""Of these members two know it: `response_format` and `text.format`."""
+"""Value that asks for JSON of any structure. Two of these members accept it: `response_format` and
+`text.format`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the members of a request demand of its answer."""
+    """Constraint that the members of a request put on its answer."""
 
     is_json: bool = False
     node: Node | None = None
-    """What a JSON Schema asks for."""
+    """Content that a JSON Schema requires."""
     removed: Mapping[str, str | None] = field(default_factory=dict)
     """The changes that lift it, for `PromptView.with_members`."""
     any_json: Mapping[str, str | None] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What must stay together or in order in a prompt, and whether another order of its passages keeps it.
+"""Order of a prompt's passages: what must stay together or in order, and whether a new order keeps it.
 
 Lead-ins and headings are tied to what follows; words that point ("above", 下記) to what they point at; what
 stands under a heading to that heading; and what stands behind a document must not read as part of it.
@@ -70,7 +70,7 @@ def _broken_bond(passage: Passage, were: _Order, are: _Order) -> str:
 
 
 class _Order:
-    """What stands where in a prompt."""
+    """Positions of the passages in a prompt."""
 
     def __init__(self, layouts: Sequence[Layout]) -> None:
         self.passages = [passage for layout in layouts for passage in layout.passages]

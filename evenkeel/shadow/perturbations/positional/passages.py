@@ -27,11 +27,11 @@ CATEGORY: Final = Category(
 )
 Slot = tuple[int, int | None]
 Part = Literal["c", "i", "u", "e", "t", "l"]
-"""What a passage is, as a letter, so that runs of them can be found by regular expressions: context, other
-input, output instructions, examples, other template text, a lead-in or heading by itself."""
+"""Kind of a passage as a letter, so that regular expressions can find runs of them: context, other input,
+output instructions, examples, other template text, a lead-in or heading by itself."""
 
 COLONS: Final = (":", "\uff1a")
-"""What a lead-in ends in, the wide form of Chinese and Japanese included."""
+"""Characters that end a lead-in, including the wide colon of Chinese and Japanese."""
 _LONG: Final = 200
 """Characters from which an input text is context rather than a question."""
 _CUTTABLE: Final = ("instructions", "text")
@@ -40,7 +40,7 @@ _LEAD_LINE: Final = re.compile(
     r"\n(?=[ \t]*(?:[^\n]{1,200}[:\uff1a]|\#{1,6}[ ][^\n]{1,80}|`{3,}[\w+-]*|\"{3}|'{3}|<[A-Za-z][^<>\n]*>)"
     r"[ \t*\"]*\Z)"
 )
-"""Where the last line of a text begins, if that introduces or opens what follows."""
+"""Line break before the last line of a text, if that line introduces or opens what follows."""
 _MARK: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})|<(?P<close>/)?(?P<tag>[A-Za-z][\w.-]*)(?:\s[^<>]*)?>",
     re.MULTILINE,
@@ -91,7 +91,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """Its text without the blanks around it."""
+        """Return the passage's text without the blanks after it."""
         return "".join(piece.segment.text + piece.gap for piece in self.pieces).removesuffix(self.gap)
 
     @property
@@ -104,7 +104,7 @@ class Passage:
 
     @property
     def introduces(self) -> bool:
-        """Whether its last line leads in to what stands behind it, or is the heading of that."""
+        """Return whether the last line leads in to what follows, or is a heading."""
         if self.is_document or self.pieces[-1].segment.type == "code":
             return False
         above, _, line = self.pieces[-1].segment.text.rpartition("\n")
@@ -132,7 +132,7 @@ class Layout:
 
     @property
     def has_template(self) -> bool:
-        """Whether any of its text is known to be the application's."""
+        """Return whether any part of the slot is known to be the application's text."""
         return any(piece.segment.kind == "template" for passage in self.passages for piece in passage.pieces)
 
     def arranged(self, passages: Sequence[Passage]) -> Layout:
@@ -244,7 +244,7 @@ def _pieces(segments: Sequence[Segment], *, is_composed: bool) -> tuple[str, lis
 
 
 def _closings(pieces: Sequence[Piece]) -> dict[int, int]:
-    """For each piece of plain text that opens a fence or a tag: the piece that closes it."""
+    """Return the pieces that close a fence or tag, by the plain-text piece that opens it."""
     opened: dict[str, int] = {}
     found: dict[int, int] = {}
     for place, piece in enumerate(pieces):

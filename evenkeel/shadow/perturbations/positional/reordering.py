@@ -41,16 +41,19 @@ class BulletList:
 
     @property
     def end(self) -> int:
-        """Where it ends in its text."""
+        """Return the index in the text at which the list ends."""
         return self.start + sum(map(len, self.items))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Of its items, in order, without the blanks behind them."""
+        """Return the items in order, without the blanks after them."""
         return tuple(item.rstrip() for item in self.items)
 
     def in_order(self, order: Sequence[int]) -> str:
-        """Its text with the items in another order; the blanks between stay in their places."""
+        """Return the list's text with the items in another order.
+
+        The blanks between items keep their places.
+        """
         texts = self.texts
         return "".join(
             texts[chosen] + item[len(text) :]
@@ -126,7 +129,7 @@ _DATED: Final = re.compile(
 )
 _SPEAKER: Final = re.compile(r"[\W_]*([^\W\d_][\w .'’-]{0,30}):\s")
 _FIRST_LINES = 2
-"""Of a document: its label, and what follows that."""
+"""Lines of a document that are read: its label, and the line after that."""
 
 
 def order_matters(items: Sequence[str], introduction: str = "") -> bool:

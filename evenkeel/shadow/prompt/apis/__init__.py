@@ -32,7 +32,8 @@ __all__ = [
 ]
 
 APIS: Final[tuple[Api, ...]] = (MESSAGES, CHAT, RESPONSES, COMPLETIONS)
-"""Where bodies are told apart without a path, the first that fits is taken: special shapes come first."""
+"""APIs in the order in which bodies without a path are matched. The first match wins, so special shapes
+come first."""
 _BY_PATH: Final = {api.path: api for api in APIS}
 
 

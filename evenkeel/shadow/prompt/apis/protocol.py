@@ -34,14 +34,14 @@ class Refusal:
     """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
     "stateful", "background", "audio_output", "media_output", "stored_prompt", "several_prompts" or "echo"."""
     detail: str
-    """One sentence for people; holds no prompt text."""
+    """Explanation for people, one sentence; holds no prompt text."""
 
 
 class Api(ABC):
-    """One request shape: how its prompt is read, what a replay carries, and how its answer is read."""
+    """Request shape of an API: it reads the prompt, selects a replay's members, and reads the answer."""
 
     name: ClassVar[str]
-    """For people, and the word that `--api` takes."""
+    """Name for people and for `--api`."""
     path: ClassVar[str]
     """The end of its requests' paths, one of `core.endpoint.API_PATHS`."""
     prompt_members: ClassVar[tuple[str, ...]]
@@ -55,20 +55,19 @@ class Api(ABC):
     limits: ClassVar[tuple[str, ...]]
     """Members that limit the answer, the one that most servers know first."""
     adds_limit: ClassVar[bool] = True
-    """Whether a replay may state a limit where the client stated none."""
+    """True if a replay may state a limit where the client stated none."""
     has_flex: ClassVar[bool] = False
-    """Whether `service_tier: "flex"` asks for a cheaper answer."""
+    """True if `service_tier: "flex"` asks for a cheaper answer."""
     client_tools: ClassVar[tuple[str, ...]] = ()
-    """How the `type` of provider-defined tools begins that run at the client; each ends in a date."""
+    """Prefixes of the `type` of provider-defined tools that run at the client; each type ends in a date."""
     parameters: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     """Parameters that stand inside a member: the member, the key in it, and the other APIs' name for it."""
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Headers that the API demands, for requests that are kept without their own."""
     operation: ClassVar[Literal["chat", "text_completion"]] = "chat"
-    """Its name in traces (OpenTelemetry's `gen_ai.operation.name`)."""
+    """Operation name in traces (OpenTelemetry's `gen_ai.operation.name`)."""
 
     def __repr__(self) -> str:
-        """Its name."""
         return self.name
 
     @abstractmethod

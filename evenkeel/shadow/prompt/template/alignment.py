@@ -1,4 +1,4 @@
-"""What a skeleton and another text share, and what several texts say alike in its gaps."""
+"""Alignment of a skeleton with another text, and the common text in the gaps of several texts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
 
 
 def _unrepeated(fragments: Skeleton, text: str) -> Skeleton:
-    """Without common words and labels of the input, such as speakers: short ones that it holds repeatedly."""
+    """Return a skeleton without short fragments that the text repeats, such as speakers' labels."""
     own = "\n".join(fragments)
     return tuple(
         fragment
@@ -307,7 +307,7 @@ def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
 
 
 def _without_values(text: str, values: Collection[str]) -> tuple[str, str]:
-    """What stands before the first value and behind the last; of a text without one, all and nothing."""
+    """Return the text before the first value and the text after the last; without values, the text and ""."""
     cut = tokens(text)
     known = [number for number, token in enumerate(cut) if is_word(token) and token in values]
     return ("".join(cut[: known[0]]), "".join(cut[known[-1] + 1 :])) if known else (text, "")

@@ -61,7 +61,7 @@ _UNIT_BLANKS: Final = 2
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """What is known of one template."""
+    """Knowledge about one template."""
 
     shape: Shape
     skeletons: tuple[Skeleton, ...]
@@ -227,7 +227,10 @@ class Cluster:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Cluster:
-        """From what `state` gave. Raises: KeyError, TypeError, ValueError and the like if it is damaged."""
+        """Restore a cluster from its `state`.
+
+        Raises: KeyError, TypeError, ValueError and the like if it is damaged.
+        """
         skeletons = tuple(tuple(map(str, skeleton)) for skeleton in state["skeletons"])
         cluster = cls(tuple(map(str, state["shape"])), skeletons, int(state["born"]), int(state["last"]))
         cluster.seen, cluster.support = int(state["seen"]), int(state["support"])

@@ -21,7 +21,7 @@ _SYSTEM: Final = frozenset({"system", "developer"})
 _MOST_SLOTS: Final = 8
 _JOINING: Final = frozenset("-_./@")
 _WITHOUT_BLANKS: Final = "\u2e80"
-"""Where the scripts begin that put no blanks between words."""
+"""First character of the scripts that put no blanks between words."""
 
 
 def candidates(slots: Sequence[SlotText]) -> list[int]:
@@ -85,7 +85,7 @@ def _told_apart(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _is_question(paragraph: str) -> bool:
-    """Whether a paragraph is what a user asks: a question, or words behind a label such as "Message:"."""
+    """Return whether a paragraph is a user's question, or words after a label such as "Message:"."""
     text = paragraph.strip()
     if labels_a_request(text):
         return _INSTRUCTS.match(text) is None
@@ -174,7 +174,7 @@ def _joined(
 
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n(?=[^\n]*\S))?)+\s*|\s+")
 _LAST_WORDS: Final = re.compile(r".*\b(?=\w+[^\w\n]*\Z)")
-"""Before the last word of a line: "The user has asked the following question:" leads in to a question."""
+"""Text before a line's last word: "The user has asked the following question:" introduces a question."""
 _INSTRUCTS: Final = re.compile(
     r"[\s#*]*(?:tasks?|instructions?|your[ ](?:task|job)|prompt|aufgabe|anweisung\w*|tarea|instruccion(?:es)?"
     r"|tâche|compito|istruzioni|taak|opdracht|tarefa|instruç\w+|タスク|課題|指示|任务|指令)\b",
@@ -187,7 +187,7 @@ _ROLE: Final = re.compile(
     re.IGNORECASE,
 )
 PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
-"""Where an input goes in a template: `{name}` or `{{name}}`."""
+"""Placeholder of an input in a template: `{name}` or `{{name}}`."""
 
 
 def fixed_template(texts: Sequence[str]) -> Classifier:

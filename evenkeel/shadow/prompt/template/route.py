@@ -37,7 +37,7 @@ _MOST_VERSIONS: Final = 64
 _FORGOTTEN_AFTER: Final = 20_000
 _KNOWN_FROM: Final = 6
 _NAMED_COUNTS: Final = 0.2
-"""How much better a template without a name has to fit than one that has proved itself."""
+"""Margin of fit by which a template without a name must exceed one that has proved itself."""
 _SHARES: Final = ((4, 0.8), (12, 0.25))
 """A template of fewer words than the first needs at least the second as its share of the requests:
 two questions that begin with the same three words are no template."""
@@ -46,7 +46,7 @@ _SMALLEST_SHARE: Final = 0.03
 
 @dataclass(frozen=True, slots=True)
 class TemplateVersion:
-    """One wording of a template. Requests are numbered as the route sent them, from 1."""
+    """Wording of a template. Requests are numbered in the order the route sent them, from 1."""
 
     fingerprint: str
     """16 hex digits; equal texts have equal ones."""
@@ -55,7 +55,7 @@ class TemplateVersion:
     last_seen: int
     """Number of the last request with it."""
     requests: int
-    """How many had it."""
+    """Number of requests with this wording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Pooled:
 
 
 class RouteTemplates:
-    """What a route's requests have shown of its templates. Not thread-safe."""
+    """Templates learned from a route's requests. Not thread-safe."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -130,7 +130,10 @@ class RouteTemplates:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RouteTemplates:
-        """From what `state` gave. Raises: KeyError, TypeError, ValueError and the like if it is damaged."""
+        """Restore templates from their `state`.
+
+        Raises: KeyError, TypeError, ValueError and the like if it is damaged.
+        """
         route = cls()
         route.requests = int(state["requests"])
         route.clusters = [Cluster.from_state(cluster) for cluster in state["clusters"]]

@@ -1,4 +1,4 @@
-"""What all requests of a template share in one text: literal fragments with gaps between them.
+"""Skeletons: the text that all requests of a template share, as literal fragments with gaps between.
 
 Texts are cut into tokens, bounded in length, and their ends are marked.
 """
