@@ -25,7 +25,7 @@ _LONGEST_INT: Final = 100
 _READER: Final = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else float(digits)
 )
-"""`int` refuses numbers of more than 4,300 digits; JSON does not."""
+"""JSON decoder that reads huge numbers as floats: `int` refuses more than 4,300 digits, JSON does not."""
 _LONGEST_KIND: Final = 80
 _LARGEST_COUNT: Final = 10**12
 """Largest count that is accepted. A server may send any number, and stores could not hold all of them."""

@@ -56,7 +56,7 @@ class ExchangeTrial:
         outcome: Callable[[Trial], Outcome],
         skip: Callable[[Trial, str], None] = lambda _trial, _reason: None,
     ) -> None:
-        """Take up an exchange.
+        """Start the trials of an exchange.
 
         Args:
             original: The exchange, read.

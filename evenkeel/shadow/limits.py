@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
 
 LONGEST_PROMPT_CHARS: Final = 300_000
-"""All text of a request, some 75,000 tokens; a longer one is skipped, "prompt_too_long"."""
+"""Most characters of a request's text, about 75,000 tokens. Longer ones are skipped as "prompt_too_long"."""
 MOST_MESSAGES: Final = 2_000
-"""Texts of a request, each a message or a part of one; one with more is skipped, "too_many_messages"."""
+"""Most texts of a request, each a message or a part of one. More are skipped as "too_many_messages"."""
 LONGEST_ANSWER_CHARS: Final = 200_000
-"""An answer, its tool calls included; an exchange with a longer one is skipped, "answer_too_long"."""
+"""Most characters of an answer, its tool calls included. Longer ones are skipped as "answer_too_long"."""
 MOST_SEGMENTS: Final = 2_000
-"""Blocks of a prompt (paragraphs, lists, documents …); with more none is perturbed, "too_many_parts"."""
+"""Most blocks of a prompt (paragraphs, lists, documents …). More are not perturbed: "too_many_parts"."""
 
 
 def beyond(view: PromptView) -> str | None:

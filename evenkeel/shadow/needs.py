@@ -1,4 +1,4 @@
-"""Which cells need trials: published by the monitors, read by the workers."""
+"""Trial needs of cells, published by the monitors and read by the workers."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class NeedsPublisher:
             self._documents.put(_NEEDS, _RouteNeeds(route, models, route in urgent))
 
     def run(self, stop: threading.Event) -> None:
-        """Publish them every five seconds until `stop` is set. A store in trouble is tried again."""
+        """Publish the needs every five seconds until `stop` is set. A store in trouble is tried again."""
         trouble = Trouble(log, "the needs of cells cannot be published to the workers (%s)")
         while not stop.wait(_EVERY_S):
             with trouble:

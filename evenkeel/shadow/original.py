@@ -32,7 +32,7 @@ class Traits:
 
     prompt_chars: int = 0
     template_share: float | None = None
-    """Characters of the template over all, in [0, 1]; None of an empty prompt."""
+    """Share of the prompt's characters that belong to the template, in [0, 1]; None for an empty prompt."""
     language: str | None = None
     """Base tag of the language of most of the input, or of the whole prompt if it has no input; None if
     uncertain."""
@@ -42,7 +42,7 @@ UNKNOWN_TRAITS: Final = Traits()
 
 
 def traits_of(view: PromptView) -> Traits:
-    """The traits of a prompt whose segments are those of its route's template."""
+    """Return the traits of a prompt whose segments follow its route's template."""
     chars = sum(len(segment.text) for segment in view.segments)
     template = sum(len(segment.text) for segment in view.segments if segment.kind == "template")
     said = "\n".join(segment.text for segment in view.segments if segment.kind == "input")
@@ -73,7 +73,7 @@ class Original:
 
 
 def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
-    """Path of the API that an exchange went to, without its route's prefix.
+    """Return the path of the API that an exchange used, without its route's prefix.
 
     Args:
         exchange: the exchange.
@@ -113,7 +113,7 @@ class StatedTemplate:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads exchanges, and learns the routes' templates from them. Thread-safe."""
+    """Reads exchanges and learns the routes' templates from them. Thread-safe."""
 
     routes: Mapping[str, RoutePlan]
     learner: TemplateLearner = field(default_factory=TemplateLearner)

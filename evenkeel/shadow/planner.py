@@ -40,12 +40,13 @@ class RoutePlan:
     perturbations: tuple[Perturbation, ...]
     severities: tuple[float, ...]
     trials_per_exchange: int
-    """Perturbed trials for each exchange, besides the control; of the adaptive plan while it is learning."""
+    """Perturbed trials per exchange, besides the control. In the adaptive plan it applies only while
+    learning."""
     task: str | None = None
     inputs: frozenset[InputSource] = TYPED
     """Sources of the words that perturbations of the input may change."""
     settled_rate: float | None = None
-    """Share of the exchanges that are tried once nothing is left to learn; None = the uniform plan."""
+    """Share of the exchanges that are tried once everything is settled; None selects the uniform plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class Need:
     up: bool = False
     """True while an alert is open on the cell."""
     suspicion: float = 0.0
-    """Logarithm of how many times likelier its latest trials are if something has changed, in
-    [0, `MOST_SUSPICION`]."""
+    """Logarithm of the likelihood ratio of the latest trials, changed against unchanged, in [0,
+    `MOST_SUSPICION`]."""
 
     @property
     def weight(self) -> float:
@@ -75,7 +76,7 @@ class Need:
 
 
 UNKNOWN: Final = Need(0, 1)
-"""A cell that was never tried."""
+"""Need of a cell that was never tried."""
 
 
 class Needs(NamedTuple):
@@ -89,7 +90,7 @@ class Needs(NamedTuple):
 
 
 def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, Need]]:
-    """The needs of cells, by route and model and then by perturbation.
+    """Return the needs of cells, by route and model and then by perturbation.
 
     Args:
         reports: Of the cells.
@@ -132,22 +133,22 @@ class Trial:
 
     @property
     def id(self) -> str:
-        """Names the trial and its verdict; the same trial planned twice has the same id."""
+        """Return the id of the trial and its verdict. Planning the same trial twice gives the same id."""
         return trial_id(self.exchange_id, self.perturbation.name, self.severity)
 
 
 def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
-    """The id of a trial and of its verdict."""
+    """Return the id of a trial and of its verdict."""
     return f"{exchange_id}.{perturbation}.{severity:g}"
 
 
 def control_trial(exchange_id: str, control: Perturbation) -> Trial:
-    """The identical resend of an exchange; `control` is the perturbation that changes nothing."""
+    """Return the identical resend of an exchange; `control` is the perturbation that changes nothing."""
     return trial_of(exchange_id, control, 0.0)
 
 
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) -> list[Trial]:
-    """Every perturbed trial an exchange may get, the one to make first at the front.
+    """Return every perturbed trial that an exchange may get, in order of precedence.
 
     The order is drawn by weight without replacement; the draw follows from the exchange's id, so
     only what was learned in between can change it when an exchange is delivered again.
@@ -165,6 +166,6 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) ->
 
 
 def trial_of(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:
-    """A trial of an exchange; its seed follows from what it is."""
+    """Return a trial of an exchange. Its seed depends only on the trial."""
     seed = seed_for(exchange_id, perturbation.name, severity, perturbation.version)
     return Trial(exchange_id, perturbation, severity, seed)

@@ -24,7 +24,7 @@ log = logging.getLogger("evenkeel.worker")
 
 
 class Templates:
-    """Keeps the learner of one worker in step with the store, and so with the others'."""
+    """Keeps one worker's learner in step with the store, and so with the other workers."""
 
     def __init__(self, store: TemplateStore, lease: Lease, *, every_s: float) -> None:
         """Args: store: what was learned. lease: held by the worker whose learner counts. every_s: pause."""

@@ -175,7 +175,7 @@ class Deadline:
 
     @contextlib.contextmanager
     def __call__(self, exchange_id: str) -> Iterator[None]:
-        """Bound what is computed for an exchange while the block runs, in a task of its own.
+        """Limit the computing time of an exchange while the block runs, in a task of its own.
 
         Raises: ProcessorTimeError if it was too much.
         """

@@ -158,7 +158,7 @@ class TrialMaker:
         return len(state.verdicts) or "budget"
 
     def perturb(self, original: Original, trial: Trial) -> Perturbed:
-        """Apply a trial's perturbation to the prompt; costs no call.
+        """Apply a trial's perturbation to the prompt, without any call.
 
         A draft for which there is no rewriter is not applicable, so that another perturbation gets its turn.
         """
@@ -166,7 +166,7 @@ class TrialMaker:
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
     async def carry_out(self, state: ExchangeTrial, planned: Sequence[Planned]) -> None:
-        """Make some trials of an exchange: all of them, or none if the budget is too small for all.
+        """Make some trials of an exchange; none of them if the budget is too small for all.
 
         An exchange is begun only if there is room for everything in its first round, and then it is finished:
         a budget that is let go as the day goes would else be spent on resends, which alone show nothing.

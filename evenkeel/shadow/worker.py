@@ -1,4 +1,4 @@
-"""The worker: takes exchanges off the queue, makes their trials, and logs a verdict for each.
+"""Worker: takes exchanges off the queue, makes their trials, and logs a verdict for each.
 
 Exactly once, as seen in the log: a trial's id is derived from the exchange, so whatever a dead worker had
 already logged is found there and neither made nor counted again; an exchange leaves the queue only after

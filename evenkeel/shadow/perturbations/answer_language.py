@@ -1,4 +1,4 @@
-"""The language of a prompt, and the one it prescribes for the answer, put differently."""
+"""Language of a prompt and the language it prescribes for the answer, both replaceable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Wording(NamedTuple):
     orders: tuple[re.Pattern[str], ...]
     """Orders to write in a language."""
     language: re.Pattern[str]
-    """A language behind its preposition; the group `name` is what can be put differently."""
+    """Preposition and language; the group `name` is the replaceable part."""
 
 
 def _wording(table: dict[str, Any]) -> _Wording:
@@ -71,7 +71,7 @@ def prescribes(text: str) -> bool:
 
 
 class Readdressed(NamedTuple):
-    """A prompt whose own words about the language of the answer name another one."""
+    """Prompt whose own words now name another language for the answer."""
 
     view: PromptView
     said: bool
@@ -125,7 +125,7 @@ class _Line(NamedTuple):
 
 
 def _renamed(line: str, target: str) -> _Line | None:
-    """A line with the language of values named anew; None if its language has no word for the new one."""
+    """Return a line with the language of values replaced; None if the line's language has no word for it."""
     named = False
     for wording in _WORDINGS:
         if not any(order.search(line) for order in wording.orders):
@@ -160,7 +160,7 @@ _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
 
 
 def instructions_of(view: PromptView) -> list[Segment]:
-    """The segments by which an application tells the model what to do."""
+    """Return the segments in which an application instructs the model."""
     return [one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS]
 
 

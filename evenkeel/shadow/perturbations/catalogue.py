@@ -1,4 +1,4 @@
-"""Every perturbation there is, and how settings name them."""
+"""Catalogue of all perturbations, and their names in settings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BUILTIN: Final[tuple[Perturbation, ...]] = (
     *CROSSLINGUAL,
     *COMPOUNDS,
 )
-"""Every perturbation there is without settings or other packages; the control first."""
+"""Built-in perturbations that need no settings; the control first."""
 
 ENTRY_POINTS: Final = "evenkeel.perturbations"
 """Group of the entry points by which other packages offer perturbations: one, or several in a list."""

@@ -86,7 +86,7 @@ class Compound:
         return self._from(0, view, severity, seeds)
 
     def _from(self, place: int, view: PromptView, severity: float, seeds: list[int]) -> Outcome:
-        """The outcome of the parts from a place on, given what those before have made."""
+        """Return the outcome of the parts from `place` on, given the outcome of the earlier ones."""
         if place == len(self.parts):
             return view
         part = self.parts[place]

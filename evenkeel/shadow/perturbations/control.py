@@ -1,4 +1,4 @@
-"""The control: an identical resend, whose changes are the endpoint's own noise."""
+"""Control: an identical resend, whose differences are the endpoint's own noise."""
 
 from __future__ import annotations
 

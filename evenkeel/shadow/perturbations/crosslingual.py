@@ -69,7 +69,7 @@ class CrossLingual:
         )
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return what to translate, as `Perturbation.apply`; the variant itself if nothing need be.
+        """Return the translation tasks, as `Perturbation.apply`; the variant itself if there are none.
 
         Not applicable: "no_input"; "already_in_language" if the prompt is wholly in the language wanted;
             "already_wanted" if it asks for that itself; "language_prescribed", "translation_wanted" as
@@ -115,7 +115,7 @@ class CrossLingual:
 def _into(
     tag: str, view: PromptView, segments: Sequence[Segment], then: Callable[[PromptView], Outcome]
 ) -> Outcome:
-    """Have segments translated that are not in the language yet, if there are any, and go on."""
+    """Translate the segments that are not in the language yet, if any, then continue with `then`."""
     base = base_tag(tag)
     # A few words among others of the language are in it as well.
     there = {base, None} if language_of_segments(segments) == base else {base}

@@ -83,7 +83,7 @@ _QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "�
 
 
 def chatter_in(original: str, text: str, tag: str) -> str:
-    """Return what a reply has around the text: "an introduction", "quotation marks" …; "" if nothing.
+    """Return what a reply adds around the text: "an introduction", "quotation marks" …; "" if nothing.
 
     What the original has itself is no chatter.
     """
@@ -123,7 +123,7 @@ def _fenced(text: str) -> bool:
 
 
 def _quoted(original: str, text: str) -> bool:
-    """Return whether a pair of marks stands around the text that the original has not got anywhere."""
+    """Return whether the text is enclosed in marks that do not occur in the original."""
     return any(
         text[:1] == opens
         and text[-1:] == closes
@@ -133,7 +133,7 @@ def _quoted(original: str, text: str) -> bool:
 
 
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
-"""Full-width digits, which are those of ASCII to a reader."""
+"""Translation of full-width digits to ASCII digits, which mean the same to a reader."""
 _NUMERAL: Final = re.compile(r"\d+(?:[.,:/\-’']\d+)*")
 _WORD: Final = re.compile(r"[a-z]+")
 _CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve"
@@ -154,9 +154,9 @@ _LOOSE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Words that look like paths, identifiers or calls, and may well be put into other words."""
+"""Words that look like paths, identifiers or calls, but may be replaced by other words."""
 _LAYOUT: Final = frozenset({"marker"})
-"""Rules whose spans are compared by `layout`, which knows that blanks around them do not matter."""
+"""Rules whose spans `layout` compares; it ignores blanks around them."""
 
 
 def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
 
 
 def _cores(amount: str) -> Iterator[tuple[int, str]]:
-    """Return what a translation keeps of tokens with digits, and where it stands.
+    """Yield the start of each token with digits, and the part of it that a translation keeps.
 
     All of a code ("0x1F2E", "v2beta"), and of an amount with its unit ("3kg") what stands up to the last
     digit.
@@ -242,7 +242,10 @@ def lost_passages(task: RewriteTask, text: str) -> list[str]:
 
 
 def lost_in_order(before: str, after: str) -> list[str]:
-    """The first protected passage that a rule has altered or put elsewhere; time is linear in the texts."""
+    """Return the first protected passage that a rule changed or moved, else nothing.
+
+    Takes time linear in the texts.
+    """
     at = 0
     for span in protected_spans(before):
         passage = before[span.start : span.end].strip()
@@ -256,7 +259,7 @@ def lost_in_order(before: str, after: str) -> list[str]:
 
 
 def invented_numbers(task: RewriteTask, text: str) -> list[str]:
-    """The numerals of a rewriting that the original has not got, or not as often.
+    """Return the numerals of a rewriting that the original lacks or has less often.
 
     A translation may number a month for each date of the original ("May 3" → "5月3日"), and write in
     digits what English spells out ("two" → "2つ").
@@ -309,7 +312,7 @@ def layout_faults(before: str, after: str) -> list[str]:
 
 
 _DENSE: Final = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Kana, ideographs, syllables of Hangul: one of them says as much as two or three letters."""
+"""Kana, ideographs and Hangul syllables, each of which says as much as two or three letters."""
 _DENSE_WEIGHT: Final = 2.4
 
 _SHORT: Final = 120
@@ -333,7 +336,7 @@ _ALIKE: Final = (
     frozenset({"zh", "yue", "wuu"}),
     frozenset({"tl", "fil"}),
 )
-"""Languages that are written so much alike that short texts do not tell them apart."""
+"""Groups of languages so similar that short texts do not tell them apart."""
 
 
 def prose_of(text: str) -> str:
@@ -353,7 +356,7 @@ def weight(text: str) -> float:
 
 
 def speaks(before: str, after: str, target: str | None) -> str:
-    """Return what is wrong with the language of a rewritten text; "" if nothing is, or nobody can say.
+    """Return what is wrong with the language of a rewritten text; "" if it is right or unknown.
 
     Regions do not matter: fr-CA is checked as French. A language that can't be identified is
     a fault only in a text of some length, and what should stay in its language is not checked if it is
@@ -404,7 +407,7 @@ _SHOWN_CHARS: Final = 120
 
 
 def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, ...]:
-    """Return what is wrong with a rewritten text; empty if nothing is.
+    """Return the faults of a rewritten text; empty if it has none.
 
     Args:
         task: What was asked for.
@@ -415,7 +418,7 @@ def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, .
 
 
 def may_stay(text: str) -> bool:
-    """Return whether a text may have no other wording: a few words of no language, as names are.
+    """Return whether a text can have no other wording: a few words of no language, such as names.
 
     Learned templates leave such values as segments of their own ("Mara Jonas", "Windows 11 Pro").
     """
@@ -464,7 +467,7 @@ def _shown(passages: list[str]) -> str:
 
 
 def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-    """Return what a perturbation makes of a prompt, if that passes the gate.
+    """Return a perturbation's outcome for a prompt, if it passes the gate.
 
     Not applicable: as the kind says, "gate_" and the flaw of the variant, or "too_many_parts".
     Raises: ValueError if the severity is out of range.
@@ -488,7 +491,7 @@ def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
 
 
 def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Return what is wrong with the changed words of a user, text by text."""
+    """Yield the faults in the reworded texts of a user, text by text."""
     if len(before.segments) != len(after.segments):
         return
     for old in before.typed:
@@ -498,7 +501,7 @@ def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFaul
 
 
 def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Return whether a change of the template has lost words of the input."""
+    """Yield a fault if a change of the template lost words of the input."""
     had = Counter(
         word
         for one in before.segments

@@ -57,7 +57,7 @@ class Multilingual:
         self.wanted: Final = Wanted(language=self._tag)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
-        """Return what to translate, as `Perturbation.apply`.
+        """Return the translation tasks, as `Perturbation.apply`.
 
         Not applicable: "no_input"; "already_in_language" if the input is, whatever the region;
         "language_prescribed", "translation_wanted" as `readdressed`;

@@ -24,7 +24,7 @@ languages."""
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """A perturbation that has nothing to act on in this prompt. Counted by reason."""
+    """Outcome of a perturbation that has nothing to act on in this prompt. Counted by reason."""
 
     reason: str
     """Short snake_case word, usable as a label: "no_input", "nothing_to_change" …"""
@@ -34,7 +34,7 @@ class NotApplicable:
 
 @dataclass(frozen=True, slots=True)
 class RewriteTask:
-    """A text that a model must write anew."""
+    """Text that a model must rewrite."""
 
     kind: Literal["paraphrase", "tone", "translation", "rule"]
     """Kind of rewriting. "rule" marks a text that no model writes, though it passes the same gate."""
@@ -45,14 +45,15 @@ class RewriteTask:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A variant that waits for texts from the rewriter.
+    """Variant that waits for texts from the rewriter.
 
     Perturbations do no I/O: they say what they need, and go on when they have it.
     """
 
     tasks: tuple[RewriteTask, ...]
     finish: Callable[[Sequence[str]], Outcome]
-    """The texts, in the order of the tasks → what comes of them; may be another draft."""
+    """Function from the rewritten texts, in the order of the tasks, to the outcome, which may be another
+    draft."""
 
 
 Outcome = PromptView | NotApplicable | Draft

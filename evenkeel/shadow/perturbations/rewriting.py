@@ -1,4 +1,4 @@
-"""Segments for the rewriter: cut into pieces that one call can do, and put together again."""
+"""Texts for the rewriter: cut into pieces of the length of one call, and joined again."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def draft(
 
 
 def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
-    """The text cut into stretches to rewrite and the white space between and around them.
+    """Return the text cut into stretches to rewrite and the white space between and around them.
 
     A stretch passes `longest` only where it has no blank line outside of what is protected. Joined,
     the pieces are the text.
@@ -98,7 +98,7 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
 
 
 def _bare(piece: str) -> tuple[str, str, str]:
-    """White space before, the piece, white space behind."""
+    """Return the white space before a piece, the piece itself, and the white space after it."""
     body = piece.strip()
     if not body:
         return ("", "", piece)

@@ -198,7 +198,7 @@ _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
 
 @cache
 def _inside(language: str, tone: str) -> re.Pattern[str] | None:
-    """Finds phrases to swap; None if there are none."""
+    """Return a pattern for phrases to swap; None if there are none."""
     manner = MANNERS[language][tone]
     spaceless = language in SPACELESS
     edges = ("", "") if spaceless else (r"(?<![\w'’\-])", r"(?![\w'’\-])")
@@ -212,7 +212,7 @@ def _inside(language: str, tone: str) -> re.Pattern[str] | None:
 
 
 def _phrases(keys: Sequence[str], before: str, behind: str) -> list[str]:
-    """A pattern for all of them, or none; the first letter is looked at before the phrases are."""
+    """Return a list with one pattern for all phrases, or an empty list. The first letter is checked first."""
     if not keys:
         return []
     firsts = "".join(sorted({re.escape(form) for key in keys for form in (key[0], key[0].upper())}))

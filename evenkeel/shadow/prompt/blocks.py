@@ -125,7 +125,7 @@ RULES: Final = (
 )
 """The groups of `LINE` in the order in which they count."""
 PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("eingabe", "ausgabe"))
-"""Labels that stand before the two sides of a demonstration."""
+"""Labels of the two sides of a demonstration."""
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
 BARE_LABEL: Final = re.compile(r"(?:output|ausgabe|出力)\s?[:\uff1a]", re.IGNORECASE)
 LINE_START: Final = re.compile(r"\s*")
@@ -134,7 +134,7 @@ BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
 CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
 """The end of a document that says where it ends."""
 MOST_REQUESTS: Final = 4
-"""Paragraphs behind documents that are looked at."""
+"""Most paragraphs after documents that are examined."""
 CLOSING_TAG: Final = re.compile(r"</[A-Za-z][\w-]{0,30}>")
 NUMBERED_HEADING: Final = re.compile(r"^[ \t]*\#{1,6}[ \t]+([^\W\d_]+)[ ]\#?(?:\d+|[A-Z])\b", re.MULTILINE)
 SENTENCE_END: Final = re.compile(r"[.!?](?=[ \t\n]|\Z)|[。\uff01\uff1f]|\n|\Z")
@@ -156,20 +156,20 @@ _SAYS_JAPANESE: Final = re.compile(
 
 
 def says_form(text: str, at: int, end: int) -> bool:
-    """Return whether a sentence that says what the answer should look like begins at `at`."""
+    """Return whether a sentence about the form of the answer begins at `at`."""
     if text[at : at + 1] > "\u3000" or not text[at:end].isascii():
         return _SAYS_JAPANESE.match(text, at, end) is not None or _SAYS.match(text, at, end) is not None
     return _SAYS.match(text, at, end) is not None
 
 
 def announces(line: str) -> bool:
-    """Return whether a line leaves it to what follows to say what it means."""
+    """Return whether a line announces something that only the following text shows."""
     return _ANNOUNCES.search(line[-LONGEST_ANNOUNCEMENT:]) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """A stretch of a text and what it is."""
+    """Stretch of a text and its type."""
 
     type: SegmentType
     text: str
@@ -195,7 +195,7 @@ class _Open:
     labelled: bool = False
     """Began with a label of its own, so it goes on across blank lines."""
     opens: bool = False
-    """Announces what follows: the next list, fence or paragraph belongs to it."""
+    """True if the stretch announces the next list, fence or paragraph, which then belongs to it."""
 
 
 def cut(text: str) -> tuple[TypedText, ...]:
@@ -234,7 +234,7 @@ class _Scanner:
         }
 
     def blocks(self) -> tuple[TypedText, ...]:
-        """Return what was found."""
+        """Return the typed blocks of the text, in order."""
         if not self._text:
             return ()
         starts = [*self._found, (self._open.type, self._open.start)]
@@ -406,7 +406,7 @@ class _Scanner:
         self._sentences(self._end_of_output(at, end), end)
 
     def _end_of_output(self, at: int, end: int) -> int:
-        """Return where other text goes on behind output instructions; `end` if they fill the line."""
+        """Return where the text after output instructions continues; `end` if they fill the line."""
         self._open.opens = announces(self._text[max(at, end - LONGEST_ANNOUNCEMENT) : end])
         self._open.labelled = False
         stop = SENTENCE_END.search(self._text, at, end)

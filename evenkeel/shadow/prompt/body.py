@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class UnreadablePrompt(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason
-    """A request body whose prompt can't be read. Not a fault of the request: it was forwarded."""
+    """Raised if the prompt of a request body can't be read.
+
+    The request itself may be valid and was forwarded.
+    """
 
     def __init__(self, reason: str, detail: str) -> None:
         """Keep both parts.
@@ -58,7 +61,8 @@ class RawMessage:
     role: str
     slots: tuple[Slot, ...] = ()
     others: tuple[str, ...] = ()
-    """Such as "[image_url]" or '[calls lookup {"id": 7}]'; for showing, never edited."""
+    """Notes on everything that is not text, such as "[image_url]" or '[calls lookup {"id": 7}]'. They are
+    only shown, never edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class Body:
     members: tuple[Member, ...]
     """Members of the outermost object, in the order written, repeated keys included."""
     messages: tuple[RawMessage, ...]
-    """The conversation in order; a system prompt that stands outside the list comes first."""
+    """Messages of the conversation in order. A system prompt outside the list comes first."""
 
     def get(self, key: str) -> Any:
         """The value of a top-level key, None if absent; the last one where a key repeats."""
@@ -175,13 +179,13 @@ def read_part(text: str, number: int, part: Value, text_types: Collection[str]) 
 
 
 def type_of(value: Value) -> str | None:
-    """Return what an object says its type is; None if it says nothing or is no object."""
+    """Return the `type` of an object; None if it has none or the value is no object."""
     kind = value.decoded.get("type") if isinstance(value.decoded, dict) else None
     return kind if isinstance(kind, str) else None
 
 
 def call_note(text: str, call: Value, arguments_key: str) -> str:
-    """Return what an earlier turn called, for showing: name and arguments as they stand in the body."""
+    """Return a tool call of an earlier turn for display: name and arguments as written in the body."""
     arguments = last(members_of(text, call.start)[0], arguments_key)
     if arguments is None:
         return f"[calls {call.decoded.get('name')}]"

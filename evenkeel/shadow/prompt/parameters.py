@@ -48,9 +48,10 @@ _HASHED: Final = {
     "functions": "tools",
     "function_call": "tool_choice",
 }
-"""Members of free text or structure, and the name that stands for them."""
+"""Members with free text or structure, and the names under which their hashes appear."""
 _NESTED: Final = (("reasoning", "effort", "reasoning_effort"),)
-"""Member, its key, and the usual name for it; gateways take them in any API. APIs add their own."""
+"""Members, their keys and the usual name of each parameter. Gateways accept them in any API; APIs add their
+own."""
 _WORD: Final = re.compile("[A-Za-z0-9_.-]{1,24}")
 _HASH_BYTES: Final = 4
 
@@ -82,7 +83,7 @@ def _found(view: PromptView) -> Iterator[tuple[str, str]]:
 
 
 def _form(value: Any) -> str:
-    """The type of an answer's form, and the hash of its schema if there is one."""
+    """Return the type of an answer's format, with the hash of its schema if there is one."""
     if not isinstance(value, dict):
         return _value(value)
     kind = _value(value.get("type"))

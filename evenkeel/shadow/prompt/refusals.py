@@ -1,4 +1,4 @@
-"""Which requests must not be replayed at all.
+"""Requests that must not be replayed.
 
 A replay has no effect but its answer. `PromptView.for_replay` sends known members only and switches off
 streams, storing and further choices; a request that cannot be made harmless in this way, or whose answer
@@ -64,10 +64,10 @@ _ON_ITS_OWN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Names of members, without marks and in lower case, that make providers search, compute or call others."""
+"""Member names, in lower case and without marks, that make providers search, compute or call others."""
 _OFF: Final[tuple[Any, ...]] = (None, False, 0.0, "", "none", "off", "false", "disabled", [])
 _NESTED: Final = ("reasoning", "thinking", "chat_template_kwargs", "options", "provider")
-"""Known members whose own members are not."""
+"""Members that are known although the members inside them are not."""
 
 
 def _searching_members(view: PromptView) -> Iterator[Refusal]:

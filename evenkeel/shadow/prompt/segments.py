@@ -42,11 +42,11 @@ class Block:
 
 
 Classifier = Callable[[Sequence[SlotText]], Sequence[Sequence[Block]]]
-"""All slots of a prompt → the blocks of each, whose texts, joined, are the slot's text."""
+"""Function that cuts every slot of a prompt into blocks, whose joined texts are the slot's text."""
 
 
 def by_role(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
-    """Return what a user says is input, system messages are instructions, everything else is history.
+    """Classify by role: users give input, system messages instructions, and all else is history.
 
     The classification where nothing is known of a route's template.
     """
@@ -65,7 +65,7 @@ def _whole(slot: SlotText) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The smallest stretch of a prompt that a perturbation can replace or move."""
+    """Smallest stretch of a prompt that a perturbation can replace or move."""
 
     index: int
     """Place in `PromptView.segments`; the key for `with_texts`."""

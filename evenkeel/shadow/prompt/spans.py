@@ -51,7 +51,7 @@ class Edit:
 
 
 def value_at(text: str, start: int) -> Value:
-    """The value that begins at `start`.
+    """Return the value that begins at `start`.
 
     Raises: json.JSONDecodeError if there is none; RecursionError if it is nested too deeply.
     """
@@ -67,7 +67,7 @@ def skip_whitespace(text: str, at: int) -> int:
 
 
 def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
-    """The members of the object whose brace opens at `start`, in order, and the position after it.
+    """Return the members of the object whose brace opens at `start`, in order, and the position after it.
 
     Raises: json.JSONDecodeError, RecursionError as `value_at`.
     """
@@ -90,7 +90,7 @@ def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
 
 
 def elements_of(text: str, start: int) -> tuple[Value, ...]:
-    """The elements of the array whose bracket opens at `start`, in order.
+    """Return the elements of the array whose bracket opens at `start`, in order.
 
     Raises: json.JSONDecodeError, RecursionError as `value_at`.
     """

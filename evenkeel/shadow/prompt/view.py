@@ -30,7 +30,7 @@ class Message:
     role: str
     segments: tuple[Segment, ...]
     others: tuple[str, ...]
-    """A note for each thing that is not text, such as "[image_url]"."""
+    """Notes on everything that is not text, such as "[image_url]"."""
 
     @property
     def text(self) -> str:
@@ -53,7 +53,7 @@ class PromptView:
     segments: tuple[Segment, ...]
     """All text, in the order of the conversation."""
     slots: tuple[SlotText, ...]
-    """The strings of the body that carry it, as the client wrote them."""
+    """Strings of the body that carry prompt text, as the client wrote them."""
     api: Api
     _source: bytes
     _text: str
@@ -137,7 +137,7 @@ class PromptView:
 
     @property
     def input_text(self) -> str:
-        """The input segments alone, a blank line between; "" if there are none."""
+        """Return the input segments, joined by blank lines; "" if there are none."""
         return "\n\n".join(segment.text for segment in self.segments if segment.kind == "input")
 
     @property
@@ -147,7 +147,7 @@ class PromptView:
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:
-        """The (message, part) of the last string that a user said, None if there is none."""
+        """Return the (message, part) of the last string in a user's message, None if there is none."""
         return next(((slot.message, slot.part) for slot in reversed(self.slots) if slot.role == "user"), None)
 
     @property
@@ -176,7 +176,7 @@ class PromptView:
         )
 
     def recut(self, segments: Iterable[Segment]) -> Self:
-        """The same body with these segments for all its text: finer, in another order, or more.
+        """Return the same body with these segments in place of all its text.
 
         A segment moves to another slot by `replace(segment, message=…, part=…)`; slots that lose all their
         segments become empty strings. Whoever calls it answers for the text being complete.
@@ -201,7 +201,7 @@ class PromptView:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The top-level keys in the order the client wrote them, repeated ones included."""
+        """Return the top-level keys in the order the client wrote them, repeated ones included."""
         return tuple(member.key for member in self._body.members)
 
     @property
@@ -211,12 +211,12 @@ class PromptView:
 
     @property
     def members_left_out(self) -> list[tuple[str, Any]]:
-        """The keys that a replay does not carry, with their decoded values as the client wrote them."""
+        """Return the keys that a replay leaves out, with their decoded values as the client wrote them."""
         gone = self.left_out
         return [(one.key, one.value.decoded) for one in self._body.members if one.key in gone]
 
     def get(self, key: str) -> Any:
-        """The decoded value of a top-level member as it is now, None if there is none."""
+        """Return the current decoded value of a top-level member, None if it is absent."""
         if key in self._members:
             written = self._members[key]
             return None if written is None else json.loads(written)
@@ -232,7 +232,7 @@ class PromptView:
         return replace(self, _members={**self._members, **changes})
 
     def body(self) -> bytes:
-        """The request body; identical to what was parsed if no text differs."""
+        """Return the request body; identical to the parsed one if no text differs."""
         edits = [*self._text_edits(), *member_edits(self._body.members, self._members)]
         return splice(self._text, edits).encode() if edits else self._source
 
@@ -242,7 +242,7 @@ class PromptView:
         return may_be_limited(self._body.members)
 
     def for_replay(self, tier: Tier = "standard", most_tokens: int | None = None) -> bytes:
-        """The body as a replay sends it: known members only, no stream, nothing stored, one choice.
+        """Return the body that a replay sends: known members only, no stream, nothing stored, one choice.
 
         What `with_members` set stays. Whether it may be sent at all is `refusal`'s to say.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ProtectionError(Exception):
-    """A detector is not available as the settings want it. The message says why and what to do."""
+    """Raised if a detector is not available as configured. The message gives the reason and a remedy."""
 
 
 class Found(NamedTuple):
@@ -36,7 +36,7 @@ class Detector(Protocol):
     """Finds values of one kind or several. Safe to use from one thread at a time."""
 
     def find(self, text: str) -> Iterable[Found]:
-        """The values, none of them empty, in any order."""
+        """Return the detected values in any order. None of them is empty."""
         ...
 
 
@@ -100,7 +100,7 @@ class Pattern:
                 done = max(done, at)
 
     def _behind_value(self, text: str, at: int, group: int | str) -> int:
-        """Length of a value right behind another one, which hides it from a search; 0 for none."""
+        """Return the length of a value directly after another, which hides it from a search; 0 for none."""
         rest = text[at : at + (_LONGEST_CHARS if self.short else _LONGEST_SECRET_CHARS)]
         match = self.look.match(rest)
         if match is None or match.start(group) or (match.end() == len(rest) and at + len(rest) < len(text)):

@@ -1,4 +1,4 @@
-"""Exchanges without the values that must not be kept, on their way to the queue.
+"""Redaction of exchanges on their way to the queue.
 
 A value is replaced by a placeholder: the same value, the same placeholder throughout an exchange. In bodies
 only string literals are replaced, in JSON and in the events of a stream, so what was JSON stays JSON, and
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 _CLOSED: Final = frozenset(
     ("type", "role", "object", "model", "status", "finish_reason", "stop_reason", "service_tier")
 )
-"""Members whose values are words of the API, as long as they look like one."""
+"""Members whose values are words of the API, provided that they look like words."""
 _WORD: Final = re.compile(r"[A-Za-z][\w.:/-]{0,99}")
 _NO_WORDS: Final = (JWT, API_KEY, IBAN)
 """Patterns of values that look like a word but never belong to the API."""
 _BODY_OPAQUE: Final = frozenset(
     ("encrypted_content", "signature", "thought_signature", "b64_json", "file_data")
 )
-"""Members whose values are no text and useless once changed."""
+"""Members whose values are not text and become useless if changed."""
 _STREAMED: Final = frozenset(
     (
         *("content", "text", "arguments", "delta", "refusal", "partial_json", "thinking", "input"),
         *("reasoning", "reasoning_content"),
     )
 )
-"""Members whose strings go on from event to event."""
+"""Members whose strings continue from event to event."""
 _LITERAL: Final = re.compile(
     r'"(?P<first>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:\s*(?:"(?P<value>[^"\\]*(?:\\.[^"\\]*)*)")?)?',
     re.DOTALL,
@@ -77,14 +77,14 @@ class _Text(NamedTuple):
 
 
 def redact_json(body: str, redact: Callable[[str], str]) -> str:
-    """A JSON text whose strings were redacted. Raises: Unredactable("not_json")."""
+    """Return a JSON text with its strings redacted. Raises: Unredactable("not_json")."""
     if not _is_json(body):
         raise Unredactable("not_json")
     return _LITERAL.sub(lambda match: _redacted_literal(match, redact), body)
 
 
 def redact_events(body: str, redact: Callable[[str], str]) -> str:
-    """Server-sent events whose strings were redacted.
+    """Return server-sent events with their strings redacted.
 
     A text that comes in pieces is redacted as a whole. If that changes it, all of it comes with its first
     piece and the others are empty. Lines that are no JSON and no field of the protocol, as the last one of a
@@ -130,7 +130,7 @@ def _collect(
     changes: dict[int, list[tuple[_Text, str]]],
     redact: Callable[[str], str],
 ) -> None:
-    """Sort the strings of an event into pieces of a longer text and those that stand for themselves."""
+    """Sort the strings of an event into pieces of a longer text and separate strings."""
     told_apart = tuple(_DISCRIMINATORS.findall(line))
     seen: dict[str, int] = defaultdict(int)
     for match in _LITERAL.finditer(line):
@@ -234,7 +234,7 @@ class Placeholders:
         """Values replaced so far, by kind."""
 
     def redact(self, text: str) -> str:
-        """The text with placeholders; the very same text if there is nothing to replace.
+        """Return the text with placeholders; the same object if nothing has to be replaced.
 
         A placeholder ends what stood beside it, so it may bring to light a value that its neighbour hid: the
         text is searched again until nothing is found. So redacting it once more changes nothing.
@@ -290,7 +290,7 @@ def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
 
 
 def _add_if_free(chosen: list[Found], one: Found) -> None:
-    """Add a value to those chosen, which stay in order, unless it overlaps with one of them."""
+    """Insert a value into the ordered list, unless it overlaps one that is already in it."""
     place = bisect(chosen, one)
     before_it = place == 0 or chosen[place - 1].end <= one.start
     if before_it and (place == len(chosen) or one.end <= chosen[place].start):
@@ -303,7 +303,7 @@ _STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry)?:")
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """An exchange after redaction, and what was done."""
+    """Redacted exchange, with a summary of the changes."""
 
     exchange: Exchange
     replaced: Counter[str]
@@ -313,7 +313,7 @@ class Redacted:
 
 
 class Redactor:
-    """Replaces values in the bodies of exchanges, and in what the application says beside them.
+    """Replaces values in the bodies of exchanges and in the fields that the application sets.
 
     A body without such a value stays byte for byte what it was. One that cannot be read is emptied: nothing
     leaves the process that was not looked at, and the worker then gives the exchange up with a reason.
@@ -324,7 +324,10 @@ class Redactor:
         self._detectors = tuple(detectors)
 
     def redact(self, exchange: Exchange) -> Redacted:
-        """The exchange, with the same placeholders throughout. Never raises for what a body holds."""
+        """Return the exchange with the same placeholders throughout.
+
+        Never raises for any content of a body.
+        """
         values = Placeholders(self._detectors)
         emptied: list[str] = []
         request, request_headers = _body(

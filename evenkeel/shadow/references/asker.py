@@ -48,7 +48,7 @@ _RENAMED_EVERY_S: Final = 30.0
 _REFUSED_PAUSE_S: Final = 300.0
 """Pause after a budget refused a call, in seconds."""
 _FAILED: Final = Backoff(30.0, 3_600.0)
-"""Pauses of a route after calls that failed."""
+"""Pauses of a route after failed calls."""
 _MOST_FAILED: Final = 6
 """Failures in a row after which a reference is given up."""
 _OF_ONE: Final = frozenset({"rejected"})
@@ -109,7 +109,10 @@ class _Standing:
 
 
 class ReferenceAsker:
-    """Asks the references of some routes. `step` does what is due; one asker at a time may use a store."""
+    """Asks the references of some routes; `step` makes the due calls.
+
+    Only one asker at a time may use a store.
+    """
 
     def __init__(
         self,
@@ -149,13 +152,13 @@ class ReferenceAsker:
         """Answers since the last look at all references, by route and requested model."""
 
     async def step(self) -> int:
-        """Ask what is due on every route; returns how many calls were made."""
+        """Ask the due references of every route. Return the number of calls made."""
         due = await asyncio.to_thread(self._due)
         made = await asyncio.gather(*(self._ask_round(asked, one) for asked, one in due))
         return sum(made)
 
     def _due(self) -> list[tuple[AskedToday, Round]]:
-        """Rounds that are due, with what has been asked today. Blocks on storage."""
+        """Return the due rounds, each with the day's count of calls. Blocks on storage."""
         now = self._clock()
         if now >= self._pruned_at + _PRUNE_EVERY_S:
             self._prune(now)
@@ -182,7 +185,7 @@ class ReferenceAsker:
         return due
 
     def _prune(self, now: float) -> None:
-        """Forget what is too old, what cannot be asked, and everything if nothing is to be asked."""
+        """Delete references that are too old or can't be asked; all of them if nothing is to be asked."""
         self._pruned_at = now
         forgotten = self._store.prune(now, self._known) if self._pace.calls_per_day else self._store.drop()
         for one in self._store.states():
@@ -202,7 +205,7 @@ class ReferenceAsker:
         return standing.seen
 
     def _renew(self, states: Sequence[ReferenceState], noticed: Noticed, now: float) -> bool:
-        """Begin references anew whose answers are of before a change; whether there were any."""
+        """Restart references whose answers are older than a change. Return whether there were any."""
         changed = False
         for one in noticed.found:
             for state in states:
@@ -242,7 +245,7 @@ class ReferenceAsker:
         return bool(stale)
 
     async def _ask_round(self, asked: AskedToday, due: Round) -> int:
-        """Make the calls of a round; returns how many were made."""
+        """Make the calls of a round. Return the number of calls made."""
         standing = self._standing[asked.route]
         calls = await asyncio.to_thread(self._prepared, asked.route, due)
         if not calls:
@@ -258,7 +261,7 @@ class ReferenceAsker:
         return len(calls)
 
     def _prepared(self, route: str, due: Round) -> list[ReferenceCall]:
-        """The calls of a round, as far as the budgets allow. Blocks."""
+        """Return the calls of a round that the budgets allow. Blocks on storage."""
         calls: list[ReferenceCall] = []
         for one in due.references:
             reference = self._store.find(one)
@@ -276,7 +279,7 @@ class ReferenceAsker:
         return calls
 
     async def _ask(self, call: ReferenceCall, why: Asked, standing: _Standing) -> float:
-        """Make one call and note what came of it; returns what it cost in US dollars."""
+        """Make one call and store its result. Return its cost in US dollars."""
         reference, route = call.reference, call.reference.route
         booked = call.booked
         try:
@@ -299,7 +302,10 @@ class ReferenceAsker:
         return booked.spent.usd
 
     def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:
-        """Rank an answer, and let it join the others. One that was forgotten meanwhile is not noted."""
+        """Rank an answer and add it to the reference.
+
+        If the reference was deleted meanwhile, nothing is stored.
+        """
         ranking = ranked(
             [one.answer for one in reference.answers], answer, [one.answer for one in reference.before]
         )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCall:
-    """A reference as it is sent, with what it may cost, which has been set aside."""
+    """Request of a reference, with its quoted cost, which has been reserved."""
 
     reference: Reference
     view: PromptView
@@ -40,7 +40,7 @@ class NotCalled(NamedTuple):
 
 
 class ReferenceCaller:
-    """Puts references to the upstreams that answered them first."""
+    """Sends references to the upstreams that answered them first."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ReferenceCaller:
         self._target = target
 
     def prepare(self, reference: Reference, *, urgent: bool) -> ReferenceCall | NotCalled:
-        """A call, for which what it may cost has been set aside; `close` follows. Blocks on storage.
+        """Reserve the cost of a call and return the call, or a refusal. `close` must follow a call. Blocks.
 
         Args:
             reference: what is asked.
@@ -83,7 +83,7 @@ class ReferenceCaller:
         return ReferenceCall(reference, view, quote, booked)
 
     async def send(self, call: ReferenceCall) -> Replay | Failure:
-        """The answer of now, or why there is none."""
+        """Return the current answer, or the reason why there is none."""
         return await self._replayer.send(
             self._target(call.reference),
             call.view.for_replay(),
@@ -93,7 +93,7 @@ class ReferenceCaller:
         )
 
     async def close(self, call: ReferenceCall) -> None:
-        """Book what a call has spent, and release the rest."""
+        """Book the cost of a call and release the rest."""
         held, route = call.booked.close(), call.reference.route
         await asyncio.to_thread(self._costs.settle, held, route, {"reference": call.booked.spent})
 

@@ -52,7 +52,7 @@ _READ_EVERY_S: Final = 30.0
 
 
 class _Place(NamedTuple):
-    """A place for a reference, and the id of the one that leaves it; None if it is free."""
+    """Place for a reference, with the id of the reference that it replaces; None if the place is free."""
 
     instead_of: str | None
 
@@ -149,7 +149,7 @@ class ReferenceKeeper:
         return len(own) < most or bool(_done(own, now))
 
     def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
-        """The place that the exchange gets; None if it says too little that others do not."""
+        """Return the place for an exchange; None if it adds too little to the references."""
         of_route = [one for one in self._states if one.route == original.exchange.route]
         own = _own(of_route, original)
         mine = _normalised(sketch)
@@ -188,7 +188,7 @@ def _most(of_route: Sequence[ReferenceState], own: Sequence[ReferenceState]) -> 
 
 
 def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
-    """The reference of a full route that makes room: an idle one, else a ripe one of the largest set."""
+    """Return the reference of a full route to replace: an idle one, else a ripe one of the largest set."""
     sizes = Counter((one.requested_model, one.prompt_version) for one in of_route)
 
     def rank(one: ReferenceState) -> tuple[bool, int, bool, float, str]:

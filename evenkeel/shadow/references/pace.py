@@ -47,11 +47,11 @@ class Pace:
 
 
 class Suspicion(NamedTuple):
-    """A change is suspected, by the traits of ordinary answers or by what was noticed on a route."""
+    """Suspected change, from the traits of ordinary answers or from a change noticed on a route."""
 
     route: str
     requested_model: str | None
-    """None where that is not known: the one that the route's traffic asked last."""
+    """Requested model; None if unknown, which stands for the one that the route's traffic asked last."""
     at: float
     """Unix time in seconds."""
 
@@ -193,7 +193,7 @@ def _is_asked(state: ReferenceState, seen: Mapping[Group, float], now: float) ->
 
 
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
-    """References of the suspected model: those not asked in this burst first, with most to compare with."""
+    """Return references of the suspected model: first those not asked in this burst, with most to compare."""
     found = [
         one
         for one in able

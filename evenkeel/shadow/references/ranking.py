@@ -32,7 +32,7 @@ def ranked(
     before: Sequence[Answer] = (),
     alike: Callable[[str, str], float] = likeness,
 ) -> Ranking:
-    """Rank an answer by its mean likeness to the others, among the same figures of each of those.
+    """Rank an answer by its mean likeness to the others, among the same figure of each of them.
 
     Args:
         earlier: answers that it is compared with; without any, nothing is said of it.

@@ -35,7 +35,7 @@ _LONGEST_PAUSE_S: Final = 20.0
 """A server that asks for a longer pause is not asked again meanwhile: the call fails."""
 _MEANING: Final = "It does not mean the same as the original."
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-"""Some servers leave what a reasoning model thought in front of its reply."""
+"""Reasoning that some servers leave in front of a model's reply."""
 _DECLINES: Final = re.compile(
     r"""
     \s* (?:i['’]m\ (?:very\ |really\ )?sorry|i\ am\ sorry|sorry|i\ apologi[sz]e|unfortunately)?
@@ -89,7 +89,7 @@ def rewrite_request(
 
 
 async def reply_to(endpoint: Endpoint, request: ChatRequest, budget: CallBudget) -> str | Fault:
-    """The text that a model writes, without white space around it, or why there is none.
+    """Return the text that a model writes, stripped, or the reason why there is none.
 
     Nothing is repeated here: a 429 or 5xx only makes the next call wait, if a known text fails as well.
     """
@@ -140,7 +140,7 @@ class _GivenUp:
 
 
 class Rewriter:
-    """Rewrites texts with a model, and with a stronger one where that does not do.
+    """Rewrites texts with a model, and with a stronger model if the first one fails.
 
     Flow: cache → call → gate → up to `attempts` calls, each with feedback → the stronger model once
     → `Rejection` with the last reason. A few words that come back unchanged twice, as names do, stay as they
@@ -192,7 +192,7 @@ class Rewriter:
         await self.close()
 
     async def close(self) -> None:
-        """Stop what is under way and close the connections."""
+        """Cancel rewrites in progress and close the connections."""
         running = list(self._running.values())
         for task in running:
             task.cancel()

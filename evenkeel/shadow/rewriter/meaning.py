@@ -21,7 +21,7 @@ class Asker(Protocol):
     """Client of a judge, which answers questions with ratings."""
 
     async def ask(self, question: Question, *, budget: CallBudget | None = None) -> Reply:
-        """The reply; a failure is one too. The budget reserves each request and books what it cost."""
+        """Return the reply, which may be a failure. The budget reserves each request and books its cost."""
         ...
 
 

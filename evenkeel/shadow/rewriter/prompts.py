@@ -39,7 +39,7 @@ _REJECTED_CHARS: Final = 8_000
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An earlier attempt and what was wrong with it."""
+    """Earlier attempt and its faults."""
 
     text: str
     """"" if there was none."""

@@ -141,7 +141,7 @@ class Form:
     def _refused(
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
-        """Return why what the prompt says of its answers cannot be replaced whole, or need not be."""
+        """Return a reason if the prompt's format request cannot or need not be replaced, else None."""
         if not asking and _is_asked_by_user(view):
             return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
         if (stated or "free") == self.format:
@@ -171,7 +171,7 @@ class Form:
     def _left(
         self, changed: PromptView, asking: Sequence[int], reminders: Sequence[int], stated: Format | None
     ) -> NotApplicable | None:
-        """Return what of the old wish the rewritten words still say."""
+        """Return a reason if the reworded prompt names another format or forbids this one, else None."""
         reminding = "\n".join(changed.segments[index].text for index in reminders).split("\n")
         words = "\n".join((
             *(changed.segments[index].text for index in asking),
@@ -207,7 +207,7 @@ class Form:
         return texts, shown
 
     def _reminding(self, text: str, stated: Format | None, speech: Speech | None) -> str:
-        """A text with those lines reworded that ask for a format among other things."""
+        """Return a text in which the lines that ask for a format, among other things, are reworded."""
         return "\n".join(
             renamed(line, stated, self.format, self.words, speech) if asked_format(line) == stated else line
             for line in text.split("\n")
@@ -264,7 +264,7 @@ def _shows(text: str, format_: Format) -> bool:
 
 
 def _asking(view: PromptView) -> list[Segment]:
-    """The segments that say how to answer, skeletons in code segments behind them included."""
+    """Return the segments that say how to answer, including skeletons in code segments after them."""
     found: list[Segment] = []
     for segment in view.segments:
         if segment.kind == "history":
@@ -348,7 +348,7 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_
 _MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECASE)
 """Parts of an answer that only markup has."""
 _OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
-"""A form without a name, or a bare answer: neither can be put into another format."""
+"""Request for a form without a name, or for a bare answer. No other format can replace either."""
 SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
 """Languages other than English in which formats are asked for."""
 _TELLS: Final[dict[str, re.Pattern[str]]] = {

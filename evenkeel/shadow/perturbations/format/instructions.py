@@ -66,7 +66,7 @@ class Words:
     article: str
     """Article of the name."""
     document: str
-    """The name with what one answer is called: "JSON object"."""
+    """Name of the format with the noun for an answer: "JSON object"."""
     listing: str
     keys: str
     """Plural noun for the parts of an answer."""
@@ -156,7 +156,7 @@ class Speech:
     request: str
     covers: str
     words: tuple[str, str, str, str]
-    """Such as, any number, each, with."""
+    """Words for "such as", "any number", "each" and "with"."""
     answer: Mapping[Format, str]
     object: str
     document: str
@@ -396,7 +396,7 @@ def _bare_xml(text: str) -> Skeleton | None:
 
 
 def _bare_lines(text: str, format_: Format) -> Skeleton | None:
-    """An outline behind a line that ends in a colon: lines as only this format has them."""
+    """Return the outline after a line that ends in a colon: lines in the syntax of this format."""
     first, further = _LINED[format_]
     start: int | None = None
     announced = False

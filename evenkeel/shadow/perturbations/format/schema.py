@@ -46,7 +46,8 @@ class Leaf:
     text: str
     """Description of the value in a skeleton, without brackets or quotation marks."""
     form: Literal["hint", "literal", "bare"] = "hint"
-    """A hint at what belongs there; an example as text; or an example as number, true, false or null."""
+    """Kind of value: a description of the content, an example as text, or a bare number, true, false or
+    null."""
 
     @property
     def is_number(self) -> bool:
@@ -82,7 +83,7 @@ ANYTHING: Final = Leaf("…")
 
 
 def leaf_of(written: str, *, quoted: bool = False) -> Node:
-    """Return what a value in a skeleton stands for.
+    """Return the content that a value in a skeleton stands for.
 
     Args:
         written: The value without quotation marks.
@@ -106,7 +107,7 @@ def leaf_of(written: str, *, quoted: bool = False) -> Node:
 
 
 def noted(node: Node, note: str) -> Node:
-    """The same with a remark put beside its (first) value."""
+    """Return the content with a remark on its (first) value."""
     note = _SPACES.sub(" ", note).strip()
     if not note:
         return node
@@ -151,7 +152,7 @@ _NO_SCHEMA: Final[Mapping[str, Any]] = {}
 
 
 def read_json_schema(schema: Any) -> Node:
-    """The contents that a JSON Schema asks for; hints are its descriptions, choices and types.
+    """Return the contents that a JSON Schema asks for; hints are its descriptions, choices and types.
 
     References into the schema itself are followed; what can't be read is any value.
     """
@@ -233,7 +234,7 @@ class Constraint:
 
 
 def constraint_of(view: PromptView) -> Constraint:
-    """Return what a request demands of its answer's format by members, a JSON Schema read."""
+    """Return the format constraints that a request's members put on its answer, with its JSON Schema read."""
     is_json = False
     node: Node | None = None
     removed: dict[str, str | None] = {}

@@ -76,7 +76,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Pieces that move as one."""
+    """Passage: pieces that move together."""
 
     pieces: tuple[Piece, ...]
     part: Part
@@ -86,7 +86,7 @@ class Passage:
 
     @property
     def gap(self) -> str:
-        """The blanks behind it; holds a line end unless the slot ends there."""
+        """Return the blanks after the passage. They hold a line end unless the slot ends there."""
         return self.pieces[-1].gap
 
     @property
@@ -112,7 +112,7 @@ class Passage:
         return _LEAD_END.search(line) is not None or _HEADING.fullmatch(line) is not None or is_title
 
     def followed_by(self, gap: str) -> Passage:
-        """The same passage with other blanks behind it."""
+        """Return the passage with other blanks after it."""
         return replace(self, pieces=(*self.pieces[:-1], self.pieces[-1]._replace(gap=gap)))
 
 
@@ -136,7 +136,7 @@ class Layout:
         return any(piece.segment.kind == "template" for passage in self.passages for piece in passage.pieces)
 
     def arranged(self, passages: Sequence[Passage]) -> Layout:
-        """The slot with these passages in this order.
+        """Return the slot with its passages in this order.
 
         Those that were neighbours before stay as far apart; between new neighbours stands a blank line. The
         end of the slot stays as it was.
@@ -154,7 +154,7 @@ class Layout:
         return replace(self, passages=(*inner, passages[-1].followed_by(end)))
 
     def segments(self) -> Iterator[Segment]:
-        """Return what the slot is made of now, blanks included."""
+        """Return the segments of the slot, blanks included."""
         before = self.lead
         message, part = self.slot
         for passage in self.passages:
@@ -177,7 +177,7 @@ def layouts(view: PromptView) -> list[Layout]:
 
 
 def laid_out(view: PromptView, changed: Iterable[Layout]) -> PromptView:
-    """The prompt with some slots laid out anew."""
+    """Return the prompt with some slots in a new layout."""
     anew: Mapping[Slot, Layout] = {layout.slot: layout for layout in changed}
     kept = [segment for segment in view.segments if segment.slot not in anew]
     return view.recut([*kept, *(segment for layout in anew.values() for segment in layout.segments())])
@@ -209,7 +209,7 @@ def _layout(slot: Slot, segments: Sequence[Segment]) -> Layout:
 
 
 def _joined(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments, neighbouring texts of one kind and type put together, wherever a classifier has cut."""
+    """Return the segments with neighbouring texts of the same kind and type merged."""
     found: list[Segment] = []
     for segment in segments:
         last = found[-1] if found else None

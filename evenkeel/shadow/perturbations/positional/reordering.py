@@ -35,9 +35,9 @@ class BulletList:
 
     start: int
     items: tuple[str, ...]
-    """Each with everything indented under it, and the blanks behind that."""
+    """Items with everything indented under them, and the blanks after that."""
     introduction: str
-    """The last line before it, "" if there is none."""
+    """Line before the list, "" if there is none."""
 
     @property
     def end(self) -> int:
@@ -64,7 +64,7 @@ class BulletList:
 def bullet_lists(
     text: str, *, begins_line: bool = True, ends_line: bool = True, introduction: str = ""
 ) -> list[BulletList]:
-    """The outermost bulleted lists of at least two items in a text, in order.
+    """Return the outermost bulleted lists of at least two items in a text, in order.
 
     Not lists: numbered ones, anything in a code fence, and a run whose last item goes on in an unindented
     line, as its end is unknown.
@@ -133,7 +133,7 @@ _FIRST_LINES = 2
 
 
 def order_matters(items: Sequence[str], introduction: str = "") -> bool:
-    """Return whether items say something by their order.
+    """Return whether the order of items carries meaning.
 
     Too eager is harmless: such items are left alone.
 
@@ -231,13 +231,13 @@ class Reordering:
 
 
 def _said(view: PromptView) -> str:
-    """Return what the application says, or anybody where that is not known."""
+    """Return the application's words, or everybody's if those are not known."""
     own = [one.text for one in view.segments if one.kind == "template" and one.type != "document"]
     return "\n".join(own or (one.text for one in view.segments if one.type not in ("document", "code")))
 
 
 def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
-    """The slot with its neighbouring documents in another order.
+    """Return the slot with its neighbouring documents in another order.
 
     Returns: it, how many runs of documents it holds, and how many of them may be in any order.
     """

@@ -1,4 +1,4 @@
-"""The request shapes that can be replayed, one `Api` class each; all in which they differ is in it.
+"""Request shapes that can be replayed, one `Api` class each, which holds all their differences.
 
 A new one is a class in a file of its own, a line in `APIS` and its path in `core.endpoint.API_PATHS`, by
 which the data plane knows what to capture.

@@ -1,4 +1,4 @@
-"""The `Api` class: everything in which one request shape differs from the others."""
+"""Base class of the APIs: everything in which their request shapes differ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt.spans import Member
 
 Get = Callable[[str], Any]
-"""The decoded value of a top-level member by its key, None if there is none."""
+"""Return the decoded value of a top-level member, None if it is absent."""
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
 """Values of `service_tier` sent again; with another one the same answer costs more than its price."""
 
@@ -53,7 +53,7 @@ class Api(ABC):
     added: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Members, with their JSON text, that a replay adds where the client left them out."""
     limits: ClassVar[tuple[str, ...]]
-    """Members that limit the answer, the one that most servers know first."""
+    """Members that limit the answer, the one that most servers accept first."""
     adds_limit: ClassVar[bool] = True
     """True if a replay may state a limit where the client stated none."""
     has_flex: ClassVar[bool] = False
@@ -61,7 +61,7 @@ class Api(ABC):
     client_tools: ClassVar[tuple[str, ...]] = ()
     """Prefixes of the `type` of provider-defined tools that run at the client; each type ends in a date."""
     parameters: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    """Parameters that stand inside a member: the member, the key in it, and the other APIs' name for it."""
+    """Parameters nested in a member: the member, the key in it, and the other APIs' name for it."""
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Headers that the API demands, for requests that are kept without their own."""
     operation: ClassVar[Literal["chat", "text_completion"]] = "chat"

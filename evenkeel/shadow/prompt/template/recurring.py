@@ -17,7 +17,7 @@ _LINE: Final = re.compile(
     re.MULTILINE,
 )
 _SHORTEST_LINE: Final = 3
-"""Blanks in a line without a label; shorter ones, such as greetings, recur by themselves."""
+"""Fewest blanks in a line without a label. Shorter lines, such as greetings, recur by chance."""
 _LONGEST_LINE: Final = 600
 _MOST_LINES: Final = 512
 _MOST_READ: Final = 32_768
