@@ -1,4 +1,4 @@
-"""Answers, read from response bodies: plain JSON or an event stream, as the wire carried them.
+"""Answers from response bodies: plain JSON or an event stream, as the wire carried them.
 
 `read_answer` decides which of the two a body is. The reader of each API (`prompt.apis`) fills a `Draft`.
 Chat completions and completions hold choices, of which the first is read: a request with `n > 1` is
@@ -287,7 +287,7 @@ _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
 class Event(NamedTuple):
-    """The data of one event."""
+    """Event of a stream."""
 
     data: str
     closed: bool

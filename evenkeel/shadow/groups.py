@@ -1,4 +1,4 @@
-"""The adaptive plan of an exchange: which rewordings are tried together, how often, and what follows.
+"""Adaptive plan of an exchange: which rewordings are tried together, how often, and what follows.
 
 Rewordings of a category that can be combined are one *root*, tried together; the others are roots of their
 own. Every choice follows from the exchange's id and from what was known before it, never from its answers,

@@ -43,7 +43,7 @@ class NeedsPublisher:
         floor: int,
         urgent: Callable[[], frozenset[str]] = frozenset[str],
     ) -> None:
-        """Prepare; nothing is published yet.
+        """Set up the publisher, without publishing anything yet.
 
         Args:
             documents: where they are put.

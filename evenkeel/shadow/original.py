@@ -51,14 +51,14 @@ def traits_of(view: PromptView) -> Traits:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """An exchange, read."""
+    """Exchange as the reader parsed it."""
 
     exchange: Exchange
     view: PromptView
     """View of the prompt. Its segments follow the route's template."""
     answer: Answer
     model: str
-    """The name the endpoint returned, else the one requested."""
+    """Model name that the endpoint returned, else the requested one."""
     route: RoutePlan
     prompt_version: str | None
     """Version that the application states, else the fingerprint of the template; None while unknown."""
@@ -88,7 +88,7 @@ class Left:
     """An exchange that is not tried."""
 
     reason: str
-    """Snake case, usable as a label."""
+    """Reason in snake case, usable as a label."""
     dead: bool
     """True if the exchange can't be read and goes to the dead letters; False if it is a kind of request
     that is never replayed."""
@@ -96,7 +96,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class StatedTemplate:
-    """A route's template as the settings state it."""
+    """Template of a route that the settings state."""
 
     classify: Classifier
     fingerprint: str

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 200
-"""Characters of an excerpt."""
+"""Most characters of an excerpt."""
 _MASK: Final = "***"
 _CUT: Final = "\0"
 """Placeholder for the mask until the end, so that no rule mistakes it for one of the upstream's own."""
@@ -132,7 +132,7 @@ class Target:
     url: str
     """Absolute URL of the upstream call."""
     headers: tuple[tuple[str, str], ...] = ()
-    """The shadow credential and the like. Never logged."""
+    """Headers of the replay, such as the shadow credential. Never logged."""
     unix_path: str | None = None
     """File name of the Unix socket to connect to, in place of the URL's host."""
     route: str = ""
@@ -146,7 +146,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The answer to a variant."""
+    """Answer to a variant."""
 
     answer: Answer
     duration_s: float
@@ -155,7 +155,7 @@ class Replay:
 
 
 class _Attempt(NamedTuple):
-    """A request that was sent."""
+    """Attempt: the response to a request, and its outcome."""
 
     response: Received | Unanswered
     outcome: Replay | Failure
@@ -196,7 +196,7 @@ class Replayer:
         user_agent: str = "evenkeel",
         patience_s: float = math.inf,
     ) -> None:
-        """Build the clients; nothing is sent.
+        """Build the client; nothing is sent.
 
         Args:
             concurrency: Replays under way at once.

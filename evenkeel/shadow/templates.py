@@ -27,7 +27,13 @@ class Templates:
     """Keeps one worker's learner in step with the store, and so with the other workers."""
 
     def __init__(self, store: TemplateStore, lease: Lease, *, every_s: float) -> None:
-        """Args: store: what was learned. lease: held by the worker whose learner counts. every_s: pause."""
+        """Keep one worker's learner in step.
+
+        Args:
+            store: Keeps what was learned.
+            lease: Held by the worker whose learner counts.
+            every_s: Pause between two steps, in seconds.
+        """
         self._store = store
         self._lease = lease
         self._every_s = every_s

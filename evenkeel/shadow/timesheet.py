@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 _ROWS: Final = 128
 """Rows of each table. A worker holds 16 exchanges and has up to 33 threads."""
 _WORK: Final = struct.Struct("<qd48s")
-"""A thread at work: its id for the kernel (0: at rest), its last processor second, the exchange."""
+"""Row of a working thread: its kernel id (0 while idle), its limit in processor seconds, the exchange."""
 _HELD: Final = struct.Struct("<q48s")
-"""An exchange that a worker holds: 1 while it does, 2 if it was over, else 0; its id."""
+"""Row of a held exchange: 1 while held, 2 if it exceeded its time, else 0; and the exchange's id."""
 _HELD_FROM: Final = _ROWS * _WORK.size
 _BYTES: Final = _HELD_FROM + _ROWS * _HELD.size
 _THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
@@ -117,7 +117,7 @@ class Timesheet:
         }
 
     def mark(self, exchange_ids: list[str]) -> None:
-        """Mark exchanges of a worker that has been killed as over."""
+        """Mark exchanges of a killed worker as having exceeded their time."""
         for row in range(_HELD_FROM, _BYTES, _HELD.size):
             held, id_ = _HELD.unpack_from(self._memory, row)
             if held and id_.rstrip(b"\0").decode() in exchange_ids:

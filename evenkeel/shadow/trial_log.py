@@ -40,11 +40,11 @@ class Stamp:
     """Fields that all verdicts of a process share."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprint of its settings, by route."""
+    """Fingerprint of the process's settings, by route."""
     judge: str = ""
-    """Model name of its judge, "" without one."""
+    """Model name of the judge, "" without a judge."""
     label_share: float = 0.0
-    """Share of its verdicts that chance draws for a person's label, in [0, 1]."""
+    """Share of verdicts that are drawn at random for a person's label, in [0, 1]."""
 
 
 @dataclass(slots=True)
@@ -55,9 +55,9 @@ class Outcome:
     variant: PromptView
     replay: Replay | Failure
     judgement: Judgement | None = None
-    """None if the replay brought no answer."""
+    """Judgement of the answer; None if the replay brought no answer."""
     against_free: Judgement | None = None
-    """Judgement of an answer in a format against the one in plain prose."""
+    """Judgement of a formatted answer against the one in plain prose."""
     spent: Spend = NOTHING
 
     @property

@@ -49,9 +49,9 @@ class WorkerSettings:
     """Seconds that an exchange is leased, renewed three times in that span. A dead worker's exchanges wait
     this long."""
     attempts: int = 5
-    """Deliveries of one exchange before it is buried."""
+    """Deliveries of an exchange before it is moved to the dead letters."""
     poll_s: float = 0.2
-    """Pause when the queue is empty."""
+    """Pause in seconds when the queue is empty."""
 
 
 class Worker:

@@ -23,9 +23,9 @@ class _Wording(NamedTuple):
     names: dict[str, str]
     """Names of languages by tag. For the English wording, each language has a name."""
     request: str | None
-    """Asks for the answer in a language; None of English."""
+    """Sentence that asks for the answer in a language; None for English."""
     orders: tuple[re.Pattern[str], ...]
-    """Orders to write in a language."""
+    """Patterns of orders to write in a language."""
     language: re.Pattern[str]
     """Preposition and language; the group `name` is the replaceable part."""
 
@@ -79,7 +79,7 @@ class Readdressed(NamedTuple):
 
 
 def readdressed(view: PromptView, target: str) -> Readdressed | NotApplicable:
-    """The prompt with the language that it prescribes for the answer replaced, in its own words.
+    """Return the prompt with the language that it prescribes for the answer replaced, in its own words.
 
     The language of keys ("keys in English and values in English") stays.
 
@@ -142,13 +142,7 @@ def _renamed(line: str, target: str) -> _Line | None:
 
 
 def answer_request(target: str, language: str) -> str:
-    """A sentence that asks for the whole answer in a language.
-
-    Args:
-        target: Tag of the language wanted.
-        language: Base tag of the language to ask in. English stands in for one without a wording, or without
-            a word for the target.
-    """
+    """Return a sentence that asks for the whole answer in a language."""
     own = next((one for one in _WORDINGS if one.tag == language), None)
     if own is None or own.request is None or target not in own.names:
         return english_request(target)
@@ -165,7 +159,7 @@ def instructions_of(view: PromptView) -> list[Segment]:
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:
-    """The base tag of the language that segments are written in, code apart; None if unknown."""
+    """Return the base tag of the language that segments are written in, without code; None if unknown."""
     return language_of("\n\n".join(one.text for one in segments if one.type != "code"))
 
 

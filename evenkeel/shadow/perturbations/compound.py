@@ -47,7 +47,7 @@ class Compound:
     rewording: Final = Rewording(_CATEGORY)
 
     def __init__(self, name: str, parts: Sequence[Perturbation]) -> None:
-        """Put it together.
+        """Combine the parts.
 
         Args:
             name: Without the category: "typos" gives "compound.typos".
@@ -68,7 +68,7 @@ class Compound:
         self.name: Final = f"compound.{name}"
         self.parts: Final = tuple(parts)
         self.version: Final = sum(part.version for part in parts)
-        """Rises with each part's."""
+        """Version, which increases with that of each part."""
         self.graded: Final = any(part.graded for part in parts)
         self.requires: Final[frozenset[Requirement]] = frozenset(
             need for part in parts for need in part.requires

@@ -33,6 +33,6 @@ class Control:
     wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView:
-        """The view itself."""
+        """Return the view itself."""
         del severity, rng
         return view

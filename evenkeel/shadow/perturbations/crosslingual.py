@@ -50,7 +50,7 @@ class CrossLingual:
     graded: Final = False
 
     def __init__(self, source: str, target: str) -> None:
-        """Name the languages.
+        """Set the languages.
 
         Args:
             source: Tag of the input's language.
@@ -136,10 +136,9 @@ def _into(
 
 
 def pairs(further: Sequence[str] = ()) -> tuple[CrossLingual, ...]:
-    """Every ordered pair of languages, a language with itself included, English with itself not.
+    """Return a perturbation for every ordered pair of languages.
 
-    Args:
-        further: Tags of languages besides those known from the start.
+    A language with itself is included, English with itself is not.
     """
     tags = dict.fromkeys((_ENGLISH, *BUILTIN_TAGS, *map(canonical_tag, further)))
     return tuple(

@@ -1,4 +1,4 @@
-"""The validity gate: what a text must fulfil that stands in for another, whoever wrote it.
+"""Validity gate: checks that a changed text may stand in for the original, whoever wrote it.
 
 `attempt` applies a perturbation and lets through what passes; a rewriter's texts pass one by one. Pure
 functions: all faults are found, the gravest first: its reason is counted, and the sentences of all go back to
@@ -160,12 +160,7 @@ _LAYOUT: Final = frozenset({"marker"})
 
 
 def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
-    """The passages that must survive, in the order of the text, each as often as it occurs.
-
-    Verbatim, with these allowances: words that only look protected ("and/or") are free; and in a
-    translation an amount keeps its number, not its unit ("3 hours"), a date its numerals, and a
-    quotation its words, not its marks; months may be named or numbered.
-    """
+    """Return the passages that must survive, in the order of the text, each as often as it occurs."""
     return tuple(one.text for one in _passages(task))
 
 
@@ -214,11 +209,11 @@ def _cores(amount: str) -> Iterator[tuple[int, str]]:
 
 
 _MOST_SEARCHES: Final = 200
-"""Passages that are looked for wherever they stand; the others of a text that has lost more count as lost."""
+"""Most passages that are searched for anywhere in the text. Beyond that, missing ones count as lost."""
 
 
 def lost_passages(task: RewriteTask, text: str) -> list[str]:
-    """The passages that a rewriting has not got, or not as often as the original."""
+    """Return the passages that a rewriting lacks or has less often than the original."""
     if task.kind == "translation":
         text = text.translate(_DIGITS)
     missing = Counter(passages_to_keep(task))
@@ -275,7 +270,7 @@ def invented_numbers(task: RewriteTask, text: str) -> list[str]:
 
 
 def _as_a_whole(passage: str) -> re.Pattern[str]:
-    """Finds it where it does not go on at its edges: "13" and "3.5" are no "3", but "3rd" is one."""
+    """Return a pattern for a passage at natural borders: "13" and "3.5" are no "3", but "3rd" is one."""
     if not any(map(str.isalpha, passage)):
         goes_on_before, goes_on_behind = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
     else:
@@ -340,7 +335,7 @@ _ALIKE: Final = (
 
 
 def prose_of(text: str) -> str:
-    """The text without its protected spans, on one line."""
+    """Return the text without its protected spans, on one line."""
     pieces: list[str] = []
     at = 0
     for span in protected_spans(text):
@@ -351,7 +346,7 @@ def prose_of(text: str) -> str:
 
 
 def weight(text: str) -> float:
-    """Length in letters of a script like the Latin one: an ideograph counts for 2.4."""
+    """Return the length in letters of a Latin-like script, where an ideograph counts for 2.4."""
     return len(text) + (_DENSE_WEIGHT - 1) * len(_DENSE.findall(text))
 
 
@@ -399,7 +394,7 @@ _LENGTHS: Final = {
 }
 """Least and greatest ratio of the weights of result and original."""
 _LENGTH_SLACK: Final = 30
-"""Weight by which short texts may pass these bounds: a greeting doubles a sentence of three words."""
+"""Weight by which short texts may exceed these bounds: a greeting doubles a sentence of three words."""
 _GREETINGS: Final = 100
 """The same for rules, which may add a whole sentence before and behind any text."""
 _SHOWN: Final = 8

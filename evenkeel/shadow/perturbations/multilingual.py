@@ -45,7 +45,7 @@ class Multilingual:
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
 
     def __init__(self, tag: str) -> None:
-        """Name the language.
+        """Set the language.
 
         Args:
             tag: As BCP 47 has it, in any case: "de", "pt-BR".

@@ -60,7 +60,7 @@ Outcome = PromptView | NotApplicable | Draft
 
 
 class Perturbation(Protocol):
-    """A way to ask the same question differently.
+    """Perturbation: a way to ask the same question differently.
 
     Deterministic: the same view, severity, state of `rng` and texts of the rewriter give the same
     bytes on any platform.
@@ -97,7 +97,7 @@ class Perturbation(Protocol):
         ...
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """A variant of the prompt.
+        """Return a variant of the prompt.
 
         Args:
             view: The original; never changed.
@@ -132,7 +132,7 @@ GENERAL: Final = Category(
 
 
 def seed_for(exchange_id: str, perturbation_name: str, severity: float, version: int) -> int:
-    """Seed for the random choices of one perturbation of one exchange.
+    """Return the seed for the random choices of one perturbation of one exchange.
 
     Returns: an integer in [0, 2**53), which SQLite, JSON and JavaScript all hold exactly.
     """

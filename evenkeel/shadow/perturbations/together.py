@@ -43,7 +43,7 @@ class Together:
     requires: Final[frozenset[Requirement]] = NOTHING
 
     def __init__(self, kinds: Sequence[Perturbation], part: str = "") -> None:
-        """Put them together.
+        """Combine the rewordings.
 
         Args:
             kinds: Two or three combinable ones of one category, in the order in which they are applied.
@@ -59,7 +59,7 @@ class Together:
         self.name: Final = together_name(category.name, len(kinds), part)
         self.rewording: Final = Rewording(replace(TOGETHER, on_template=category.on_template))
         self.version: Final = sum(kind.version for kind in kinds)
-        """Rises with each part's."""
+        """Version, which increases with that of each part."""
         self.graded: Final = any(kind.graded for kind in kinds)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:

@@ -37,8 +37,8 @@ class Manner:
     closers: tuple[str, ...]
     """Whole sentences for its end."""
     swaps: Mapping[str, str] = field(default_factory=dict)
-    """Phrases in lower case and what stands in their place. A key that begins with "^" counts at the
-    start of a sentence only."""
+    """Replacements of phrases in lower case. A phrase that begins with "^" counts only at the start of a
+    sentence."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any], language: Mapping[str, Any]) -> Manner:
@@ -91,7 +91,7 @@ class Tone:
     wanted: Final = AS_BEFORE
 
     def __init__(self, by: Literal["rule", "rewriter"] = "rule", tones: Sequence[str] = TONES) -> None:
-        """Choose how.
+        """Set the tones and the way to write them.
 
         Args:
             by: Who changes the tone.

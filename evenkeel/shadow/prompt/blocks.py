@@ -123,7 +123,7 @@ RULES: Final = (
     "title",
     "asks",
 )
-"""The groups of `LINE` in the order in which they count."""
+"""Groups of `LINE` in order of precedence."""
 PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("eingabe", "ausgabe"))
 """Labels of the two sides of a demonstration."""
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
@@ -132,7 +132,7 @@ LINE_START: Final = re.compile(r"\s*")
 LIST_MARK: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]")
 BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
 CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
-"""The end of a document that says where it ends."""
+"""End of a document that has a closing mark."""
 MOST_REQUESTS: Final = 4
 """Most paragraphs after documents that are examined."""
 CLOSING_TAG: Final = re.compile(r"</[A-Za-z][\w-]{0,30}>")
@@ -145,7 +145,7 @@ _ANNOUNCES: Final = re.compile(
     re.IGNORECASE,
 )
 LONGEST_ANNOUNCEMENT: Final = 80
-"""Characters at the end of a line by which it is seen to announce something."""
+"""Characters at the end of a line that are searched for an announcement."""
 _SAYS: Final = re.compile(_OUTPUT_SENTENCE, re.VERBOSE | re.IGNORECASE)
 _SAYS_JAPANESE: Final = re.compile(
     r"[^\n。]{0,30}?(?:输出|返回|回答|写成|给出)[^\n。]{0,12}?(?:json|ya?ml|xml|html|markdown)"
@@ -193,13 +193,13 @@ class _Open:
     until: str = ""
     """Closing delimiter; "" if the block ends where another begins."""
     labelled: bool = False
-    """Began with a label of its own, so it goes on across blank lines."""
+    """True if the block began with its own label, so it continues across blank lines."""
     opens: bool = False
     """True if the stretch announces the next list, fence or paragraph, which then belongs to it."""
 
 
 def cut(text: str) -> tuple[TypedText, ...]:
-    """The typed blocks of a text, in order; joined they are the text. () for "".
+    """Return the typed blocks of a text, in order; joined they are the text. () for "".
 
     Every document and every example with a number is a block of its own, its label included. Blank
     lines stay with the block before them, so that blocks can change places. What no rule names is "text".

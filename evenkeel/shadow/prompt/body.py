@@ -44,7 +44,7 @@ class Slot:
     start: int
     end: int
     text: str
-    """Decoded; may hold lone surrogates."""
+    """Decoded text; may hold lone surrogates."""
     part: int | None = None
     """Index in a part list; None if the content is the string itself."""
 
@@ -67,7 +67,7 @@ class RawMessage:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body, read."""
+    """Parsed request body."""
 
     members: tuple[Member, ...]
     """Members of the outermost object, in the order written, repeated keys included."""
@@ -75,13 +75,13 @@ class Body:
     """Messages of the conversation in order. A system prompt outside the list comes first."""
 
     def get(self, key: str) -> Any:
-        """The value of a top-level key, None if absent; the last one where a key repeats."""
+        """Return the value of a top-level key, None if absent; the last one where a key repeats."""
         found = last(self.members, key)
         return None if found is None else found.decoded
 
 
 def outermost(text: str) -> tuple[Member, ...]:
-    """The members of the object that a body must be.
+    """Return the members of the object that a body must be.
 
     Raises: UnreadablePrompt "unsupported_shape"; json.JSONDecodeError, RecursionError as `value_at`.
     """
@@ -96,12 +96,12 @@ def outermost(text: str) -> tuple[Member, ...]:
 
 
 def last(members: tuple[Member, ...], key: str) -> Value | None:
-    """The value of a key, None if absent; the last one where a key repeats."""
+    """Return the value of a key, None if absent; the last one where a key repeats."""
     return next((member.value for member in reversed(members) if member.key == key), None)
 
 
 def listed(text: str, members: tuple[Member, ...], key: str) -> tuple[Value, ...]:
-    """The elements of the list that holds the conversation.
+    """Return the elements of the list that holds the conversation.
 
     Raises: UnreadablePrompt "no_messages" or "unsupported_shape".
     """
@@ -140,7 +140,7 @@ class Content(NamedTuple):
 
 
 def read_content(text: str, content: Value | None, text_types: Collection[str]) -> Content:
-    """The slots and notes of a content.
+    """Return the slots and notes of a content.
 
     Nothing for null, as beside tool calls, and for forms we do not know: nothing to edit, nothing
     to break.

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 FORCED_FALSE: Final = ("stream", "store", "background")
-"""Sent as false: nobody waits for a replay's stream, and a replay leaves no trace."""
+"""Members that are sent as false: nobody waits for a replay's stream, and a replay leaves no trace."""
 CHOICES: Final = ("n", "best_of")
-"""Reduced to 1: only the first choice is compared, and further ones cost as much again."""
+"""Members that are set to 1: only the first choice is compared, and others cost as much again."""
 _NEEDS_A_STREAM: Final = "stream_options"
-"""Servers reject it without a stream."""
+"""Member that servers reject without a stream."""
 
 ANY_API: Final = frozenset({
     "model", "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "tools", "tool_choice",

@@ -39,7 +39,7 @@ _PLAIN: Final = (
     "truncation",
     "verbosity",
 )
-"""Numbers and words, of any API."""
+"""Parameters of any API that are numbers or words."""
 _HASHED: Final = {
     "logit_bias": "logit_bias",
     "stop": "stop",
@@ -57,7 +57,7 @@ _HASH_BYTES: Final = 4
 
 
 def parameters_of(view: PromptView) -> str:
-    """The parameters of a request, sorted by name: "max_tokens=300 temperature=0.2 tools=1a2b3c4d".
+    """Return the parameters of a request, sorted by name: "max_tokens=300 temperature=0.2 tools=1a2b3c4d".
 
     Returns: below 1,000 characters; "none" if the request asks for nothing.
     """

@@ -61,7 +61,7 @@ def _pointers() -> re.Pattern[str]:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """Return the pointing words of a text, in order, except those whose target is in that text.
+    """Yield the pointing words of a text, in order, except those whose target is in that text.
 
     "The rules above" points inside if a word of it ("rules") stands before it in the text. A line that ends
     in a colon is a lead-in, which points at the next thing anyway.

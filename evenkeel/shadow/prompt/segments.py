@@ -1,4 +1,4 @@
-"""The nouns of a prompt: slots of text, cut into blocks, which are its segments."""
+"""Parts of a prompt: slots of text, cut into blocks, which become its segments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SlotText:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a slot's text, classified."""
+    """Classified stretch of a slot's text."""
 
     kind: SegmentKind
     text: str
@@ -80,7 +80,7 @@ class Segment:
 
     @property
     def slot(self) -> tuple[int, int | None]:
-        """Names the string of the body that holds it."""
+        """Return the key of the body's string that holds the segment."""
         return self.message, self.part
 
     @property

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 _LOOKED_AT: Final = 500
-"""Latest verdicts of a route among which the prompts of today are looked for."""
+"""Latest verdicts of a route that are searched for the current prompts."""
 _LOOK_EVERY_S: Final = 300.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _RENAMED_EVERY_S: Final = 30.0
@@ -56,11 +56,11 @@ _OF_ONE: Final = frozenset({"rejected"})
 
 
 class Renamed(NamedTuple):
-    """The endpoint of a route returns another model name."""
+    """Change of the model name that a route's endpoint returns."""
 
     route: str
     model: str
-    """The new one."""
+    """New model name."""
     at: float
     """Unix time in seconds."""
 

@@ -31,12 +31,13 @@ class ReferenceCall:
 
 
 class NotCalled(NamedTuple):
-    """Why a reference is not asked."""
+    """Reason why a reference is not asked."""
 
     reason: str
-    """Snake case, usable as a label."""
+    """Reason in snake case, usable as a label."""
     for_good: bool
-    """True if it can never be, because its prompt cannot be read; else prices or budgets are the reason."""
+    """True if the reference can never be asked, because its prompt is unreadable; else prices or budgets
+    forbid it."""
 
 
 class ReferenceCaller:
@@ -108,7 +109,7 @@ class ReferenceCaller:
 
 
 def _view(reference: Reference) -> PromptView | str:
-    """A reference's prompt, or why it cannot be asked, in snake case."""
+    """Return a reference's prompt, or the reason in snake case why it cannot be asked."""
     api = api_of(reference.path)
     if api is None:
         return "api_unsupported"

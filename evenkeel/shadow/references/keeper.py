@@ -1,4 +1,4 @@
-"""Which sampled requests become reference prompts: few, diverse, recent."""
+"""Choice of the sampled requests that become reference prompts: few, diverse, recent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which reference prompts are asked now: decisions, without asking.
+"""Pace of reference prompts: decides which are asked now, but asks none.
 
 Young references are filled first, up to four answers, one after another; then the calls of the day are
 spread over the day, over the prompt versions in turn, and within one over its references, the one that was
@@ -127,7 +127,7 @@ def responded(
 def concerning(
     suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[Group, float]
 ) -> list[Suspicion]:
-    """The suspicions that the references of a route can settle, each with its requested model.
+    """Return the suspicions that the references of a route can settle, each with its requested model.
 
     They are about the route, or about another one that asks the same model by name.
 

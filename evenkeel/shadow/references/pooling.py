@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EVERY: Final = 24
 """Calls between two looks."""
 WINDOWS: Final = (48, 96, 192)
-"""Calls that count as new, each in a look of its own."""
+"""Numbers of latest calls that count as new, each compared by itself."""
 _FEWEST: Final = 6
 """Fewest references with old and new answers that a comparison needs."""
 _FIRST: Final = 1_000

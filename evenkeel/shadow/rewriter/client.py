@@ -1,4 +1,4 @@
-"""The rewriter: tasks in, valid texts out, each call paid for, each text gone through the gate."""
+"""Rewriter: tasks in, valid texts out; each call is paid for, and each text passes the gate."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 _HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "too_long", "circuit_open"})
 """Reasons that another attempt with the same model cannot change."""
 _FIRST_SEED: Final = 7
-"""Any fixed number: the same attempt at the same text should give the same words."""
+"""First seed. Any fixed number will do: the same attempt at the same text should give the same words."""
 _REMEMBERED: Final = 1_000
 _REST_USES: Final = 50
 """Uses of a text that was given up before it is tried again. The number doubles each time."""
 _LONGEST_PAUSE_S: Final = 20.0
-"""A server that asks for a longer pause is not asked again meanwhile: the call fails."""
+"""Longest pause for which a server may ask, in seconds. A call that needs a longer one fails."""
 _MEANING: Final = "It does not mean the same as the original."
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 """Reasoning that some servers leave in front of a model's reply."""
@@ -136,7 +136,7 @@ class _GivenUp:
     rounds: int
     """Number of times that all attempts have failed."""
     left: int
-    """Uses until the next round."""
+    """Uses left until the next round."""
 
 
 class Rewriter:

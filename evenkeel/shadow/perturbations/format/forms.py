@@ -1,4 +1,4 @@
-"""Format perturbations: the answer is asked for in another format instead, in the words of `formats.toml`."""
+"""Format perturbations, which ask for the answer in another format in the words of `formats.toml`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Form:
     """Writes the structure that an answer should have in this format, with placeholders."""
     words: Words
     request: str
-    """The sentence that asks for the format where nothing else does."""
+    """Sentence that asks for the format if nothing else does."""
     rewording: Rewording
     fenced: bool = True
     """True if a structure to follow is shown as a block of its own."""
@@ -188,7 +188,7 @@ class Form:
     def _rewritten(
         self, asking: Sequence[Segment], stated: Format | None, speech: Speech | None
     ) -> tuple[dict[int, str], bool]:
-        """New texts of the output instructions, and whether they now name or show this format."""
+        """Return the new texts of the output instructions, and whether they now name or show this format."""
         named = _form_named(asking)
         texts: dict[int, str] = {}
         shown = False
@@ -231,7 +231,7 @@ class Form:
 
 
 def _language(view: PromptView, asking: Sequence[Segment]) -> str:
-    """The language that the prompt's own words about its answers are in."""
+    """Return the language of the prompt's own words about its answers."""
     own = [one for one in view.segments if one.kind == "template" and one.type != "document"]
     words = "\n".join(_words(one.text, None) for one in asking)
     found = language_of(words)
@@ -249,7 +249,7 @@ _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 
 
 def _words(text: str, named: Format | None) -> str:
-    """An output instruction without the structures that it shows."""
+    """Return an output instruction without the structures that it shows."""
     pieces: list[str] = []
     done = 0
     for one in skeletons(text, named):
@@ -287,7 +287,7 @@ def _shows_form(segment: Segment) -> bool:
 
 
 def _reminders(view: PromptView) -> dict[int, Format]:
-    """The formats that other words of the template ask for, by segment: "You respond in JSON"."""
+    """Return the formats that other template text asks for, by segment: "You respond in JSON"."""
     found: dict[int, Format] = {}
     for segment in view.segments:
         if segment.kind == "template" and segment.type in ("instructions", "text"):
@@ -312,7 +312,7 @@ def _asked_in(text: str) -> Format | None:
 
 
 def _stated(asking: Sequence[Segment]) -> Format | None:
-    """The format that output instructions ask for: that of a skeleton, else the one they name."""
+    """Return the format that output instructions ask for: that of a skeleton, else the one they name."""
     named = _form_named(asking)
     shown = [one.format for segment in asking for one in skeletons(segment.text, named)]
     if named is not None and (named in shown or not shown):

@@ -112,7 +112,7 @@ _ASKS: Final = re.compile(
 
 
 def named_format(text: str) -> Format | None:
-    """The format that a text names first as the one to write in, None if none is.
+    """Return the format that a text first names for its answer, None if it names none.
 
     "No Markdown" and fences of code name none.
     """
@@ -120,7 +120,7 @@ def named_format(text: str) -> Format | None:
 
 
 def named_formats(text: str) -> tuple[Format, ...]:
-    """Every format that a text names as one to write in, in order, repeated ones included."""
+    """Return every format that a text names for its answer, in order, repeated ones included."""
     return tuple(one.format for one in _mentions(_FENCES.sub("", text)) if not one.against)
 
 
@@ -272,9 +272,9 @@ _LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
     ),
 }
 _LONGEST = 8_000
-"""Characters of a skeleton that is read; a longer one is data."""
+"""Most characters of a skeleton. A longer one is data."""
 _MOST_TRIES = 16
-"""Brackets tried, each of which may be read far."""
+"""Most brackets that are tried, since reading each may take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,11 +286,11 @@ class Skeleton:
     node: Node | None
     """Content that the skeleton asks for; None if it could not be read."""
     format: Format | None
-    """None if it is not recognisable."""
+    """Format of the skeleton; None if it is not recognizable."""
     fence: str = ""
     """Opening line of its fence, "" if it has none."""
     tag: str = ""
-    """The language its fence names."""
+    """Language that its fence names."""
 
 
 def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:

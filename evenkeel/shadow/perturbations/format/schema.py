@@ -57,7 +57,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named part."""
+    """Field of a record."""
 
     name: str
     value: Node
@@ -65,14 +65,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Named parts, in order."""
+    """Record: named parts, in order."""
 
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Any number of one thing."""
+    """List of any number of equal items."""
 
     item: Node
 
@@ -135,7 +135,7 @@ def merged(first: Node, other: Node) -> Node:
 
 
 def names_in(node: Node) -> Iterator[str]:
-    """The names of all fields, in order, repeated ones included."""
+    """Yield the names of all fields, in order, repeated ones included."""
     match node:
         case Record(fields=fields):
             for field in fields:
@@ -213,7 +213,8 @@ _GRAMMARS: Final = (
 )
 """Members by which inference servers constrain the format."""
 _NESTED: Final = ("text", "output_config")
-"""Members that hold a format among other things: of the Responses API, of Anthropic's Messages API."""
+"""Members that hold a format among other things: `text` of the Responses API, `output_config` of
+Anthropic's."""
 _PLAIN: Final = ("response_format", "output_format")
 _JSON_OBJECT: Final = {"type": "json_object"}
 """Value that asks for JSON of any structure. Two of these members accept it: `response_format` and
@@ -228,9 +229,9 @@ class Constraint:
     node: Node | None = None
     """Content that a JSON Schema requires."""
     removed: Mapping[str, str | None] = field(default_factory=dict)
-    """The changes that lift it, for `PromptView.with_members`."""
+    """Changes that lift the constraint, for `PromptView.with_members`."""
     any_json: Mapping[str, str | None] = field(default_factory=dict)
-    """The changes that leave JSON of any structure."""
+    """Changes that still demand JSON, but of any structure."""
 
 
 def constraint_of(view: PromptView) -> Constraint:

@@ -25,7 +25,7 @@ _ANY_INPUT: Final = re.compile(r"l*[ci](?:l*[ci])*")
 _OUTPUT: Final = re.compile(r"l*u+e*")
 _SYSTEM: Final = ("system", "developer")
 _MOST_PLACES: Final = 8
-"""Beginnings of sections that are tried, so that the time stays linear."""
+"""Most section starts that are tried, so that the time stays linear."""
 
 
 class _Move(NamedTuple):
@@ -38,7 +38,7 @@ class _Move(NamedTuple):
     place: int
 
     def done(self) -> Sequence[Layout]:
-        """The layouts it changes, as they are then."""
+        """Return the layouts that the move changes, after it."""
         passages = self.source.passages
         moved = passages[self.start : self.end]
         others = [*passages[: self.start], *passages[self.end :]]
@@ -86,7 +86,7 @@ def _places(layout: Layout, start: int, end: int) -> list[int]:
 
 
 def _with_section(layout: Layout, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The run, and the whole section that it is in."""
+    """Yield the run, and the whole section that contains it."""
     yield start, end
     levels = [passage.level for passage in layout.passages]
     first = next((place for place in range(start, -1, -1) if levels[place] is not None), None)

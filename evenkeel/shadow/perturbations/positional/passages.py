@@ -82,7 +82,7 @@ class Passage:
     part: Part
     is_document: bool
     name: tuple[Slot, int]
-    """Tells it from every other passage of the prompt: where it stood first."""
+    """Name that is unique in the prompt: the place where the passage first stood."""
 
     @property
     def gap(self) -> str:
@@ -96,7 +96,7 @@ class Passage:
 
     @property
     def level(self) -> int | None:
-        """The level of the heading that it begins with, None if it begins with none."""
+        """Return the level of the heading that the passage begins with, None without a heading."""
         found = _HEADING.match(self.text)
         if found is None or any(piece.segment.type == "code" for piece in self.pieces):
             return None
@@ -122,12 +122,12 @@ class Layout:
 
     slot: Slot
     lead: str
-    """The blanks at its very beginning."""
+    """Blanks at the beginning of the slot."""
     passages: tuple[Passage, ...]
 
     @property
     def parts(self) -> str:
-        """A letter for each passage, see `Part`."""
+        """Return a letter for each passage; see `Part`."""
         return "".join(passage.part for passage in self.passages)
 
     @property
@@ -154,7 +154,7 @@ class Layout:
         return replace(self, passages=(*inner, passages[-1].followed_by(end)))
 
     def segments(self) -> Iterator[Segment]:
-        """Return the segments of the slot, blanks included."""
+        """Yield the segments of the slot, blanks included."""
         before = self.lead
         message, part = self.slot
         for passage in self.passages:
@@ -165,7 +165,7 @@ class Layout:
 
 
 def layouts(view: PromptView) -> list[Layout]:
-    """The layout of each slot of a prompt that holds text and nothing of the history."""
+    """Return the layout of each slot of a prompt that holds text and no history."""
     slots: dict[Slot, list[Segment]] = {}
     for segment in view.segments:
         slots.setdefault(segment.slot, []).append(segment)
@@ -184,7 +184,7 @@ def laid_out(view: PromptView, changed: Iterable[Layout]) -> PromptView:
 
 
 def _layout(slot: Slot, segments: Sequence[Segment]) -> Layout:
-    """A slot cut into passages.
+    """Return a slot cut into passages.
 
     Args:
         slot: Its name.
@@ -222,7 +222,7 @@ def _joined(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _pieces(segments: Sequence[Segment], *, is_composed: bool) -> tuple[str, list[Piece]]:
-    """The blanks at the beginning, then the pieces: paragraphs of plain text, all else whole."""
+    """Return the leading blanks and the pieces: plain text cut into paragraphs, anything else whole."""
     lead = ""
     pieces: list[Piece] = []
     for segment in segments:

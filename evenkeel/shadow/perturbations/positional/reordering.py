@@ -31,7 +31,7 @@ _FEWEST = 2
 
 @dataclass(frozen=True, slots=True)
 class BulletList:
-    """A run of items of one level and one marker."""
+    """Bulleted list: consecutive items of one level and marker."""
 
     start: int
     items: tuple[str, ...]
@@ -262,7 +262,7 @@ def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
 
 
 def _lists(view: PromptView) -> list[tuple[Segment, list[BulletList]]]:
-    """The bulleted lists of each segment that may be reordered by its kind and type."""
+    """Return the bulleted lists of each segment whose kind and type allow reordering."""
     found: list[tuple[Segment, list[BulletList]]] = []
     for place, segment in enumerate(view.segments):
         if segment.kind == "history" or segment.type not in _LISTS:
@@ -299,7 +299,7 @@ def _reordered(text: str, lists: Sequence[BulletList], rng: random.Random) -> st
 
 
 def _another_order(texts: Sequence[str], rng: random.Random) -> list[int]:
-    """Places in another order; the texts read differently then, unless they are all alike."""
+    """Return positions in another order, in which the texts read differently unless all are alike."""
     order = rng.sample(range(len(texts)), len(texts))
     if all(texts[chosen] == text for chosen, text in zip(order, texts, strict=True)):
         # One step further it reads differently, whatever is alike in it

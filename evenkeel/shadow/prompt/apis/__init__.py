@@ -38,16 +38,16 @@ _BY_PATH: Final = {api.path: api for api in APIS}
 
 
 def api_of(target: str) -> Api | None:
-    """The API of a request target, by its path; None if its exchanges can't be read."""
+    """Return the API of a request target, by its path; None if its exchanges can't be read."""
     path = api_path(target)
     return None if path is None else _BY_PATH[path]
 
 
 def api_of_request(body: Mapping[str, Any]) -> Api | None:
-    """The API that a request body without a path looks like."""
+    """Return the API whose shape a request body without a path has."""
     return next((api for api in APIS if api.is_request(body)), None)
 
 
 def api_of_answer(body: Mapping[str, Any]) -> Api | None:
-    """The API that the body of a whole answer looks like."""
+    """Return the API whose shape the body of a whole answer has."""
     return next((api for api in APIS if api.is_answer(body)), None)

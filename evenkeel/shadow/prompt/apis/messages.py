@@ -69,7 +69,7 @@ class MessagesApi(Api):
         return tuple(found)
 
     def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
-        """Return the message, cut before and after each tool result."""
+        """Yield the message in pieces, cut before and after each tool result."""
         role = role_of(index, message)
         content = last(members_of(text, message.start)[0], "content")
         if content is None or not isinstance(content.decoded, list) or not content.decoded:
@@ -161,7 +161,7 @@ class MessagesReader:
                 raise error_body(data["error"])
 
     def done(self) -> None:
-        """Says nothing: a stream of this API ends with its own event."""
+        """Ignore `[DONE]`: a stream of this API ends with its own event."""
 
     def answer(self) -> Answer:
         """Implement `AnswerReader`."""

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt.spans import Member
 
 Get = Callable[[str], Any]
-"""Return the decoded value of a top-level member, None if it is absent."""
+"""Function that returns the decoded value of a top-level member, None if it is absent."""
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
 """Values of `service_tier` sent again; with another one the same answer costs more than its price."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is never replayed. Counted by reason."""
+    """Reason to never replay a request. Counted by reason."""
 
     reason: str
     """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
@@ -72,7 +72,7 @@ class Api(ABC):
 
     @abstractmethod
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """The messages of a body.
+        """Return the messages of a body.
 
         Args:
             text: Of the body.
@@ -84,7 +84,7 @@ class Api(ABC):
 
     @abstractmethod
     def answer_reader(self) -> AnswerReader:
-        """A reader for one answer, whole or streamed."""
+        """Return a reader for one answer, whole or streamed."""
 
     @abstractmethod
     def is_request(self, body: Mapping[str, Any]) -> bool:
@@ -96,10 +96,10 @@ class Api(ABC):
 
     @abstractmethod
     def ask(self, question: str) -> dict[str, Any]:
-        """The members of a request in which a user asks a question."""
+        """Return the members of a request in which a user asks a question."""
 
     def refusals(self, get: Get) -> Iterator[Refusal]:  # noqa: ARG002 - for APIs with reasons of their own
-        """Reasons of this API alone why a request must not be replayed."""
+        """Return this API's own reasons not to replay a request."""
         return iter(())
 
     def read_body(self, text: str) -> Body:
@@ -124,7 +124,7 @@ class Api(ABC):
     def replay_changes(
         self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
     ) -> dict[str, str | None]:
-        """The changes of the outermost object that make a body fit for a replay, as JSON text by key.
+        """Return the changes of the outermost object that prepare a body for a replay, as JSON text by key.
 
         Keys the client did not send are not added, since many compatible servers reject keys they do not
         know; the exceptions are `added` and, where a flex replay is asked for, `service_tier`. Repeated keys

@@ -175,7 +175,7 @@ class ResponsesReader:
                 raise error_body(data["error"])
 
     def done(self) -> None:
-        """Says nothing: a stream of this API ends with one of its last events."""
+        """Ignore `[DONE]`: a stream of this API ends with one of its last events."""
 
     def answer(self) -> Answer:
         """Implement `AnswerReader`."""

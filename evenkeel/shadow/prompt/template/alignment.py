@@ -113,7 +113,7 @@ def _between_anchors(
     unit_of: Callable[[Sequence[str]], tuple[str, ...]],
     runs: list[_Run],
 ) -> Iterator[Region]:
-    """Return the regions before, between and after the units that both sides have once and in the same order.
+    """Yield the regions before, between and after the units that both sides have once and in the same order.
 
     Args:
         left: Tokens.

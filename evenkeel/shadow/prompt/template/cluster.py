@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Texts = tuple[str, ...]
 """The padded texts of a request that may carry template, in order, long ones condensed."""
 Shape = tuple[str, ...]
-"""Their roles. Requests of one cluster have the same."""
+"""Roles of the texts. All requests of one cluster have the same."""
 
 SHARED_AT_LEAST: Final = 0.5
 """Share of a template's words that one of its requests must have, in order."""
@@ -76,9 +76,9 @@ class Cluster:
     unchanged: int = 0
     """Different requests since the skeleton was last refined."""
     fingerprint: str | None = None
-    """Given once and kept, also where a later request shows a fragment to be a field."""
+    """Fingerprint, given once and kept even if a later request shows that a fragment is a field."""
     streak: list[Texts] = field(default_factory=list)
-    """Requests in a row that almost fitted."""
+    """Consecutive requests that almost fitted."""
     doubts: list[Texts] = field(default_factory=list)
     """Requests that almost fitted, between others that did."""
     doubted_at: int = 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 FORMAT: Final = 1
-"""Raised when a snapshot of before can no longer be read."""
+"""Format version of snapshots, raised when older ones can no longer be read."""
 
 
 _MOST_ROUTES: Final = 256
