@@ -72,7 +72,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """List of any number of equal items."""
+    """List of any number of items of one shape."""
 
     item: Node
 
