@@ -1,4 +1,4 @@
-"""Replay plane: what happens to a sampled exchange while nobody waits.
+"""Replay plane: processes sampled exchanges in the background.
 
 `handoff` (an `Exchange` on an `ExchangeQueue`) → `worker` (takes it off) → `original` (reads it: `prompt`,
 `answer`) → `planner` (which trials) → `perturbations` (a variant of the prompt), `rewriter` (texts that
@@ -56,5 +56,5 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         return found
 
     def __dir__() -> list[str]:
-        """The public names among the rest."""
+        """List the module's names, public ones that are not loaded yet included."""
         return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""Answers, read from response bodies: plain JSON or an event stream, as the wire carried them.
+"""Answers from response bodies: plain JSON or an event stream, as the wire carried them.
 
 `read_answer` decides which of the two a body is. The reader of each API (`prompt.apis`) fills a `Draft`.
 Chat completions and completions hold choices, of which the first is read: a request with `n > 1` is
@@ -25,10 +25,10 @@ _LONGEST_INT: Final = 100
 _READER: Final = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else float(digits)
 )
-"""`int` refuses numbers of more than 4,300 digits; JSON does not."""
+"""JSON decoder that reads huge numbers as floats: `int` refuses more than 4,300 digits, JSON does not."""
 _LONGEST_KIND: Final = 80
 _LARGEST_COUNT: Final = 10**12
-"""Nothing here is counted beyond that; stores can't hold whatever a server may make up."""
+"""Largest count that is accepted. A server may send any number, and stores could not hold all of them."""
 
 
 class UnreadableAnswer(UnreadableBody):
@@ -40,7 +40,7 @@ class UnreadableAnswer(UnreadableBody):
 
 
 def json_object(text: str, reason: str) -> dict[str, Any]:
-    """The one JSON object that `text` is.
+    """Return the single JSON object that `text` contains.
 
     Raises: UnreadableAnswer with the given reason if it is something else.
     """
@@ -54,43 +54,46 @@ def json_object(text: str, reason: str) -> dict[str, Any]:
 
 
 def error_body(error: Any) -> UnreadableAnswer:
-    """Return what an endpoint's report of an error is as an exception; its message is not quoted."""
+    """Return an exception that describes the error an endpoint reported. Its message is not quoted."""
     named = fields(error)
     kind = string(named.get("code")) or string(named.get("type")) or "no type"
     return UnreadableAnswer("error_body", f"the endpoint reports an error ({kind[:_LONGEST_KIND]})")
 
 
 def fields(value: Any) -> dict[str, Any]:
-    """An object; an empty one if it is something else."""
+    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def elements(value: Any) -> list[Any]:
-    """A list; an empty one if it is something else."""
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
 def string(value: Any) -> str | None:
-    """A string; None if it is something else."""
+    """Return the value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
 def text_of(value: Any) -> str:
-    """A string, or the text parts of a part list, which some servers send; "" otherwise."""
+    """Return a string, or the joined text parts of a part list, which some servers send; else ""."""
     if isinstance(value, list):
         return "".join(text_of(fields(part).get("text")) for part in value)
     return value if isinstance(value, str) else ""
 
 
 def written(value: Any) -> str:
-    """Arguments of a call: their text, or their JSON from servers that send the object; "" for null."""
+    """Return the arguments of a call as text.
+
+    An object, as some servers send it, is written as JSON; null becomes "".
+    """
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
 
 
 def count(value: Any, otherwise: int | None) -> int | None:
-    """A whole number from 0 to 10^12; `otherwise` if it is something else."""
+    """Return a whole number from 0 to 10^12, or `otherwise` if the value is anything else."""
     counted = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
     return value if counted else otherwise
 
@@ -106,7 +109,7 @@ class Call:
 _PROMPT_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
 _ANSWER_DETAILS: Final = ("completion_tokens_details", "output_tokens_details")
 _CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
-"""What Anthropic and DeepSeek call the prompt's tokens that came from the cache."""
+"""Names that Anthropic and DeepSeek use for the number of prompt tokens read from the cache."""
 
 
 @dataclass(slots=True)
@@ -115,7 +118,7 @@ class Draft:
 
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
-    """Counts as the text where there is no other."""
+    """Pieces of a refusal; used as the answer's text if there is no other text."""
     calls: dict[int, Call] = field(default_factory=dict)
     model: str | None = None
     system_fingerprint: str | None = None
@@ -126,24 +129,24 @@ class Draft:
     cached_tokens: int | None = None
     reasoning_tokens: int | None = None
     logprobs: float = 0.0
-    """Sum of those of its tokens."""
+    """Sum of the log-probabilities of the answer's tokens."""
     tokens_with_logprob: int = 0
 
     def note_logprobs(self, given: Iterable[Any]) -> None:
-        """Add the log-probabilities of tokens; what is no number at most 0 is left out."""
+        """Add the log-probabilities of tokens. Values that are not numbers of at most 0 are ignored."""
         for one in given:
             if isinstance(one, int | float) and not isinstance(one, bool) and -math.inf < one <= 0:
                 self.logprobs += one
                 self.tokens_with_logprob += 1
 
     def note_origin(self, body: dict[str, Any]) -> None:
-        """Take over who answered; the latest statement wins."""
+        """Record the model, fingerprint and id of the response. The latest statement wins."""
         self.model = string(body.get("model")) or self.model
         self.system_fingerprint = string(body.get("system_fingerprint")) or self.system_fingerprint
         self.response_id = string(body.get("id")) or self.response_id
 
     def note_usage(self, usage: Any, prompt_keys: Sequence[str], completion_key: str) -> None:
-        """Take over the token counts; the latest statement wins.
+        """Record the token counts. The latest statement wins.
 
         Args:
             usage: An object, or whatever stands in its place.
@@ -169,13 +172,13 @@ class Draft:
         self.cached_tokens = max((one for one in cached if one is not None), default=self.cached_tokens)
 
     def add_call(self, index: int, name: str, arguments: str) -> None:
-        """Append to a call; the first piece makes it."""
+        """Append a piece to a tool call, creating the call with its first piece."""
         call = self.calls.setdefault(index, Call())
         call.name += name
         call.arguments += arguments
 
     def answer(self) -> Answer:
-        """The answer as far as it came, well-formed in all its parts."""
+        """Return the answer received so far. All its strings are well-formed."""
         return Answer(
             text=well_formed("".join(self.text) or "".join(self.refusal)),
             tool_calls=tuple(
@@ -206,28 +209,28 @@ class AnswerReader(Protocol):
 
     @property
     def complete(self) -> bool:
-        """Whether everything that matters has come, so that a cut behind it is not missed."""
+        """Return whether the answer is complete, so that a cut after this point loses nothing."""
         ...
 
     def whole(self, body: dict[str, Any]) -> None:
-        """Take in a response that came as one object."""
+        """Read a response that came as one object."""
         ...
 
     def event(self, data: dict[str, Any]) -> None:
-        """Take in one event of a stream."""
+        """Read one event of a stream."""
         ...
 
     def done(self) -> None:
-        """Take in `[DONE]`, which ends the stream."""
+        """Note `[DONE]`, which ends the stream."""
         ...
 
     def answer(self) -> Answer:
-        """The answer. Raises: UnreadableAnswer if there was none in what was read."""
+        """Return the answer. Raises: UnreadableAnswer if the response contained none."""
         ...
 
 
 class ChoicesReader:
-    """Reads responses that hold a list of choices. Each API says what is in one.
+    """Reads responses that hold a list of choices. Each subclass reads the choices of one API.
 
     A stream is complete with a finish reason or `[DONE]`; some servers leave out one of them.
     """
@@ -238,7 +241,7 @@ class ChoicesReader:
         self._done = False
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
-        """Take in one choice or, of a stream, a piece of it."""
+        """Read one choice, or one piece of it in a stream."""
         raise NotImplementedError
 
     @property
@@ -284,15 +287,15 @@ _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
 class Event(NamedTuple):
-    """The data of one event."""
+    """Event of a stream."""
 
     data: str
     closed: bool
-    """Whether a blank line ended it."""
+    """True if a blank line ended the event."""
 
 
 def events_of(text: str) -> Iterator[Event]:
-    """The events of a stream that carry data.
+    """Yield the events of a stream that carry data.
 
     Source: WHATWG HTML, section 9.2.6. An unclosed last event is given too, since servers that
     cut the final newline are common; the caller knows a cut one by its JSON.
@@ -317,7 +320,7 @@ def read_answer(
     *,
     max_decoded_bytes: int = MAX_DECODED_BYTES,
 ) -> Answer:
-    """The answer in a successful response.
+    """Read the answer from a successful response.
 
     A streamed answer is assembled from its events; what is unknown in it is skipped. A refusal
     counts as text. All strings are well-formed.

@@ -1,4 +1,4 @@
-"""The trial of one exchange: what is planned for it, and what came of it so far.
+"""Trials of one exchange: the ones planned for it, and their verdicts so far.
 
 All of it is decided here and nothing is sent. Every choice follows from the exchange's id, from what is known
 of its route's cells and from the verdicts in the log, so another worker goes on where one has died.
@@ -38,14 +38,14 @@ _CONTROL: Final = Control()
 
 
 class Planned(NamedTuple):
-    """A trial to make, and what its perturbation made of the prompt."""
+    """Planned trial, with the outcome of applying its perturbation to the prompt."""
 
     trial: Trial
     outcome: PromptView | Draft
 
 
 class ExchangeTrial:
-    """The trials of one exchange, in two rounds: `first`, and then `follow`."""
+    """Trials of one exchange in two rounds: `first`, then `follow`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class ExchangeTrial:
         outcome: Callable[[Trial], Outcome],
         skip: Callable[[Trial, str], None] = lambda _trial, _reason: None,
     ) -> None:
-        """Take up an exchange.
+        """Start the trials of an exchange.
 
         Args:
             original: The exchange, read.
@@ -69,8 +69,9 @@ class ExchangeTrial:
         self.verdicts = {verdict.id: verdict for verdict in verdicts}
         self.control_trial = control_trial(original.exchange.id, _CONTROL)
         self.urgent = needs.urgent
-        """True if it may use the reserve of the budget: its route has just changed, or is suspected to have.
-        Evidence on its way to an alert is no reason: that of drift comes far by chance if nothing changes."""
+        """True if its calls may use the reserve of the budget, because its route has just changed or is
+        suspected to have. Evidence on its way to an alert does not count: evidence of drift rises far by
+        chance even if nothing changes."""
         route = original.route
         learning = is_learning(route.perturbations, route.trials_per_exchange, needs.cells)
         self.can_wait = not learning and not is_suspected(needs)
@@ -87,11 +88,11 @@ class ExchangeTrial:
 
     @property
     def control(self) -> Verdict | None:
-        """The verdict of the identical resend; None while there is none."""
+        """Return the verdict of the identical resend; None while there is none."""
         return self.verdicts.get(self.control_trial.id)
 
     def first(self) -> list[Planned] | None:
-        """The trials of the first round, the identical resend first if it has no verdict yet.
+        """Return the trials of the first round, led by the identical resend if it has no verdict yet.
 
         Returns: None if everything is settled and chance leaves the exchange out.
         """
@@ -106,20 +107,20 @@ class ExchangeTrial:
         return rewordings
 
     def follow(self) -> list[Planned]:
-        """The trials that follow from the answers to groups, which are rewordings by themselves."""
+        """Return the single rewordings to try, given the answers to the groups that contain them."""
         groups = [looked for looked in self._roots if looked.whole and looked.root.is_group]
         trials = [trial for looked in groups for trial in self._singles(looked)]
         return self._applicable(trials, len(trials))
 
     def _by_need(self) -> list[Planned]:
-        """Return as many rewordings as the route says, those first of which least is known."""
+        """Return as many rewordings as the route allows, the least known first."""
         original = self.original
         made = self.verdicts.keys() - {self.control_trial.id}
         trials = candidates(original.exchange.id, original.route, self._needs.cells)
         return self._applicable(trials, original.route.trials_per_exchange - len(made))
 
     def _roots_to_try(self) -> list[Planned] | None:
-        """The roots of the adaptive plan, as far as they apply; None if the exchange is left out."""
+        """Return the applicable trials of the adaptive plan; None if the exchange is left out."""
         original = self.original
         assert original.route.settled_rate is not None
         plan = plan_of(
@@ -141,7 +142,7 @@ class ExchangeTrial:
         return found
 
     def _singles(self, looked: Looked) -> Iterator[Trial]:
-        """All rewordings of a group whose answer moved, if chance splits it; else the drawn one, if any."""
+        """Yield all rewordings of a group that is split; else only the drawn one, if there is one."""
         root, exchange_id = looked.root, self.original.exchange.id
         drawn = drawn_of(exchange_id, root, looked.pace)
         group = self.verdicts.get(self._trial(root.perturbation).id)
@@ -154,7 +155,7 @@ class ExchangeTrial:
             yield replace(self._part(root, kind), path_weight=weight, split_of=because)
 
     def _applicable(self, trials: Sequence[Trial], count: int) -> list[Planned]:
-        """The first `count` of the trials that have no verdict yet and apply."""
+        """Return the first `count` trials that apply and have no verdict yet."""
         planned: list[Planned] = []
         for trial in trials:
             if len(planned) >= count:
@@ -173,7 +174,7 @@ class ExchangeTrial:
         return trial_of(self.original.exchange.id, perturbation, severity)
 
     def _part(self, root: Root, kind: Perturbation) -> Trial:
-        """A rewording by itself, with the choices that it makes in its group."""
+        """Return the trial of a rewording by itself, with the random choices it makes in its group."""
         assert isinstance(root.perturbation, Together)
         whole = self._trial(root.perturbation)
         return replace(self._trial(kind), seed=root.perturbation.seed_of(kind, whole.seed))

@@ -1,4 +1,4 @@
-"""The adaptive plan of an exchange: which rewordings are tried together, how often, and what follows.
+"""Adaptive plan of an exchange: which rewordings are tried together, how often, and what follows.
 
 Rewordings of a category that can be combined are one *root*, tried together; the others are roots of their
 own. Every choice follows from the exchange's id and from what was known before it, never from its answers,
@@ -29,47 +29,48 @@ if TYPE_CHECKING:
 _CHANCE_VERSION: Final = 1
 _UNIT: Final = 1 << 53
 SETTLED: Final = 300
-"""Trials from which on a root may be settled: so many make a baseline that drift is measured from. With 100 a
-fall was taken into the baseline before it was found, and certainty cost twice as much (`benchmarks/cost`)."""
+"""Trials after which a root may be settled, as many as a baseline for drift needs. With 100, a fall was
+taken into the baseline before it was found, and certainty cost twice as much (`benchmarks/cost`)."""
 KNOWN_ALONE: Final = 150
-"""Trials by itself until which a rewording of a group is drawn more often. With fewer, what a pair that
-cancels does was taken into their baselines before it was found (`benchmarks/cost`)."""
+"""Trials of a rewording by itself, below which it is drawn from its group more often. With fewer, the
+effect of a pair that cancels was taken into their baselines before it was found (`benchmarks/cost`)."""
 SUSPECTED: Final = log(16)
-"""Suspicion from which on a trial cannot wait: that of a cell comes so far once in some thirty trials if all
-is well."""
+"""Suspicion above which a trial cannot wait. If all is well, a cell gets this far about once in thirty
+trials."""
 ALERTING: Final = 0.5
-"""Share of the exchanges that are tried while an alert is up, until it has been for long."""
+"""Share of the exchanges that are tried while an alert is open, until it has been open for long."""
 _AMPLE: Final = 4
-"""Times as many resends as learning takes, after which a rewording that rarely applies is not waited for."""
+"""Multiple of the resends that learning needs, after which a rewording that rarely applies is no longer
+waited for."""
 
 
 class Pace(NamedTuple):
-    """How closely a root is looked at."""
+    """Chances that the rewordings of a group are tried by themselves."""
 
     drawn: float
-    """Chance that a rewording of a tried group is tried by itself, whatever the group's answer does."""
+    """Chance that a rewording of a tried group is also tried by itself, whatever the group's answer is."""
     split: float
-    """Chance that a group is split whose answer moved; four times `drawn`."""
+    """Chance that a group whose answer changed is split; four times `drawn`."""
 
 
 WATCHING: Final = Pace(1 / 16, 1 / 4)
 LEARNING: Final = Pace(1 / 8, 1 / 2)
 SUSPECTING: Final = Pace(1 / 4, 1.0)
 MOVED_WEIGHT: Final = WATCHING.drawn / WATCHING.split
-"""Weight of a rewording that is tried because its group moved: the same at all paces."""
+"""Weight of a rewording that is tried because its group's answer changed. It is the same at all paces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """One rewording, or a group of them that is tried together."""
+    """A single rewording, or a group of rewordings that are tried together."""
 
     perturbation: Perturbation
     kinds: tuple[Perturbation, ...]
-    """Those of the group; one if it is a rewording by itself."""
+    """Rewordings in the group; a single entry if the root is not a group."""
 
     @property
     def is_group(self) -> bool:
-        """Whether it is several rewordings."""
+        """Return whether the root combines several rewordings."""
         return len(self.kinds) > 1
 
 
@@ -79,7 +80,7 @@ def _root(kinds: Sequence[Perturbation], part: str = "") -> Root:
 
 @lru_cache(maxsize=256)
 def roots_of(kinds: tuple[Perturbation, ...]) -> tuple[Root, ...]:
-    """The roots of a route's rewordings: groups of two or three of a category, and those that stand alone."""
+    """Return the roots of a set of rewordings: groups of two or three in a category, and single ones."""
     together = sorted(filter(combinable, kinds), key=_category)
     roots = [root for _, category in groupby(together, key=_category) for root in _parts(list(category))]
     return (*roots, *(_root([kind]) for kind in kinds if not combinable(kind)))
@@ -90,14 +91,14 @@ def _category(kind: Perturbation) -> str:
 
 
 def _parts(kinds: list[Perturbation]) -> Iterator[Root]:
-    """As few parts as there can be, as equal as they can be."""
+    """Yield the fewest groups of at most `MOST` rewordings, as equal in size as possible."""
     parts = ceil(len(kinds) / MOST)
     for part in range(parts):
         yield _root(kinds[part::parts], str(part + 1) if parts > 1 else "")
 
 
 def is_learning(kinds: Sequence[Perturbation], trials_per_exchange: int, needs: Mapping[str, Need]) -> bool:
-    """Whether any rewording of a model still lacks the trials below which nothing is reported.
+    """Return whether any rewording still has fewer trials than a report needs.
 
     One that does not get them though there was ample chance, because it rarely applies, is not waited for.
 
@@ -115,27 +116,27 @@ def is_learning(kinds: Sequence[Perturbation], trials_per_exchange: int, needs: 
 
 
 def is_suspected(needs: Needs) -> bool:
-    """Whether anything points at a model of a route: a change, an alert, or what its latest trials show."""
+    """Return whether a change, an alert or the latest trials suggest a fault in a model on a route."""
     return needs.urgent or any(need.up or need.suspicion >= SUSPECTED for need in needs.cells.values())
 
 
 class Looked(NamedTuple):
-    """What is tried of a root on one exchange."""
+    """Trials planned for one root on one exchange."""
 
     root: Root
     whole: bool
-    """Whether the root itself is."""
+    """True if the root itself is tried."""
     alone: tuple[Perturbation, ...]
-    """Rewordings of a group that are suspected themselves: tried, whatever becomes of the group."""
+    """Rewordings of a group that are suspected themselves and tried whether or not the group is."""
     pace: Pace
 
 
 class ExchangePlan(NamedTuple):
-    """What is tried of an exchange first."""
+    """First trials planned for an exchange."""
 
     roots: tuple[Looked, ...]
     drawn: bool
-    """Whether chance takes the exchange though everything may be settled."""
+    """True if the exchange is sampled even when every root is settled."""
 
 
 def plan_of(
@@ -146,7 +147,7 @@ def plan_of(
     *,
     urgent: bool = False,
 ) -> ExchangePlan:
-    """Which roots of an exchange are tried, by what is known before.
+    """Plan which roots of an exchange are tried.
 
     Args:
         exchange_id: Names the exchange; the same one gives the same draw.
@@ -177,17 +178,17 @@ def plan_of(
 
 class _Look(NamedTuple):
     chance: float
-    """Of an exchange to be tried; above 1 as good as 1."""
+    """Chance that an exchange is tried. Values above 1 count as 1."""
     pace: Pace
 
 
 _CLOSE: Final = _Look(1.0, SUSPECTING)
-"""While something points at the route, and until a root is settled."""
+"""Pace while something points at the route, and until a root is settled."""
 _ALERTING: Final = _Look(ALERTING, SUSPECTING)
 
 
 def _is_little_known(root: Root, needs: Mapping[str, Need]) -> bool:
-    """Whether a rewording of a group has few trials by itself, though not for want of chances."""
+    """Return whether a rewording of a group has few trials by itself and had too few chances to get more."""
     chances = needs.get(root.perturbation.name, UNKNOWN).trials
     return (
         root.is_group
@@ -197,25 +198,25 @@ def _is_little_known(root: Root, needs: Mapping[str, Need]) -> bool:
 
 
 def _look(need: Need, rate: float) -> _Look:
-    """How closely a root is looked at for its own cell."""
+    """Return the chance and pace that a root gets from its own cell."""
     if need.up:
         return _ALERTING
     return _CLOSE if need.trials < SETTLED else _Look(rate, WATCHING)
 
 
 def is_split(exchange_id: str, root: Root, pace: Pace) -> bool:
-    """Whether a group is split if its answer moves."""
+    """Return whether a group is split into its rewordings if its answer changes."""
     return root.is_group and _uniform(exchange_id, root.perturbation.name) < pace.split
 
 
 def drawn_of(exchange_id: str, root: Root, pace: Pace) -> Perturbation | None:
-    """The rewording of a group that is tried by itself, whatever becomes of the group; mostly none."""
+    """Return the rewording of a group that is also tried by itself; usually None."""
     place = int(_uniform(exchange_id, root.perturbation.name) / pace.drawn)
     return root.kinds[place] if root.is_group and place < len(root.kinds) else None
 
 
 def draw_of(exchange_id: str) -> float:
-    """The draw, in [0, 1), by which chance takes an exchange: one that is taken is so with any lower draw."""
+    """Return the exchange's draw in [0, 1). An exchange is tried if its draw is below the chance."""
     return _uniform(exchange_id, "exchange")
 
 
@@ -224,23 +225,23 @@ def _uniform(exchange_id: str, of: str) -> float:
 
 
 _MOST_MODELS: Final = 256
-"""Routes and models that are remembered."""
+"""Pairs of route and model that are remembered."""
 
 
 class SettledNeeds:
-    """The needs of models, where a cell whose alert has been up for 300 trials counts as settled.
+    """Needs of models, in which a cell whose alert has been open for 300 trials counts as settled.
 
     There is nothing left to learn of it until the alert is over.
     """
 
     def __init__(self, needs: Callable[[str, str], Needs]) -> None:
-        """Watch the alerts of the needs that this returns for a route and a model."""
+        """Wrap a function that returns the needs of a route and a model."""
         self._needs = needs
         self._since: OrderedDict[tuple[str, str], dict[str, int]] = OrderedDict()
-        """By route and model, for each cell with an alert the trials that it had when that was first seen."""
+        """Trials that each cell had when its alert was first seen, by route and model."""
 
     def __call__(self, route: str, model: str) -> Needs:
-        """The needs of a model on a route."""
+        """Return a model's needs on a route."""
         needs = self._needs(route, model)
         since = self._since.setdefault((route, model), {})
         self._since.move_to_end((route, model))

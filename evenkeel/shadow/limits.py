@@ -1,4 +1,4 @@
-"""How much of an exchange is worked on: texts come from strangers, and the time they take must have an end.
+"""Limits on the size of an exchange: texts come from strangers, and processing them must end.
 
 Every stage takes time in proportion to a text; these limits bound the text. What is beyond is counted:
 a prompt or an answer as a skipped exchange, a prompt in too many parts as a perturbation that is not
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
 
 LONGEST_PROMPT_CHARS: Final = 300_000
-"""All text of a request, some 75,000 tokens; a longer one is skipped, "prompt_too_long"."""
+"""Most characters of a request's text, about 75,000 tokens. Longer ones are skipped as "prompt_too_long"."""
 MOST_MESSAGES: Final = 2_000
-"""Texts of a request, each a message or a part of one; one with more is skipped, "too_many_messages"."""
+"""Most texts of a request, each a message or a part of one. More are skipped as "too_many_messages"."""
 LONGEST_ANSWER_CHARS: Final = 200_000
-"""An answer, its tool calls included; an exchange with a longer one is skipped, "answer_too_long"."""
+"""Most characters of an answer, its tool calls included. Longer ones are skipped as "answer_too_long"."""
 MOST_SEGMENTS: Final = 2_000
-"""Blocks of a prompt (paragraphs, lists, documents …); with more none is perturbed, "too_many_parts"."""
+"""Most blocks of a prompt (paragraphs, lists, documents …). More are not perturbed: "too_many_parts"."""
 
 
 def beyond(view: PromptView) -> str | None:
-    """Why a prompt is more than is worked on, None if it is not."""
+    """Return the reason why a prompt exceeds the limits, None if it does not."""
     if sum(len(slot.text) for slot in view.slots) > LONGEST_PROMPT_CHARS:
         return "prompt_too_long"
     return "too_many_messages" if len(view.slots) > MOST_MESSAGES else None
 
 
 def is_too_long(answer: Answer) -> bool:
-    """Whether an answer is more than is worked on."""
+    """Return whether an answer, its tool calls included, is longer than the limit."""
     calls = sum(len(call.name) + len(call.arguments) for call in answer.tool_calls)
     return len(answer.text) + calls > LONGEST_ANSWER_CHARS

@@ -1,4 +1,4 @@
-"""Which cells need trials: published by the monitors, read by the workers."""
+"""Trial needs of cells, published by the monitors and read by the workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EVERY_S: Final = 5.0
 
 
 class _RouteNeeds(NamedTuple):
-    """What the cells of a route need, by model and perturbation."""
+    """Needs of a route's cells, by model and perturbation."""
 
     route: str
     models: dict[str, dict[str, Need]]
@@ -34,7 +34,7 @@ _NEEDS: Final = Collection(name="needs", key=("route",), body=plain(_RouteNeeds)
 
 
 class NeedsPublisher:
-    """Puts the needs of all cells where the workers find them, by route."""
+    """Publishes the needs of all cells, by route, so that the workers can read them."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class NeedsPublisher:
         floor: int,
         urgent: Callable[[], frozenset[str]] = frozenset[str],
     ) -> None:
-        """Prepare; nothing is published yet.
+        """Set up the publisher, without publishing anything yet.
 
         Args:
             documents: where they are put.
@@ -58,7 +58,7 @@ class NeedsPublisher:
         self._urgent = urgent
 
     def publish(self) -> None:
-        """Put them there as they are now."""
+        """Publish the current needs of every route."""
         routes: dict[str, dict[str, dict[str, Need]]] = {}
         for (route, model), needs in needs_of(self._reports(), self._floor).items():
             routes.setdefault(route, {})[model] = dict(needs)
@@ -67,7 +67,7 @@ class NeedsPublisher:
             self._documents.put(_NEEDS, _RouteNeeds(route, models, route in urgent))
 
     def run(self, stop: threading.Event) -> None:
-        """Publish them every five seconds until `stop` is set. A store in trouble is tried again."""
+        """Publish the needs every five seconds until `stop` is set. A store in trouble is tried again."""
         trouble = Trouble(log, "the needs of cells cannot be published to the workers (%s)")
         while not stop.wait(_EVERY_S):
             with trouble:
@@ -75,7 +75,10 @@ class NeedsPublisher:
 
 
 class NeedsReader:
-    """What the monitors published last, read every few seconds; nothing while Redis is in trouble."""
+    """Reads the needs that the monitors published, every few seconds.
+
+    If reading fails, the last ones stay.
+    """
 
     def __init__(self, documents: Documents, timer: Callable[[], float] = time.monotonic) -> None:
         self._documents = documents
@@ -84,7 +87,10 @@ class NeedsReader:
         self._heard: dict[str, tuple[float, dict[str, Needs]]] = {}
 
     def __call__(self, route: str, model: str) -> Needs:
-        """Those of a model of a route; none for one that is new, which is urgent if others are known."""
+        """Return a model's needs on a route.
+
+        A model without cells has empty needs; they are urgent if other models of the route have cells.
+        """
         heard_at, models = self._heard.get(route, (-_EVERY_S, {}))
         now = self._timer()
         if now - heard_at >= _EVERY_S:

@@ -14,56 +14,59 @@ if TYPE_CHECKING:
     from evenkeel.shadow.planner import Trial
 
 ExchangeOutcome = Literal["scored", "skipped", "dead"]
-"""How the work on an exchange ends."""
+"""Ways in which work on an exchange can end."""
 
 
 class Judged(NamedTuple):
-    """The endpoint's ids of the answers that a verdict is about, None where it gave none."""
+    """Ids that the endpoint gave to the answers that a verdict compares; None where it gave none."""
 
     candidate: str | None = None
-    """Of the answer to the variant."""
+    """Id of the answer to the variant."""
     reference: str | None = None
-    """Of the answer that the user got."""
+    """Id of the answer that the user got."""
 
 
 NOTHING_JUDGED: Final = Judged()
 
 
 class ExchangeReport(Protocol):
-    """One delivery of an exchange under observation."""
+    """Report on one delivery of an exchange."""
 
     @property
     def trace_id(self) -> str:
-        """The trace of what is made of the exchange, 32 hex digits; "" without one."""
+        """Id of the trace of the exchange's processing, 32 hex digits; "" without a trace."""
         ...
 
     def read(self, original: Original) -> None:
-        """The exchange could be read."""
+        """Note that the exchange could be read."""
         ...
 
     def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
-        """It leaves the queue. Without this, an exception is what came of it."""
+        """Note the outcome of an exchange that leaves the queue.
+
+        Not called if an exception ended the work.
+        """
         ...
 
 
 class TrialReport(Protocol):
-    """One trial under observation."""
+    """Report on one trial."""
 
     @property
     def trace_id(self) -> str:
-        """32 hex digits of the trace that holds it, "" if it is in none."""
+        """Id of the trace that holds the trial, 32 hex digits; "" without a trace."""
         ...
 
     def within(self) -> AbstractContextManager[object]:
-        """Open around what is done for this trial alone: calls that are made there belong to it."""
+        """Open a block around work for this trial alone. Calls made inside it belong to the trial."""
         ...
 
     def skipped(self, reason: str) -> None:
-        """The trial is not made."""
+        """Note that the trial is not made, and why."""
         ...
 
     def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
-        """Its verdict is in the log; `judged` names the answers that it is about."""
+        """Note that the trial's verdict is in the log. `judged` names the answers that it compares."""
         ...
 
 
@@ -120,12 +123,12 @@ class _Nobody(Unobserved):
     """Observes nothing."""
 
     def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:
-        """As `ShadowObserver.exchange`."""
+        """Implement `ShadowObserver.exchange`."""
         del exchange, attempt
         return nullcontext(_NO_EXCHANGE_REPORT)
 
     def trial(self, trial: Trial) -> AbstractContextManager[TrialReport]:
-        """As `ShadowObserver.trial`."""
+        """Implement `ShadowObserver.trial`."""
         del trial
         return nullcontext(_NO_TRIAL_REPORT)
 

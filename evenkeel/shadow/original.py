@@ -1,4 +1,4 @@
-"""What the worker knows of an exchange before any trial: its prompt, its answer, its route."""
+"""Exchanges as the worker reads them before any trial: prompt, answer and route."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Of one prompt."""
+    """Traits of one prompt."""
 
     prompt_chars: int = 0
     template_share: float | None = None
-    """Characters of the template over all, in [0, 1]; None of an empty prompt."""
+    """Share of the prompt's characters that belong to the template, in [0, 1]; None for an empty prompt."""
     language: str | None = None
-    """Base tag of the language most of the input is in, of the whole prompt if nothing in it is input; None
-    if it is not certain."""
+    """Base tag of the language of most of the input, or of the whole prompt if it has no input; None if
+    uncertain."""
 
 
 UNKNOWN_TRAITS: Final = Traits()
 
 
 def traits_of(view: PromptView) -> Traits:
-    """The traits of a prompt whose segments are those of its route's template."""
+    """Return the traits of a prompt whose segments follow its route's template."""
     chars = sum(len(segment.text) for segment in view.segments)
     template = sum(len(segment.text) for segment in view.segments if segment.kind == "template")
     said = "\n".join(segment.text for segment in view.segments if segment.kind == "input")
@@ -51,29 +51,29 @@ def traits_of(view: PromptView) -> Traits:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """An exchange, read."""
+    """Exchange as the reader parsed it."""
 
     exchange: Exchange
     view: PromptView
-    """Its segments are those of the route's template."""
+    """View of the prompt. Its segments follow the route's template."""
     answer: Answer
     model: str
-    """The name the endpoint returned, else the one requested."""
+    """Model name that the endpoint returned, else the requested one."""
     route: RoutePlan
     prompt_version: str | None
-    """As the application says, else the fingerprint of the template; None while it is not known."""
+    """Version that the application states, else the fingerprint of the template; None while unknown."""
     task: str | None
-    """As the application says, else as the route says, else as the prompt plainly shows."""
+    """Task that the application states, else the route's, else the one recognized from the prompt."""
     traits: Traits = UNKNOWN_TRAITS
-    """What kind of prompt it is."""
+    """Size, template share and language of the prompt."""
     parameters: str = ""
-    """What the request asks of the model beside its prompt."""
+    """Request parameters besides the prompt, as a short text (see `parameters_of`)."""
     cluster: str = ""
-    """Names what it has in common with near-equal prompts and those of its session."""
+    """Id shared by exchanges whose prompts are almost equal or that belong to the same session."""
 
 
 def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
-    """Path of the API that an exchange went to, without its route's prefix.
+    """Return the path of the API that an exchange used, without its route's prefix.
 
     Args:
         exchange: the exchange.
@@ -88,22 +88,22 @@ class Left:
     """An exchange that is not tried."""
 
     reason: str
-    """Snake case, usable as a label."""
+    """Reason in snake case, usable as a label."""
     dead: bool
-    """Whether it can't be read, and is kept among the dead letters; else it is a kind of request
+    """True if the exchange can't be read and goes to the dead letters; False if it is a kind of request
     that is never replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatedTemplate:
-    """A route's template as the settings state it."""
+    """Template of a route that the settings state."""
 
     classify: Classifier
     fingerprint: str
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> StatedTemplate:
-        """From texts with `{placeholders}`, one for each message.
+        """Build a template from texts with `{placeholders}`, one text for each message.
 
         Raises: ValueError if a text is empty or nothing but placeholders.
         """
@@ -113,7 +113,7 @@ class StatedTemplate:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads exchanges, and learns the routes' templates from them. Thread-safe."""
+    """Reads exchanges and learns the routes' templates from them. Thread-safe."""
 
     routes: Mapping[str, RoutePlan]
     learner: TemplateLearner = field(default_factory=TemplateLearner)
@@ -122,7 +122,7 @@ class Reader:
     clusters: Clusters = field(default_factory=Clusters)
 
     def read(self, exchange: Exchange) -> Original | Left:
-        """An exchange's prompt and answer, or why it is not tried. Work for the processor, no I/O."""
+        """Return an exchange's prompt and answer, or the reason why it is not tried. CPU work, no I/O."""
         route = self.routes.get(exchange.route)
         if route is None:
             return Left("route_gone", dead=True)

@@ -1,4 +1,4 @@
-"""What is known of a route's cells, and the uniform plan: the control and a few perturbations an exchange.
+"""Needs of a route's cells, and the uniform plan: the control and a few perturbations per exchange.
 
 A cell is one perturbation of one model on one route. Cells that have too few trials to be reported
 come first; among the others those whose interval is wide or whose evidence of a fault grows. The adaptive
@@ -26,69 +26,71 @@ if TYPE_CHECKING:
 
 _PLAN_VERSION: Final = 2
 _UNDER_FLOOR: Final = 8.0
-"""Weight of a cell below its floor: so many times that of one about which nothing is certain."""
+"""Weight of a cell with too few trials to be reported, relative to a cell about which nothing is certain."""
 _LEAST: Final = 0.02
-"""Weight of a cell about which everything is certain: it is still looked at now and then."""
+"""Weight of a cell about which everything is certain, so that it is still tried occasionally."""
 WHOLE: Final = 1.0
-"""Severity of kinds that have no degrees."""
+"""Severity of perturbations that are not graded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutePlan:
-    """How the exchanges of one route are tried."""
+    """Plan for trying the exchanges of one route."""
 
     perturbations: tuple[Perturbation, ...]
     severities: tuple[float, ...]
     trials_per_exchange: int
-    """Perturbed trials for each exchange, besides the control; of the adaptive plan while it is learning."""
+    """Perturbed trials per exchange, besides the control. In the adaptive plan it applies only while
+    learning."""
     task: str | None = None
     inputs: frozenset[InputSource] = TYPED
-    """Whose words the changes of a user's input are made in."""
+    """Sources of the words that perturbations of the input may change."""
     settled_rate: float | None = None
-    """Share of the exchanges that are tried once nothing is left to learn; None = the uniform plan."""
+    """Share of the exchanges that are tried once everything is settled; None selects the uniform plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How much more there is to learn about a cell."""
+    """Measure of how much is still to be learned about a cell."""
 
     trials: int
-    """Rated so far."""
+    """Trials rated so far."""
     floor: int
-    """Fewer than so many are reported as nothing."""
+    """Fewest trials with which a cell is reported."""
     width: float = 1.0
-    """Of the interval of its excess, in [0, 2]; 1 while there is none."""
+    """Width of the confidence interval of the excess, in [0, 2]; 1 while there is none."""
     evidence: float = 0.0
-    """How far the evidence is on its way to an alert, in [0, 1], in logarithms."""
+    """Progress of the evidence toward an alert on a logarithmic scale, in [0, 1]."""
     up: bool = False
-    """Whether it has an alert."""
+    """True while an alert is open on the cell."""
     suspicion: float = 0.0
-    """Logarithm of how many times likelier its latest trials are if something has changed, in
-    [0, `MOST_SUSPICION`]."""
+    """Logarithm of the likelihood ratio of the latest trials, changed against unchanged, in [0,
+    `MOST_SUSPICION`]."""
 
     @property
     def weight(self) -> float:
-        """Relative chance to be tried next."""
+        """Return the relative chance that the cell is tried next."""
         if self.trials < self.floor:
             return _UNDER_FLOOR
         return max(_LEAST, self.width) + self.evidence
 
 
 UNKNOWN: Final = Need(0, 1)
-"""A cell that was never tried."""
+"""Need of a cell that was never tried."""
 
 
 class Needs(NamedTuple):
-    """What there is to learn about a model on a route."""
+    """Needs of one model on a route."""
 
     cells: Mapping[str, Need] = MappingProxyType({})
-    """By perturbation, the control included; none of a model that is new."""
+    """Needs by perturbation, the control included; empty for a new model."""
     urgent: bool = False
-    """Whether something else points at the route: a change shortly before, or a suspected silent change."""
+    """True if something besides the cells points at the route: a recent change or a suspected silent
+    change."""
 
 
 def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, Need]]:
-    """The needs of cells, by route and model and then by perturbation.
+    """Return the needs of cells, by route and model and then by perturbation.
 
     Args:
         reports: Of the cells.
@@ -119,34 +121,34 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One replay to make."""
+    """Replay that is planned."""
 
     exchange_id: str
     perturbation: Perturbation
     severity: float
     seed: int
     path_weight: float = 1.0
-    """As `Verdict.path_weight`."""
+    """Weight of the trial in estimates; see `Verdict.path_weight`."""
     split_of: str = ""
 
     @property
     def id(self) -> str:
-        """Names the trial and its verdict; the same trial planned twice has the same id."""
+        """Return the id of the trial and its verdict. Planning the same trial twice gives the same id."""
         return trial_id(self.exchange_id, self.perturbation.name, self.severity)
 
 
 def trial_id(exchange_id: str, perturbation: str, severity: float) -> str:
-    """The id of a trial and of its verdict."""
+    """Return the id of a trial and of its verdict."""
     return f"{exchange_id}.{perturbation}.{severity:g}"
 
 
 def control_trial(exchange_id: str, control: Perturbation) -> Trial:
-    """The identical resend of an exchange; `control` is the perturbation that changes nothing."""
+    """Return the identical resend of an exchange; `control` is the perturbation that changes nothing."""
     return trial_of(exchange_id, control, 0.0)
 
 
 def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) -> list[Trial]:
-    """Every perturbed trial an exchange may get, the one to make first at the front.
+    """Return every perturbed trial that an exchange may get, in order of precedence.
 
     The order is drawn by weight without replacement; the draw follows from the exchange's id, so
     only what was learned in between can change it when an exchange is delivered again.
@@ -164,6 +166,6 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) ->
 
 
 def trial_of(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:
-    """A trial of an exchange; its seed follows from what it is."""
+    """Return a trial of an exchange. Its seed depends only on the trial."""
     seed = seed_for(exchange_id, perturbation.name, severity, perturbation.version)
     return Trial(exchange_id, perturbation, severity, seed)

@@ -1,4 +1,4 @@
-"""Replays: sends a variant to the upstream the original went to, and reads the answer.
+"""Replays: requests that send a variant to the original's upstream and read the answer.
 
 A replay gives way. It honours `Retry-After`, and once an upstream throttles, every replay of that route waits
 that is at least as large as the smallest one refused: shadow calls must not take the quota of the
@@ -47,12 +47,13 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 200
-"""Characters of an excerpt."""
+"""Most characters of an excerpt."""
 _MASK: Final = "***"
 _CUT: Final = "\0"
-"""Stands for the mask meanwhile, so that no rule takes it for one of the upstream's."""
+"""Placeholder for the mask until the end, so that no rule mistakes it for one of the upstream's own."""
 _READ_CHARACTERS: Final = 2_000
-"""Of a message: secrets are looked for before it is cut, so that none is cut in half."""
+"""Characters of a message that are searched for secrets, before the message is shortened: no secret is cut
+in half."""
 _SHORTEST_CREDENTIAL: Final = 6
 _NAMES: Final = ("type", "code")
 _SECRETS: Final = (JWT, API_KEY, SECRET, EMAIL)
@@ -68,7 +69,7 @@ _LOOKS_SECRET: Final = re.compile(
 
 
 def excerpt(response: Received, credentials: Iterable[str] = (), *, message: bool = True) -> str:
-    """Type, code and message of an error body: "invalid_request_error, context_length_exceeded: The …".
+    """Return an error body as one line: "invalid_request_error, context_length_exceeded: The …".
 
     Args:
         response: What the upstream answered.
@@ -126,18 +127,18 @@ FLEX_UNSUPPORTED: Final = "flex_unsupported"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a route's replays go, and with which credential."""
+    """Address and credential of a route's replays."""
 
     url: str
     """Absolute URL of the upstream call."""
     headers: tuple[tuple[str, str], ...] = ()
-    """The shadow credential and the like. Never logged."""
+    """Headers of the replay, such as the shadow credential. Never logged."""
     unix_path: str | None = None
     """File name of the Unix socket to connect to, in place of the URL's host."""
     route: str = ""
-    """Whose replays wait when the upstream throttles."""
+    """Route whose replays wait when the upstream throttles."""
     flex: bool = False
-    """Whether replays that can wait go to its flex tier."""
+    """True if replays that can wait go to the endpoint's flex tier."""
 
     def __repr__(self) -> str:
         return f"Target(url={self.url!r}, headers=<{len(self.headers)} hidden>)"
@@ -145,23 +146,23 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The answer to a variant."""
+    """Answer to a variant."""
 
     answer: Answer
     duration_s: float
     tier: Tier | None = None
-    """In which it was answered, if that is not the one asked for."""
+    """Tier that answered, if it is not the requested one."""
 
 
 class _Attempt(NamedTuple):
-    """A request that was sent."""
+    """Attempt: the response to a request, and its outcome."""
 
     response: Received | Unanswered
     outcome: Replay | Failure
 
 
 class _Throttle:
-    """How long the replays of a route to an upstream wait."""
+    """Pause of a route's replays to one upstream."""
 
     def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
@@ -169,11 +170,11 @@ class _Throttle:
         """Bytes of the smallest request that was refused in this pause."""
 
     def left_s(self, size: int) -> float:
-        """Seconds that a request of so many bytes waits."""
+        """Return the seconds that a request of this size still waits."""
         return self._limits.pause_left_s if size >= self._smallest else 0.0
 
     async def rest(self, size: int, patience_s: float) -> float | None:
-        """Wait; returns the seconds waited, None as soon as it is clear that it takes longer."""
+        """Wait out the pause. Return the seconds waited, None as soon as they would exceed `patience_s`."""
         return await self._limits.rest(patience_s) if self.left_s(size) else 0.0
 
     def refused(self, size: int, pause_s: float) -> None:
@@ -195,7 +196,7 @@ class Replayer:
         user_agent: str = "evenkeel",
         patience_s: float = math.inf,
     ) -> None:
-        """Build the clients; nothing is sent.
+        """Build the client; nothing is sent.
 
         Args:
             concurrency: Replays under way at once.
@@ -215,9 +216,9 @@ class Replayer:
         self._sleep = sleep
         self._patience_s = patience_s
         self._throttles: dict[tuple[str, str], _Throttle] = {}
-        """By route and host of the upstream."""
+        """Throttles by route and host of the upstream."""
         self._forms: dict[str, int] = {}
-        """Which name of the answer's limit each upstream takes, by its URL."""
+        """Index of the name that each upstream accepts for the limit of the answer, by its URL."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -233,7 +234,7 @@ class Replayer:
         budget: CallBudget | None = None,
         quote: Quote | None = None,
     ) -> Replay | Failure:
-        """The upstream's answer, or why there is none.
+        """Send a variant. Return the upstream's answer, or the reason why there is none.
 
         Args:
             target: Where to.
@@ -317,7 +318,7 @@ class Replayer:
         return _Attempt(response, outcome)
 
     async def _place(self, throttle: _Throttle, size: int, patience_s: float) -> float | None:
-        """Take one of the places for replays when the upstream wants no pause; holds none while it waits.
+        """Take one of the replay slots once the upstream wants no pause. Hold none while waiting.
 
         Returns: seconds rested; None, without a place, if it would take more than `patience_s`.
         """
@@ -340,7 +341,7 @@ class Replayer:
 
 
 def _read(target: Target, response: Received, duration_s: float, api: Api) -> Replay | Failure:
-    """The answer to a replay, or why it is none."""
+    """Return the answer to a replay, or the failure if the upstream gave none."""
     if response.is_error:
         credentials = [value for _, value in target.headers]
         # Upstreams repeat parts of a key that they do not know.
@@ -360,7 +361,7 @@ def _read(target: Target, response: Received, duration_s: float, api: Api) -> Re
 
 
 def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
-    """The forms of a request that bound its answer, and last the one that does not, for picky upstreams."""
+    """Return the forms of a request that limit its answer, and last the one without a limit."""
     if quote is None or quote.limit_tokens is None or not api.adds_limit:
         return [body]
     start = body.rstrip().removesuffix(b"}")
@@ -368,13 +369,13 @@ def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
 
 
 def _rejects_limit(response: Received) -> bool:
-    """Whether an upstream complains of the limit: its name, or that its model can't write that much."""
+    """Return whether an upstream rejects the limit of the answer, by its name or because it is too high."""
     said = response.raw[:_COMPLAINT_BYTES].lower()
     return response.status in _INVALID and any(word in said for word in _ABOUT_LIMIT)
 
 
 def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
-    """What an attempt is proven to have cost, else the estimate."""
+    """Return the proven cost of an attempt, else the estimate."""
     response, outcome = tried
     if quote is None or response.is_free:
         return NOTHING
@@ -382,7 +383,7 @@ def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
 
 
 def _flexed(response: Received, outcome: Replay | Failure) -> Replay | Failure:
-    """The outcome of a request of the flex tier: whether that tier took it, and whether it answered."""
+    """Return a flex request's outcome, with the tier that answered or the reason for a refusal."""
     if isinstance(outcome, Replay):
         found = _SERVICE_TIER.search(response.body())
         return replace(outcome, tier="standard") if found and found[1] != b"flex" else outcome
@@ -396,7 +397,7 @@ def _flexed(response: Received, outcome: Replay | Failure) -> Replay | Failure:
 
 
 def _refused(response: Received, said: str, *, own: bool) -> Failure:
-    """An answer that is an error, with what the upstream says about it.
+    """Return an error response as a failure that quotes the upstream.
 
     Args:
         response: The answer.

@@ -1,4 +1,4 @@
-"""Replays of variants: in the tier that they may have, and again where our own limit cut the answer."""
+"""Replays of variants in the allowed tier, repeated where evenkeel's own limit cut the answer."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 _MOST_WARNED: Final = 100
-"""Names of models without a price that are logged: clients choose them."""
+"""Most models without a price that are logged. Clients choose the names, so the number needs a limit."""
 _MOST_INFLEXIBLE: Final = 100
-"""Models without a flex tier that are remembered: clients choose their names."""
+"""Most models without a flex tier that are remembered. Clients choose the names, so the number needs a
+limit."""
 _ANSWER_MARGIN: Final = 256
-"""Tokens that an answer may be longer than its share of the original's says."""
+"""Tokens that an answer may have beyond `answer_factor` times the original's."""
 _LONGER: Final = 4
-"""Times as long a replay may be that is asked for again, where the client states no limit."""
+"""Factor by which the limit is raised when a cut answer is requested again."""
 
 
 class Replays:
-    """Replays variants of exchanges, and says beforehand what that may cost."""
+    """Replays variants of exchanges, and quotes the cost beforehand."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class Replays:
     async def replay(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
     ) -> Replay | Failure:
-        """The answer to a variant, which is asked for again where our own limit cut it.
+        """Replay a variant, and once more with a higher limit if evenkeel's own limit cut the answer.
 
         Args:
             original: The exchange.
@@ -116,7 +117,7 @@ class Replays:
     async def _answer(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget
     ) -> Replay | Failure:
-        """The answer to a variant; from the standard tier where the flex tier does not take it."""
+        """Return the answer to a variant, from the standard tier if the flex tier does not take it."""
         route, tier = original.exchange.route, quote.tier
         found = await self._send(original, variant, quote, budget)
         if isinstance(found, Failure) and found.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
@@ -162,7 +163,7 @@ class Replays:
         return Quote(self._prices, names, body, answer.prompt_tokens, completion_tokens, tier, most_tokens)
 
     def _longest(self, original: Original) -> int | None:
-        """Tokens that the answer to a replay may have; None = as the client allows.
+        """Return the most tokens that the answer to a replay may have; None if only the client's limit holds.
 
         An answer whose tokens are not known, or were partly thoughts, which vary much more, sets no limit.
         """

@@ -1,4 +1,4 @@
-"""The routes' templates, the same for all workers: one of them learns, the others take over what it knows.
+"""Templates of the routes, shared by all workers: one of them learns, and the others load what it saved.
 
 If each learned for itself, they would see an edit at different times, and the prompt would seem to change
 back and forth.
@@ -24,19 +24,25 @@ log = logging.getLogger("evenkeel.worker")
 
 
 class Templates:
-    """Keeps the learner of one worker in step with the store, and so with the others'."""
+    """Keeps one worker's learner in step with the store, and so with the other workers."""
 
     def __init__(self, store: TemplateStore, lease: Lease, *, every_s: float) -> None:
-        """Args: store: what was learned. lease: held by the worker whose learner counts. every_s: pause."""
+        """Keep one worker's learner in step.
+
+        Args:
+            store: Keeps what was learned.
+            lease: Held by the worker whose learner counts.
+            every_s: Pause between two steps, in seconds.
+        """
         self._store = store
         self._lease = lease
         self._every_s = every_s
         self._known = ""
         self.learner = self._restored()
-        """What is known at the start."""
+        """Learner restored from the store, or a new one if nothing usable is stored."""
 
     def follow(self, reader: Reader) -> None:
-        """Save what the reader's learner knows if it is the one that counts, else take over what is saved."""
+        """Save the reader's learner if this worker holds the lease, else load the saved one."""
         if self._lease.hold():
             state = json.dumps(reader.learner.snapshot(), separators=(",", ":"))
             if state != self._known:
@@ -49,7 +55,10 @@ class Templates:
             reader.learner = learner
 
     def run(self, reader: Reader, stop: threading.Event) -> None:
-        """Do so again and again, and once more when `stop` is set. A store in trouble is tried again."""
+        """Follow every `every_s` seconds, and once more when `stop` is set.
+
+        A store in trouble is tried again.
+        """
         trouble = Trouble(log, "learned templates cannot be saved or shared (%s)")
         while True:
             last = stop.wait(self._every_s)

@@ -1,4 +1,4 @@
-"""The processor time that an exchange may take, watched from another process.
+"""Limit on the processor time of an exchange, watched from another process.
 
 A regular expression that does not come back holds the interpreter, so nothing in its own process can end
 it. A worker therefore notes in memory shared with its supervisor which of its threads computes for which
@@ -32,33 +32,36 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _ROWS: Final = 128
-"""Of each table; a worker holds 16 exchanges and has up to 33 threads."""
+"""Rows of each table. A worker holds 16 exchanges and has up to 33 threads."""
 _WORK: Final = struct.Struct("<qd48s")
-"""A thread at work: its id for the kernel (0: at rest), its last processor second, the exchange."""
+"""Row of a working thread: its kernel id (0 while idle), its limit in processor seconds, the exchange."""
 _HELD: Final = struct.Struct("<q48s")
-"""An exchange that a worker holds: 1 while it does, 2 if it was over, else 0; its id."""
+"""Row of a held exchange: 1 while held, 2 if it exceeded its time, else 0; and the exchange's id."""
 _HELD_FROM: Final = _ROWS * _WORK.size
 _BYTES: Final = _HELD_FROM + _ROWS * _HELD.size
 _THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
-"""As many as `asyncio` takes."""
+"""Threads of the executor; `asyncio` uses the same number by default."""
 _TICK_S: Final = 1.0
 _SPARE_S: Final = 10.0
 _GRACE_S: Final = 1.0
-"""For threads of an exchange that is being given up."""
+"""Processor seconds that threads of an exchange still get while it is given up."""
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Left(NamedTuple):
-    """What a worker that was killed has left, by exchange id."""
+    """Exchanges that a killed worker left behind, by id."""
 
     over: list[str]
-    """Took more processor time than they may."""
+    """Exchanges that exceeded their processor time."""
     others: list[str]
-    """Were held beside those."""
+    """Exchanges that were held at the same time."""
 
 
 class Timesheet:
-    """The shared memory. Whoever makes it hands the descriptor to its child."""
+    """Memory shared by worker and supervisor.
+
+    The process that creates it passes the descriptor to its child.
+    """
 
     def __init__(self, descriptor: int) -> None:
         """Map a sheet that `blank` made, here or in the parent."""
@@ -69,7 +72,10 @@ class Timesheet:
 
     @classmethod
     def blank(cls) -> Timesheet:
-        """An empty sheet. Where the kernel cannot share it (other than Linux), nobody is killed."""
+        """Return an empty sheet.
+
+        If the kernel cannot share it (other than Linux), no worker is ever killed.
+        """
         return cls(os.memfd_create("timesheet") if hasattr(os, "memfd_create") else -1)
 
     def begin(self, row: int, until_s: float, exchange_id: str) -> None:
@@ -83,7 +89,7 @@ class Timesheet:
         struct.pack_into("<q", self._memory, row * _WORK.size, 0)
 
     def hold(self, exchange_id: str) -> int:
-        """Note that the worker holds an exchange; returns the row."""
+        """Note that the worker holds an exchange. Return its row."""
         rows = range(_HELD_FROM, _BYTES, _HELD.size)
         row = next(at for at in rows if struct.unpack_from("<q", self._memory, at) == (0,))
         _HELD.pack_into(self._memory, row, 1, exchange_id.encode()[:48])
@@ -94,7 +100,7 @@ class Timesheet:
         struct.pack_into("<q", self._memory, row, 0)
 
     def over(self, pid: int) -> list[str]:
-        """The exchanges for which threads of a process have computed longer than they may.
+        """Return the exchanges for which threads of a process have exceeded their processor time.
 
         A thread that computes for no exchange in particular has the id "".
         """
@@ -111,25 +117,25 @@ class Timesheet:
         }
 
     def mark(self, exchange_ids: list[str]) -> None:
-        """Mark exchanges of a worker that has been killed as over."""
+        """Mark exchanges of a killed worker as having exceeded their time."""
         for row in range(_HELD_FROM, _BYTES, _HELD.size):
             held, id_ = _HELD.unpack_from(self._memory, row)
             if held and id_.rstrip(b"\0").decode() in exchange_ids:
                 struct.pack_into("<q", self._memory, row, 2)
 
     def left(self) -> Left:
-        """What the process before this one has left."""
+        """Return the exchanges that the previous worker left behind."""
         rows = list(_HELD.iter_unpack(self._memory[_HELD_FROM:]))
         over, others = ([id_.rstrip(b"\0").decode() for was, id_ in rows if was == mark] for mark in (2, 1))
         return Left(over, others)
 
     def clear(self) -> None:
-        """Empty it."""
+        """Erase all rows."""
         self._memory[:] = bytes(_BYTES)
 
 
 def _processor_s(pid: int, thread: int) -> float:
-    """Processor seconds of a thread; less than any limit if it has ended, or where there is no `/proc`."""
+    """Return the processor seconds of a thread, or -inf if it has ended or there is no `/proc`."""
     try:
         stat = Path(f"/proc/{pid}/task/{thread}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -140,7 +146,7 @@ def _processor_s(pid: int, thread: int) -> float:
 
 @dataclass(slots=True)
 class _Account:
-    """What an exchange has used."""
+    """Processor time that an exchange has used."""
 
     exchange_id: str
     cancel: Callable[[], object]
@@ -155,7 +161,7 @@ class Deadline:
     """Bounds the processor time of each exchange in this process; to be used in its event loop."""
 
     def __init__(self, sheet: Timesheet, limit_s: float) -> None:
-        """From here on threads of the loop's default executor are watched.
+        """Replace the loop's default executor by one whose threads are watched.
 
         Args:
             sheet: Shared with the supervisor.
@@ -169,7 +175,7 @@ class Deadline:
 
     @contextlib.contextmanager
     def __call__(self, exchange_id: str) -> Iterator[None]:
-        """Bound what is computed for an exchange while the block runs, in a task of its own.
+        """Limit the computing time of an exchange while the block runs, in a task of its own.
 
         Raises: ProcessorTimeError if it was too much.
         """
@@ -189,9 +195,10 @@ class Deadline:
             self._sheet.let_go(row)
 
     async def tick(self) -> None:
-        """Note again and again that the event loop turns; a loop that does not is killed as well.
+        """Note every second that the event loop is running, so that a loop that hangs is killed as well.
 
-        By the kernel, should the supervisor be gone or unable to look.
+        A limit on the process's processor time lets the kernel kill it if the supervisor is gone or unable
+        to look.
         """
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
         while True:
@@ -202,7 +209,7 @@ class Deadline:
             await asyncio.sleep(_TICK_S)
 
     def _computed(self, account: _Account, seconds: float) -> float:
-        """Book what a thread has computed; returns how long the next one may.
+        """Book what a thread has computed. Return the processor seconds that the next one may use.
 
         Called with 0 before a thread begins.
         """
@@ -219,7 +226,7 @@ class Deadline:
 
 
 class _Executor(ThreadPoolExecutor):
-    """Threads that note for which exchange they compute."""
+    """Executor whose threads note the exchange for which they compute."""
 
     def __init__(self, sheet: Timesheet, computed: Callable[[_Account, float], float]) -> None:
         super().__init__(_THREADS, thread_name_prefix="worker")
@@ -229,7 +236,7 @@ class _Executor(ThreadPoolExecutor):
         self._local = threading.local()
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """As `ThreadPoolExecutor`, in the name of the exchange of the caller."""
+        """Submit a call as `ThreadPoolExecutor` does, on behalf of the caller's exchange."""
         account = _ACCOUNT.get()
         if account is None:
             return super().submit(function, *args, **kwargs)

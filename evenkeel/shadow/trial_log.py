@@ -1,4 +1,4 @@
-"""The log of trials: their outcomes as verdicts."""
+"""Log of trials: the outcome of each as a verdict."""
 
 from __future__ import annotations
 
@@ -37,37 +37,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The part that all verdicts of a process share."""
+    """Fields that all verdicts of a process share."""
 
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprint of its settings, by route."""
+    """Fingerprint of the process's settings, by route."""
     judge: str = ""
-    """Model name of its judge, "" without one."""
+    """Model name of the judge, "" without a judge."""
     label_share: float = 0.0
-    """Share of its verdicts that chance draws for a person's label, in [0, 1]."""
+    """Share of verdicts that are drawn at random for a person's label, in [0, 1]."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The outcome of a trial: first its replay, then how that was judged."""
+    """Outcome of a trial: first its replay, then the judgement of the answer."""
 
     trial: Trial
     variant: PromptView
     replay: Replay | Failure
     judgement: Judgement | None = None
-    """None if the replay brought no answer."""
+    """Judgement of the answer; None if the replay brought no answer."""
     against_free: Judgement | None = None
-    """Judgement of an answer in a format against the one in plain prose."""
+    """Judgement of a formatted answer against the one in plain prose."""
     spent: Spend = NOTHING
 
     @property
     def answer(self) -> Answer | None:
-        """The answer to the variant; None if there is none."""
+        """Return the answer to the variant; None if there is none."""
         return self.replay.answer if isinstance(self.replay, Replay) else None
 
 
 class TrialLog:
-    """Writes verdicts, and finds those that a dead worker has left."""
+    """Writes verdicts, and finds those that a dead worker left."""
 
     def __init__(
         self,
@@ -95,16 +95,16 @@ class TrialLog:
         self._keep_reference = keep_reference
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """The verdicts of an exchange that are there already. Blocks on storage, as all that follows."""
+        """Return the logged verdicts of an exchange. Blocks on storage, as do all methods below."""
         return self._verdicts.of_exchange(exchange_id)
 
     def answer(self, verdict_id: str) -> Answer | None:
-        """The answer that a verdict is about; None if there is none, or if it is no longer kept."""
+        """Return the answer that a verdict is about; None if there is none or it is no longer kept."""
         evidence = readable_evidence(self._verdicts, verdict_id)
         return evidence.candidate if evidence else None
 
     def note_traits(self, original: Original) -> None:
-        """Note how the answer of an exchange looks."""
+        """Log the traits of an exchange's answer."""
         self._verdicts.note(seen(original))
 
     def write(self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""Carries out the trial of an exchange: all replays of a round are made, then all are judged in one call.
+"""Trials of an exchange: all replays of a round are made, then all answers are judged in one call.
 
 What a round may cost is set aside before its first call; what was not spent is released after its last.
 """
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 
 NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
 _AT_ONCE: Final = 16
-"""Trials under way together: enough to keep replays and judge busy, few enough that what is set aside for
-them is a small part of a budget."""
+"""Trials in progress at once: enough to keep replays and judge busy, but few enough that the money set
+aside for them is a small part of a budget."""
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
-"""The scorer's ceiling takes a token for each character and every quality asked; most trials need less.
-To set aside the ceiling would leave much of a small budget unused."""
+"""Part of the scorer's ceiling that is set aside. The ceiling takes a token for each character and every
+quality; most trials need less, and setting aside all of it would leave much of a small budget unused."""
 
 
 class Booking:
-    """Money that a round has set aside: for each of its replays, and for the judge."""
+    """Budget reserved for a round: for each of its replays, and for the judge."""
 
     def __init__(
         self, costs: CostTracker, route: str, quotes: Sequence[Quote], scoring: Spend, *, urgent: bool
     ) -> None:
-        """Take over what was reserved.
+        """Take over a reservation.
 
         Args:
             costs: Where it was reserved.
@@ -71,16 +71,16 @@ class Booking:
         self._costs = costs
         self._route = route
         self._reported = NOTHING
-        """Cost by the judgements; the encoder's tokens are included."""
+        """Cost that the judgements report, the encoder's tokens included."""
 
     @property
     def judged(self) -> Spend:
-        """Cost of the judging, calls that brought nothing included."""
+        """Cost of judging, failed calls included."""
         known, booked = self._reported, self.judge.spent
         return Spend(max(known.tokens, booked.tokens), max(known.usd, booked.usd))
 
     def charge(self, outcomes: Sequence[Outcome]) -> None:
-        """Charge each judged trial with what its judgements cost; what brought nothing is shared by all."""
+        """Charge each trial with the cost of its judgements. The cost of failed calls is split evenly."""
         costs: list[Spend] = []
         for outcome in outcomes:
             judgements = filter(None, (outcome.judgement, outcome.against_free))
@@ -91,14 +91,14 @@ class Booking:
             outcome.spent = outcome.spent.plus(cost).plus(part)
 
     def close(self) -> None:
-        """Book what was spent, and release the rest."""
+        """Book what was spent and release the rest."""
         held = total(allowance.close() for allowance in (*self.replays, self.judge))
         replayed = total(allowance.spent for allowance in self.replays)
         self._costs.settle(held, self._route, {"replay": replayed, "judge": self.judged})
 
 
 class TrialMaker:
-    """Makes the trials of exchanges, of several exchanges at once."""
+    """Makes the trials of exchanges, several exchanges at once."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class TrialMaker:
         self._entrance = asyncio.Lock()
 
     async def make(self, original: Original) -> int | Literal["budget", "settled"]:
-        """Make what is missing of an exchange's trials.
+        """Make the missing trials of an exchange.
 
         Returns: how many verdicts the exchange has now; why it has none: "budget" if nothing may be spent,
             "settled" if there is little to learn and chance left it out.
@@ -158,7 +158,7 @@ class TrialMaker:
         return len(state.verdicts) or "budget"
 
     def perturb(self, original: Original, trial: Trial) -> Perturbed:
-        """Apply a trial's perturbation to the prompt; costs no call.
+        """Apply a trial's perturbation to the prompt, without any call.
 
         A draft for which there is no rewriter is not applicable, so that another perturbation gets its turn.
         """
@@ -166,7 +166,7 @@ class TrialMaker:
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
     async def carry_out(self, state: ExchangeTrial, planned: Sequence[Planned]) -> None:
-        """Make some trials of an exchange: all of them, or none if the budget is too small for all.
+        """Make some trials of an exchange; none of them if the budget is too small for all.
 
         An exchange is begun only if there is room for everything in its first round, and then it is finished:
         a budget that is let go as the day goes would else be spent on resends, which alone show nothing.
@@ -191,7 +191,7 @@ class TrialMaker:
 
     @asynccontextmanager
     async def _places(self, count: int) -> AsyncIterator[None]:
-        """Places for the trials of a round; one round at a time takes its own."""
+        """Hold slots for the trials of a round. Rounds take their slots one at a time."""
         taken = 0
         try:
             async with self._entrance:
@@ -213,7 +213,7 @@ class TrialMaker:
     def _book(
         self, state: ExchangeTrial, planned: Sequence[Planned]
     ) -> Booking | Refused | Literal["unpriced"]:
-        """Set aside what a round may cost; nothing, if a budget refuses it or its price is not known."""
+        """Reserve what a round may cost; nothing if a budget refuses or a price is unknown."""
         original, route = state.original, state.original.exchange.route
         if self._replays.refuses(original):
             return "unpriced"
@@ -275,7 +275,7 @@ class TrialMaker:
     async def _replay(
         self, state: ExchangeTrial, planned: Planned, quote: Quote, budget: Allowance, report: TrialReport
     ) -> Outcome | None:
-        """Finish a variant and replay it; None if it turns out not to apply."""
+        """Finish a variant and replay it. Return None if it turns out not to apply."""
         trial, outcome = planned
         with report.within():
             variant = await self._finish(outcome, state)
@@ -287,7 +287,7 @@ class TrialMaker:
         return Outcome(trial, variant, replay, spent=budget.spent)
 
     async def _finish(self, outcome: Perturbed, state: ExchangeTrial) -> PromptView | NotApplicable:
-        """Let the rewriter do what a draft waits for, until there is a variant."""
+        """Have the rewriter write the texts that a draft needs, until there is a variant."""
         route = state.original.exchange.route
         while isinstance(outcome, Draft):
             if self._rewriter is None:
@@ -311,7 +311,7 @@ class TrialMaker:
         return outcome
 
     async def _judge(self, state: ExchangeTrial, outcomes: Sequence[Outcome], booking: Booking) -> None:
-        """Judge all answers against the original's; then those in a format against the one in plain prose."""
+        """Judge all answers against the original's, then formatted ones against the one in plain prose."""
         original = state.original
         answered = [outcome for outcome in outcomes if outcome.answer is not None]
         paying, waiting = SCORING_BUDGET.set(booking.judge), SCORING_WAITS.set(state.can_wait)
@@ -339,7 +339,7 @@ class TrialMaker:
     async def _compare(
         self, original: Original, outcomes: Sequence[Outcome], reference: Answer, *, qualities: bool = True
     ) -> list[Judgement]:
-        """Score answers against one that stands first, in one call."""
+        """Score answers against one reference, in one call."""
         judgements = [_swapped_model(self._scorer, reference, outcome.answer) for outcome in outcomes]
         pairs = {
             place: Pair(
@@ -358,7 +358,7 @@ class TrialMaker:
         return [judgement for judgement in judgements if judgement is not None]
 
     async def _free_answer(self, state: ExchangeTrial, outcomes: Sequence[Outcome]) -> Answer | None:
-        """The answer in plain prose; None if it is none, or if nothing is compared with it."""
+        """Return the answer in plain prose; None if it is unusable or nothing is compared with it."""
         if not any(_is_formatted(outcome.trial) for outcome in outcomes):
             return None
         free_id = _free_id(state.original)
@@ -372,7 +372,7 @@ class TrialMaker:
 
 
 def _free_id(original: Original) -> str:
-    """The id of the trial that asks for plain prose."""
+    """Return the id of the trial that asks for plain prose."""
     return trial_id(original.exchange.id, FREE.name, WHOLE)
 
 
@@ -382,7 +382,7 @@ def _is_formatted(trial: Trial) -> bool:
 
 
 def _swapped_model(scorer: TwoStageScorer, reference: Answer, candidate: Answer | None) -> Judgement | None:
-    """Why a pair is not scored, which would compare models; None if one model gave both answers."""
+    """Return a failed judgement if two models gave the answers; None if they came from the same model."""
     if candidate is None or not reference.model or not candidate.model or reference.model == candidate.model:
         return None
     changed = Failure(

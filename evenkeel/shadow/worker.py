@@ -1,4 +1,4 @@
-"""The worker: takes exchanges off the queue, makes their trials, and logs a verdict for each.
+"""Worker: takes exchanges off the queue, makes their trials, and logs a verdict for each.
 
 Exactly once, as seen in the log: a trial's id is derived from the exchange, so whatever a dead worker had
 already logged is found there and neither made nor counted again; an exchange leaves the queue only after
@@ -42,15 +42,16 @@ _PROCESSOR_TIME: Final = "processor_time"
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Constants of the worker's way with the queue."""
+    """Limits and intervals with which the worker uses the queue."""
 
     exchanges_at_once: int = 16
     lease_s: float = 15.0
-    """Renewed three times in that span; so long a dead worker's exchanges wait for another."""
+    """Seconds that an exchange is leased, renewed three times in that span. A dead worker's exchanges wait
+    this long."""
     attempts: int = 5
-    """Deliveries of one exchange before it is buried."""
+    """Deliveries of an exchange before it is moved to the dead letters."""
     poll_s: float = 0.2
-    """Pause when the queue is empty."""
+    """Pause in seconds when the queue is empty."""
 
 
 class Worker:
@@ -93,7 +94,10 @@ class Worker:
         self._held: dict[str, asyncio.Task[None]] = {}
 
     async def run(self, stop: asyncio.Event, *, grace_s: float = 10.0) -> None:
-        """Work until `stop` is set; then finish what is held, and give back what takes too long."""
+        """Work until `stop` is set, then finish the held exchanges.
+
+        Release those that take longer than `grace_s`.
+        """
         heartbeat = asyncio.create_task(self._heartbeat())
         try:
             while not stop.is_set():
@@ -109,7 +113,7 @@ class Worker:
             heartbeat.cancel()
 
     async def take_up(self, over: Collection[str], others: Collection[str]) -> None:
-        """Go on where a worker was killed.
+        """Resume the exchanges of a killed worker.
 
         Args:
             over: Exchanges that took too much processor time: they are given up. The supervisor counts them.
@@ -120,14 +124,14 @@ class Worker:
         await asyncio.to_thread(self._queue.release, others)
 
     async def drain(self) -> None:
-        """Work until nothing is free to take and nothing is held."""
+        """Work until the queue has nothing to take and nothing is held."""
         while await self._take() or self._held:
             await asyncio.sleep(0)
             if self._held:
                 await asyncio.wait(list(self._held.values()), return_when=asyncio.FIRST_COMPLETED)
 
     async def _take(self) -> int:
-        """Start work on as many exchanges as there is room for; 0 if there was nothing to take."""
+        """Start work on as many exchanges as there is room for. Return 0 if there was nothing to take."""
         room = self._settings.exchanges_at_once - len(self._held)
         if room <= 0:
             await asyncio.wait(list(self._held.values()), return_when=asyncio.FIRST_COMPLETED)
@@ -205,7 +209,10 @@ class Worker:
             report.ended("scored")
 
     def _note_traits(self, original: Original) -> None:
-        """Note how the answer looks, once an exchange. Trouble is logged and counted: trials go on."""
+        """Note the traits of the answer, once per exchange.
+
+        Errors are logged and counted, and trials go on.
+        """
         try:
             self._trials.log.note_traits(original)
         except Exception:  # the boundary of the notes: they are a convenience, scoring is the purpose
@@ -235,12 +242,12 @@ async def _wait(stop: asyncio.Event, timeout_s: float) -> None:
 
 
 def _about(exchange: Exchange) -> dict[str, str]:
-    """Name the exchange that an event of the log is about."""
+    """Return the log fields that name an exchange."""
     return {"route": exchange.route, "exchange": exchange.id}
 
 
 class Archivist:
-    """Puts exchanges that could be read into the archive."""
+    """Stores readable exchanges in the archive."""
 
     def __init__(self, archive: ExchangeArchive, prefixes: Mapping[str, str], *, tally: Tally) -> None:
         """Wire it.
@@ -255,7 +262,7 @@ class Archivist:
         self._tally = tally
 
     def keep(self, original: Original) -> None:
-        """Keep one exchange. A store in trouble is logged and counted: trials do not wait for it."""
+        """Archive an exchange. Errors are logged and counted: trials do not depend on the archive."""
         exchange = original.exchange
         try:
             kept = self._archive.put(

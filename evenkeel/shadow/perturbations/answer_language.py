@@ -1,4 +1,4 @@
-"""The language of a prompt, and the one it prescribes for the answer, put differently."""
+"""Language of a prompt and the language it prescribes for the answer, both replaceable."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class _Wording(NamedTuple):
-    """How a language says in which language to answer."""
+    """Wording by which a language prescribes the language of the answer."""
 
     tag: str
     names: dict[str, str]
-    """What languages are called, by tag; of English, every language has a name."""
+    """Names of languages by tag. For the English wording, each language has a name."""
     request: str | None
-    """Asks for the answer in a language; None of English."""
+    """Sentence that asks for the answer in a language; None for English."""
     orders: tuple[re.Pattern[str], ...]
-    """Orders to write in a language."""
+    """Patterns of orders to write in a language."""
     language: re.Pattern[str]
-    """A language behind its preposition; the group `name` is what can be put differently."""
+    """Preposition and language; the group `name` is the replaceable part."""
 
 
 def _wording(table: dict[str, Any]) -> _Wording:
@@ -71,15 +71,15 @@ def prescribes(text: str) -> bool:
 
 
 class Readdressed(NamedTuple):
-    """A prompt whose own words about the language of the answer name another one."""
+    """Prompt whose own words now name another language for the answer."""
 
     view: PromptView
     said: bool
-    """Whether it names a language at all; if not, a request must be added."""
+    """True if the prompt names a language for the answer; if not, a request must be added."""
 
 
 def readdressed(view: PromptView, target: str) -> Readdressed | NotApplicable:
-    """The prompt with the language that it prescribes for the answer replaced, in its own words.
+    """Return the prompt with the language that it prescribes for the answer replaced, in its own words.
 
     The language of keys ("keys in English and values in English") stays.
 
@@ -125,7 +125,7 @@ class _Line(NamedTuple):
 
 
 def _renamed(line: str, target: str) -> _Line | None:
-    """A line with the language of values named anew; None if its language has no word for the new one."""
+    """Return a line with the language of values replaced; None if the line's language has no word for it."""
     named = False
     for wording in _WORDINGS:
         if not any(order.search(line) for order in wording.orders):
@@ -142,13 +142,7 @@ def _renamed(line: str, target: str) -> _Line | None:
 
 
 def answer_request(target: str, language: str) -> str:
-    """A sentence that asks for the whole answer in a language.
-
-    Args:
-        target: Tag of the language wanted.
-        language: Base tag of the language to ask in. English stands in for one without a wording, or without
-            a word for the target.
-    """
+    """Return a sentence that asks for the whole answer in a language."""
     own = next((one for one in _WORDINGS if one.tag == language), None)
     if own is None or own.request is None or target not in own.names:
         return english_request(target)
@@ -156,16 +150,16 @@ def answer_request(target: str, language: str) -> str:
 
 
 _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
-"""What an application says to the model without telling it anything to do."""
+"""Types of segments of an application that give the model no instructions."""
 
 
 def instructions_of(view: PromptView) -> list[Segment]:
-    """The segments by which an application tells the model what to do."""
+    """Return the segments in which an application instructs the model."""
     return [one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS]
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:
-    """The base tag of the language that segments are written in, code apart; None if unknown."""
+    """Return the base tag of the language that segments are written in, without code; None if unknown."""
     return language_of("\n\n".join(one.text for one in segments if one.type != "code"))
 
 

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
 
 _WORD: Final = re.compile(r"(?<![A-Za-z0-9_À-ɏͰ-ԯ'’])[A-Za-zÀ-ɏͰ-ԯ'’]+(?![A-Za-z0-9_À-ɏͰ-ԯ'’])")
-"""With its apostrophes, so that a contraction is one word; letters of scripts without case part words."""
+"""Word with its apostrophes, so that a contraction is a single word. Letters of scripts without case
+separate words."""
 _WITHOUT_CASE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SHOUTABLE = 4
-"""Fewest letters of a word put into capitals: shorter ones would look like acronyms ("it", "us")."""
+"""Fewest letters of a word to capitalize: shorter words would look like acronyms ("it", "us")."""
 _ACRONYM = 5
 """Most letters of a word in capitals that may be an acronym."""
 _TOLD_BY_CASE: Final = frozenset({

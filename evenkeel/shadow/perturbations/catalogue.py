@@ -1,4 +1,4 @@
-"""Every perturbation there is, and how settings name them."""
+"""Catalogue of all perturbations, and their names in settings."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ BUILTIN: Final[tuple[Perturbation, ...]] = (
     *CROSSLINGUAL,
     *COMPOUNDS,
 )
-"""Every perturbation there is without settings or other packages; the control first."""
+"""Built-in perturbations that need no settings; the control first."""
 
 ENTRY_POINTS: Final = "evenkeel.perturbations"
-"""Group of the entry points by which other packages offer perturbations: one, or several in a list."""
+"""Entry-point group in which other packages offer perturbations, one or a list per entry point."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*\.[A-Za-z0-9][\w>-]*")
 
 
@@ -98,7 +98,7 @@ def catalogue(
 
 
 def _offered(extension: Extension) -> tuple[Perturbation, ...]:
-    """The perturbations that an entry point names; none, and an error in the log, if it is broken."""
+    """Return the perturbations of an entry point. A broken one gives none, and an error in the log."""
     try:
         loaded = extension.load()
         offered = (loaded,) if hasattr(loaded, "apply") else tuple(loaded)
@@ -126,7 +126,7 @@ def _check(offered: Perturbation) -> None:
 
 
 def by_name(patterns: Iterable[str], known: Iterable[Perturbation] | None = None) -> tuple[Perturbation, ...]:
-    """The perturbations of the given names, in that order, each once.
+    """Return the perturbations of the given names, in that order, without duplicates.
 
     Args:
         patterns: Names ("general.spelling"), categories ("format") or patterns ("crosslingual.*_to_en").

@@ -47,7 +47,7 @@ class Compound:
     rewording: Final = Rewording(_CATEGORY)
 
     def __init__(self, name: str, parts: Sequence[Perturbation]) -> None:
-        """Put it together.
+        """Combine the parts.
 
         Args:
             name: Without the category: "typos" gives "compound.typos".
@@ -68,7 +68,7 @@ class Compound:
         self.name: Final = f"compound.{name}"
         self.parts: Final = tuple(parts)
         self.version: Final = sum(part.version for part in parts)
-        """Rises with each part's."""
+        """Version, which increases with that of each part."""
         self.graded: Final = any(part.graded for part in parts)
         self.requires: Final[frozenset[Requirement]] = frozenset(
             need for part in parts for need in part.requires
@@ -86,7 +86,7 @@ class Compound:
         return self._from(0, view, severity, seeds)
 
     def _from(self, place: int, view: PromptView, severity: float, seeds: list[int]) -> Outcome:
-        """The outcome of the parts from a place on, given what those before have made."""
+        """Return the outcome of the parts from `place` on, given the outcome of the earlier ones."""
         if place == len(self.parts):
             return view
         part = self.parts[place]
@@ -94,7 +94,7 @@ class Compound:
         return self._after(place, part.apply(view, strength, random.Random(seeds[place])), severity, seeds)
 
     def _after(self, place: int, outcome: Outcome, severity: float, seeds: list[int]) -> Outcome:
-        """What follows a part's outcome: the next parts, as soon as there is a prompt to apply them to."""
+        """Apply the remaining parts to a part's outcome, as soon as there is a prompt to apply them to."""
         match outcome:
             case NotApplicable(reason, detail):
                 return NotApplicable(f"part_{reason}", f"{self.parts[place].name}: {detail or reason}")
@@ -121,5 +121,5 @@ COMPOUNDS: Final = (
     Compound("retold", (Paraphrase(), Tone())),
     Compound("foreign_typos", (Multilingual("es"), Punctuation(), Spelling())),
 )
-"""Those that need no configuration: careless typing of every sort; somebody in a rush; the same request by
-another person; a request in Spanish by somebody who types carelessly."""
+"""Compounds that need no configuration: careless typing of every sort; somebody in a rush; the same request
+by another person; a request in Spanish by somebody who types carelessly."""

@@ -1,4 +1,4 @@
-"""The control: an identical resend, whose changes are the endpoint's own noise."""
+"""Control: an identical resend, whose differences are the endpoint's own noise."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ class Control:
     wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView:
-        """The view itself."""
+        """Return the view itself."""
         del severity, rng
         return view

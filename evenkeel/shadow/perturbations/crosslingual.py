@@ -50,7 +50,7 @@ class CrossLingual:
     graded: Final = False
 
     def __init__(self, source: str, target: str) -> None:
-        """Name the languages.
+        """Set the languages.
 
         Args:
             source: Tag of the input's language.
@@ -69,7 +69,7 @@ class CrossLingual:
         )
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """Return what to translate, as `Perturbation.apply`; the variant itself if nothing need be.
+        """Return the translation tasks, as `Perturbation.apply`; the variant itself if there are none.
 
         Not applicable: "no_input"; "already_in_language" if the prompt is wholly in the language wanted;
             "already_wanted" if it asks for that itself; "language_prescribed", "translation_wanted" as
@@ -102,7 +102,7 @@ class CrossLingual:
         return _into(_ENGLISH, own.view, instructions, translated)
 
     def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
-        """Whether a prompt is wholly in the language of its input, which is that of the answer as well."""
+        """Return whether prompt, input and answer are all in the same language already."""
         base = base_tag(self._target)
         instructions = "\n\n".join(one.text for one in instructions_of(view))
         return (
@@ -115,7 +115,7 @@ class CrossLingual:
 def _into(
     tag: str, view: PromptView, segments: Sequence[Segment], then: Callable[[PromptView], Outcome]
 ) -> Outcome:
-    """Have segments translated that are not in the language yet, if there are any, and go on."""
+    """Translate the segments that are not in the language yet, if any, then continue with `then`."""
     base = base_tag(tag)
     # A few words among others of the language are in it as well.
     there = {base, None} if language_of_segments(segments) == base else {base}
@@ -136,10 +136,9 @@ def _into(
 
 
 def pairs(further: Sequence[str] = ()) -> tuple[CrossLingual, ...]:
-    """Every ordered pair of languages, a language with itself included, English with itself not.
+    """Return a perturbation for every ordered pair of languages.
 
-    Args:
-        further: Tags of languages besides those known from the start.
+    A language with itself is included, English with itself is not.
     """
     tags = dict.fromkeys((_ENGLISH, *BUILTIN_TAGS, *map(canonical_tag, further)))
     return tuple(

@@ -1,4 +1,4 @@
-"""The validity gate: what a text must fulfil that stands in for another, whoever wrote it.
+"""Validity gate: checks that a changed text may stand in for the original, whoever wrote it.
 
 `attempt` applies a perturbation and lets through what passes; a rewriter's texts pass one by one. Pure
 functions: all faults are found, the gravest first: its reason is counted, and the sentences of all go back to
@@ -38,7 +38,7 @@ Flaw = Literal[
     "length",
     "meaning",
 ]
-"""What can be wrong with a rewritten text."""
+"""Reasons to reject a rewritten text."""
 
 FLAWS: Final[frozenset[str]] = frozenset(get_args(Flaw))
 
@@ -65,7 +65,7 @@ _LABEL: Final = re.compile(
     rf"|\s*{_POINTING}[^\n:]{{0,60}}{_WRITING}[^\n:]{{0,60}}{_COLON}",
     re.IGNORECASE,
 )
-"""One that speaks of the rewriting: "Here is the French version: …", "Translation: …"."""
+"""Opening that speaks of the rewriting: "Here is the French version: …", "Translation: …"."""
 _AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
 _CLOSER: Final = re.compile(
     r"""
@@ -83,7 +83,7 @@ _QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "�
 
 
 def chatter_in(original: str, text: str, tag: str) -> str:
-    """Return what a reply has around the text: "an introduction", "quotation marks" …; "" if nothing.
+    """Return what a reply adds around the text: "an introduction", "quotation marks" …; "" if nothing.
 
     What the original has itself is no chatter.
     """
@@ -123,7 +123,7 @@ def _fenced(text: str) -> bool:
 
 
 def _quoted(original: str, text: str) -> bool:
-    """Return whether a pair of marks stands around the text that the original has not got anywhere."""
+    """Return whether the text is enclosed in marks that do not occur in the original."""
     return any(
         text[:1] == opens
         and text[-1:] == closes
@@ -133,7 +133,7 @@ def _quoted(original: str, text: str) -> bool:
 
 
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
-"""Full-width digits, which are those of ASCII to a reader."""
+"""Translation of full-width digits to ASCII digits, which mean the same to a reader."""
 _NUMERAL: Final = re.compile(r"\d+(?:[.,:/\-’']\d+)*")
 _WORD: Final = re.compile(r"[a-z]+")
 _CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve"
@@ -154,25 +154,20 @@ _LOOSE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Words that look like paths, identifiers or calls, and may well be put into other words."""
+"""Words that look like paths, identifiers or calls, but may be replaced by other words."""
 _LAYOUT: Final = frozenset({"marker"})
-"""Rules whose spans are compared by `layout`, which knows that blanks around them do not matter."""
+"""Rules whose spans `layout` compares; it ignores blanks around them."""
 
 
 def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
-    """The passages that must survive, in the order of the text, each as often as it occurs.
-
-    Verbatim, with these allowances: words that only look protected ("and/or") are free; and in a
-    translation an amount keeps its number, not its unit ("3 hours"), a date its numerals, and a
-    quotation its words, not its marks; months may be named or numbered.
-    """
+    """Return the passages that must survive, in the order of the text, each as often as it occurs."""
     return tuple(one.text for one in _passages(task))
 
 
 class _Passage(NamedTuple):
     text: str
     start: int
-    """Where it stands."""
+    """Index in the text at which the passage begins."""
 
 
 def _passages(task: RewriteTask) -> Iterator[_Passage]:
@@ -197,7 +192,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
 
 
 def _cores(amount: str) -> Iterator[tuple[int, str]]:
-    """Return what a translation keeps of tokens with digits, and where it stands.
+    """Yield the start of each token with digits, and the part of it that a translation keeps.
 
     All of a code ("0x1F2E", "v2beta"), and of an amount with its unit ("3kg") what stands up to the last
     digit.
@@ -214,11 +209,11 @@ def _cores(amount: str) -> Iterator[tuple[int, str]]:
 
 
 _MOST_SEARCHES: Final = 200
-"""Passages that are looked for wherever they stand; the others of a text that has lost more count as lost."""
+"""Most passages that are searched for anywhere in the text. Beyond that, missing ones count as lost."""
 
 
 def lost_passages(task: RewriteTask, text: str) -> list[str]:
-    """The passages that a rewriting has not got, or not as often as the original."""
+    """Return the passages that a rewriting lacks or has less often than the original."""
     if task.kind == "translation":
         text = text.translate(_DIGITS)
     missing = Counter(passages_to_keep(task))
@@ -242,7 +237,10 @@ def lost_passages(task: RewriteTask, text: str) -> list[str]:
 
 
 def lost_in_order(before: str, after: str) -> list[str]:
-    """The first protected passage that a rule has altered or put elsewhere; time is linear in the texts."""
+    """Return the first protected passage that a rule changed or moved, else nothing.
+
+    Takes time linear in the texts.
+    """
     at = 0
     for span in protected_spans(before):
         passage = before[span.start : span.end].strip()
@@ -256,7 +254,7 @@ def lost_in_order(before: str, after: str) -> list[str]:
 
 
 def invented_numbers(task: RewriteTask, text: str) -> list[str]:
-    """The numerals of a rewriting that the original has not got, or not as often.
+    """Return the numerals of a rewriting that the original lacks or has less often.
 
     A translation may number a month for each date of the original ("May 3" → "5月3日"), and write in
     digits what English spells out ("two" → "2つ").
@@ -272,7 +270,7 @@ def invented_numbers(task: RewriteTask, text: str) -> list[str]:
 
 
 def _as_a_whole(passage: str) -> re.Pattern[str]:
-    """Finds it where it does not go on at its edges: "13" and "3.5" are no "3", but "3rd" is one."""
+    """Return a pattern for a passage at natural borders: "13" and "3.5" are no "3", but "3rd" is one."""
     if not any(map(str.isalpha, passage)):
         goes_on_before, goes_on_behind = r"(?<!\d)(?<!\d[.,])", r"(?![.,]?\d)"
     else:
@@ -309,7 +307,7 @@ def layout_faults(before: str, after: str) -> list[str]:
 
 
 _DENSE: Final = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Kana, ideographs, syllables of Hangul: one of them says as much as two or three letters."""
+"""Kana, ideographs and Hangul syllables, each of which says as much as two or three letters."""
 _DENSE_WEIGHT: Final = 2.4
 
 _SHORT: Final = 120
@@ -318,7 +316,7 @@ sixteen of 60 to 100 characters is not identified (STS-B in eight languages), bu
 from the pairs below."""
 
 TOO_SHORT: Final = 40
-"""Below it what is identified as the original's own language is not relied on."""
+"""Weight of the original below which identification of its language is not relied on."""
 
 _ALIKE: Final = (
     frozenset({"en", "pcm"}),
@@ -333,11 +331,11 @@ _ALIKE: Final = (
     frozenset({"zh", "yue", "wuu"}),
     frozenset({"tl", "fil"}),
 )
-"""Languages that are written so much alike that short texts do not tell them apart."""
+"""Groups of languages so similar that short texts do not tell them apart."""
 
 
 def prose_of(text: str) -> str:
-    """The text without its protected spans, on one line."""
+    """Return the text without its protected spans, on one line."""
     pieces: list[str] = []
     at = 0
     for span in protected_spans(text):
@@ -348,12 +346,12 @@ def prose_of(text: str) -> str:
 
 
 def weight(text: str) -> float:
-    """Length in letters of a script like the Latin one: an ideograph counts for 2.4."""
+    """Return the length in letters of a Latin-like script, where an ideograph counts for 2.4."""
     return len(text) + (_DENSE_WEIGHT - 1) * len(_DENSE.findall(text))
 
 
 def speaks(before: str, after: str, target: str | None) -> str:
-    """Return what is wrong with the language of a rewritten text; "" if nothing is, or nobody can say.
+    """Return what is wrong with the language of a rewritten text; "" if it is right or unknown.
 
     Regions do not matter: fr-CA is checked as French. A language that can't be identified is
     a fault only in a text of some length, and what should stay in its language is not checked if it is
@@ -381,11 +379,11 @@ def speaks(before: str, after: str, target: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GateFault:
-    """One thing that is wrong with a rewritten text."""
+    """Fault of a rewritten text."""
 
     reason: Flaw
     detail: str
-    """One sentence that tells the model what to put right."""
+    """Sentence that tells the model what to correct."""
 
 
 _LENGTHS: Final = {
@@ -396,7 +394,7 @@ _LENGTHS: Final = {
 }
 """Least and greatest ratio of the weights of result and original."""
 _LENGTH_SLACK: Final = 30
-"""Weight by which short texts may pass these bounds: a greeting doubles a sentence of three words."""
+"""Weight by which short texts may exceed these bounds: a greeting doubles a sentence of three words."""
 _GREETINGS: Final = 100
 """The same for rules, which may add a whole sentence before and behind any text."""
 _SHOWN: Final = 8
@@ -404,7 +402,7 @@ _SHOWN_CHARS: Final = 120
 
 
 def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, ...]:
-    """Return what is wrong with a rewritten text; empty if nothing is.
+    """Return the faults of a rewritten text; empty if it has none.
 
     Args:
         task: What was asked for.
@@ -415,7 +413,7 @@ def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, .
 
 
 def may_stay(text: str) -> bool:
-    """Return whether a text may have no other wording: a few words of no language, as names are.
+    """Return whether a text can have no other wording: a few words of no language, such as names.
 
     Learned templates leave such values as segments of their own ("Mara Jonas", "Windows 11 Pro").
     """
@@ -464,7 +462,7 @@ def _shown(passages: list[str]) -> str:
 
 
 def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-    """Return what a perturbation makes of a prompt, if that passes the gate.
+    """Return a perturbation's outcome for a prompt, if it passes the gate.
 
     Not applicable: as the kind says, "gate_" and the flaw of the variant, or "too_many_parts".
     Raises: ValueError if the severity is out of range.
@@ -488,7 +486,7 @@ def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
 
 
 def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Return what is wrong with the changed words of a user, text by text."""
+    """Yield the faults in the reworded texts of a user, text by text."""
     if len(before.segments) != len(after.segments):
         return
     for old in before.typed:
@@ -498,7 +496,7 @@ def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFaul
 
 
 def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
-    """Return whether a change of the template has lost words of the input."""
+    """Yield a fault if a change of the template lost words of the input."""
     had = Counter(
         word
         for one in before.segments
@@ -511,4 +509,4 @@ def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
 
 
 _KEPT_WHOLE: Final = frozenset({"text", "document", "code"})
-"""What a change of the template may put elsewhere, but not put differently."""
+"""Types of segments that a change of the template may move but not reword."""

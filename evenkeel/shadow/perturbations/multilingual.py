@@ -45,7 +45,7 @@ class Multilingual:
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter", "judge"})
 
     def __init__(self, tag: str) -> None:
-        """Name the language.
+        """Set the language.
 
         Args:
             tag: As BCP 47 has it, in any case: "de", "pt-BR".
@@ -57,7 +57,7 @@ class Multilingual:
         self.wanted: Final = Wanted(language=self._tag)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
-        """Return what to translate, as `Perturbation.apply`.
+        """Return the translation tasks, as `Perturbation.apply`.
 
         Not applicable: "no_input"; "already_in_language" if the input is, whatever the region;
         "language_prescribed", "translation_wanted" as `readdressed`;
@@ -88,4 +88,4 @@ class Multilingual:
 
 
 MULTILINGUAL: Final = tuple(map(Multilingual, BUILTIN_TAGS))
-"""One for each language known from the start."""
+"""Translations into each language that is built in."""

@@ -30,7 +30,10 @@ class Paraphrase:
     wanted: Final = AS_BEFORE
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
-        """What to rewrite, as `Perturbation.apply`; "no_input", "nothing_to_change" if there is nothing."""
+        """Return the rewriting tasks, as `Perturbation.apply`.
+
+        Nothing to rewrite makes it not applicable: "no_input" or "nothing_to_change".
+        """
         del severity, rng
         if not view.typed:
             return NO_INPUT

@@ -1,4 +1,4 @@
-"""The places of a prompt that a perturbation may change: found, kept off protected spans, chosen, rewritten.
+"""Places of a prompt that a perturbation may change: found, kept off protected spans, chosen, rewritten.
 
 And the place for a request that the prompt does not make itself.
 """
@@ -37,7 +37,7 @@ def change_places(
     rewrite: Rewriter,
     margin: int = 0,
 ) -> PromptView | NotApplicable:
-    """Rewrite a share of the places in what an end user typed.
+    """Rewrite a share of the places in an end user's typed text.
 
     The share is counted over all input together. Above severity 0 at least one place changes if
     any can, so a variant always differs.
@@ -72,7 +72,7 @@ def change_places(
 
 
 def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
-    """The prompt with a request of the application's added to what the user says last.
+    """Return the prompt with a request of the application added to the user's last message.
 
     It goes behind a question or order; before a text to work on, whose end it would read as.
 
@@ -123,7 +123,10 @@ def _choose(
 def _unprotected(
     matches: Iterator[re.Match[str]], spans: tuple[Protected, ...], margin: int
 ) -> Iterator[re.Match[str]]:
-    """Those matches that keep clear of every span. Both are in order, so one sweep does."""
+    """Yield the matches that keep clear of every span.
+
+    Matches and spans are in order, so a single pass suffices.
+    """
     edges = ((span.start - margin, span.end + margin) for span in spans)
     after_all = (sys.maxsize, sys.maxsize)
     opens, closes = next(edges, after_all)

@@ -1,4 +1,4 @@
-"""What a perturbation is, what it returns, and the seed that makes its choices repeatable."""
+"""Perturbations: the protocol, their outcomes, and the seed that makes their choices repeatable."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 Requirement = Literal["rewriter", "judge"]
-"""What a kind can't do without: a model that rewrites texts, or one that compares answers across
+"""Service that a perturbation needs: a model that rewrites texts, or a judge that compares answers across
 languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotApplicable:
-    """A perturbation that has nothing to act on in this prompt. Counted by reason."""
+    """Outcome of a perturbation that has nothing to act on in this prompt. Counted by reason."""
 
     reason: str
     """Short snake_case word, usable as a label: "no_input", "nothing_to_change" …"""
     detail: str = ""
-    """One sentence for people."""
+    """Explanation for people, one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteTask:
-    """A text that a model must write anew."""
+    """Text that a model must rewrite."""
 
     kind: Literal["paraphrase", "tone", "translation", "rule"]
-    """By "rule" is what no model is asked for, though it passes the same gate."""
+    """Kind of rewriting. "rule" marks a text that no model writes, though it passes the same gate."""
     text: str
     target: str = ""
     """The tone, or the language as a BCP 47 tag; "" for a paraphrase."""
@@ -45,21 +45,22 @@ class RewriteTask:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A variant that waits for texts from the rewriter.
+    """Variant that waits for texts from the rewriter.
 
     Perturbations do no I/O: they say what they need, and go on when they have it.
     """
 
     tasks: tuple[RewriteTask, ...]
     finish: Callable[[Sequence[str]], Outcome]
-    """The texts, in the order of the tasks → what comes of them; may be another draft."""
+    """Function from the rewritten texts, in the order of the tasks, to the outcome, which may be another
+    draft."""
 
 
 Outcome = PromptView | NotApplicable | Draft
 
 
 class Perturbation(Protocol):
-    """A way to ask the same question differently.
+    """Perturbation: a way to ask the same question differently.
 
     Deterministic: the same view, severity, state of `rng` and texts of the rewriter give the same
     bytes on any platform.
@@ -72,31 +73,31 @@ class Perturbation(Protocol):
 
     @property
     def rewording(self) -> Rewording:
-        """What people read about it: category, label, phrase, and where reports list it."""
+        """Return the texts for people: category, label, phrase, and position in reports."""
         ...
 
     @property
     def version(self) -> int:
-        """Raised whenever the same seed would give other bytes than before."""
+        """Return the version, which increases whenever the same seed would give other bytes than before."""
         ...
 
     @property
     def graded(self) -> bool:
-        """Whether severity changes anything; kinds that are all or nothing are tried at 1."""
+        """Return whether severity has an effect. Perturbations without degrees are tried at severity 1."""
         ...
 
     @property
     def requires(self) -> frozenset[Requirement]:
-        """Without these the kind is not applicable, whatever the prompt."""
+        """Return the services without which the perturbation never applies."""
         ...
 
     @property
     def wanted(self) -> Wanted:
-        """The form the variant asks the answer to have, for whoever compares it."""
+        """Return the form that the variant wants the answer to have."""
         ...
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
-        """A variant of the prompt.
+        """Return a variant of the prompt.
 
         Args:
             view: The original; never changed.
@@ -111,7 +112,7 @@ class Perturbation(Protocol):
 
 
 NOTHING: Final[frozenset[Requirement]] = frozenset()
-"""For `requires`: the kind works by rule."""
+"""Value of `requires` for a perturbation that works by rule."""
 
 NO_INPUT: Final = NotApplicable(
     "no_input",
@@ -131,7 +132,7 @@ GENERAL: Final = Category(
 
 
 def seed_for(exchange_id: str, perturbation_name: str, severity: float, version: int) -> int:
-    """Seed for the random choices of one perturbation of one exchange.
+    """Return the seed for the random choices of one perturbation of one exchange.
 
     Returns: an integer in [0, 2**53), which SQLite, JSON and JavaScript all hold exactly.
     """

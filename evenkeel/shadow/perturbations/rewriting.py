@@ -1,4 +1,4 @@
-"""Segments for the rewriter: cut into pieces that one call can do, and put together again."""
+"""Texts for the rewriter: cut into pieces of the length of one call, and joined again."""
 
 from __future__ import annotations
 
@@ -68,18 +68,18 @@ def draft(
 
 
 def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
-    """The text cut into stretches to rewrite and the white space between and around them.
+    """Return the text cut into stretches to rewrite and the white space between and around them.
 
     A stretch passes `longest` only where it has no blank line outside of what is protected. Joined,
     the pieces are the text.
     """
     protected = protected_spans(text) if len(text) > longest else ()
     passed = 0
-    """How many spans end before the gap that is looked at."""
+    """Number of spans that end before the current gap."""
     found: list[str] = []
     start = 0
     last = 0
-    """Where the stretch that is being gathered could end, and the next one begin."""
+    """End of the current stretch if it is cut at the last possible gap; `resume` is the start of the next."""
     resume = 0
     for gap in _BREAK.finditer(text):
         while passed < len(protected) and protected[passed].end <= gap.start():
@@ -98,7 +98,7 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
 
 
 def _bare(piece: str) -> tuple[str, str, str]:
-    """White space before, the piece, white space behind."""
+    """Return the white space before a piece, the piece itself, and the white space after it."""
     body = piece.strip()
     if not body:
         return ("", "", piece)
@@ -107,7 +107,7 @@ def _bare(piece: str) -> tuple[str, str, str]:
 
 
 def has_prose(text: str) -> bool:
-    """Whether anything besides protected spans can be put differently: two words, or two ideographs."""
+    """Return whether the unprotected text has at least two words or two ideographs that can be reworded."""
     at = 0
     bare: list[str] = []
     for span in protected_spans(text):

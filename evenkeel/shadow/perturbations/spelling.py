@@ -33,42 +33,43 @@ if TYPE_CHECKING:
 # so that the search can leap to it.
 _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
 _LEAST_LETTERS: Final = 4
-"""Shorter words are mostly one slip away from another; only known slips are made in them."""
+"""Fewest letters of a word that gets a random slip. Shorter words are too close to other words, so they
+only get known slips."""
 _TRIES: Final = 4
 _LANGUAGE_SAMPLE: Final = 150
 """Characters of prose that are enough to tell the language."""
 
 
 _STAGGER: Final = (0.0, 0.25, 0.75)
-"""How far, in keys, a row of letters is shifted to the right against the top one."""
+"""Shift of each row of letters to the right of the top one, in keys."""
 _NEVER: Final = re.compile(r"(?!)")
 _ENGLISH: Final = "en"
 _ENOUGH_KANA: Final = 4
-"""Shorter stretches of kana stand inside other words too often to be read back into kanji."""
+"""Fewest kana that are read back into kanji. Shorter stretches often occur inside other words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slips:
-    """The slips people make in one language. All words are in lower case."""
+    """Slips that people make in a language. All words are in lower case."""
 
     neighbours: Mapping[str, str]
     """Letter → letters on keys beside it."""
     misspelled: Mapping[str, str]
     """Word → how it is often misspelled, with the same first letter."""
     bare: Mapping[str, str] = field(default_factory=dict)
-    """Letter with a mark → what is typed where the mark is forgotten or not on the keyboard."""
+    """Letters with a mark, and the typed letter if the mark is forgotten or not on the keyboard."""
     dropped: re.Pattern[str] = _NEVER
     """Finds the letters of `bare` in a word where leaving the mark out says the same."""
     nouns: re.Pattern[str] = _NEVER
     """Words with a capital that are no names, in a language that writes nouns with capitals."""
     kept_pairs: frozenset[str] = frozenset()
-    """Neighbouring letters that are never swapped, because that makes another word too often."""
+    """Neighbouring letters that are never swapped, because the result is too often another word."""
     elides: bool = False
-    """Whether words follow an apostrophe that joins them to the one before ("l'ordine")."""
+    """True if an apostrophe joins a word to the one before ("l'ordine")."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any], keyboards: Mapping[str, list[str]]) -> Slips:
-        """The slips of a language as `spelling.toml` has them."""
+        """Build the slips of a language from its table in `spelling.toml`."""
         return cls(
             neighbours=_neighbours(keyboards[table["keyboard"]]),
             misspelled=_pairs(table["misspelled"]),
@@ -114,21 +115,21 @@ def _variants(both_ways: Mapping[str, str], one_way: Mapping[str, str]) -> dict[
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("spelling.toml").read_text("utf-8"))
 
 SLIPS: Final = {tag: Slips.of(table, _TABLES["keyboards"]) for tag, table in _TABLES["languages"].items()}
-"""By base tag of the language."""
+"""Slips by base tag of the language."""
 _JAPANESE: Final = _variants(*(_pairs(_TABLES["japanese"][way]) for way in ("both_ways", "one_way")))
 """Stretch of Japanese text → how it is also written."""
 _JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: (-len(one), one))))
-"""Finds them, the longest first."""
+"""Pattern that finds these stretches, the longest first."""
 
 
 def _slips_for(language: str | None) -> Slips:
-    """The slips of a language; those of English where none are known or the language is unknown."""
+    """Return the slips of a language; those of English if the language or its slips are unknown."""
     return SLIPS.get(language or _ENGLISH, SLIPS[_ENGLISH])
 
 
 @cache
 def real_words(language: str | None) -> frozenset[str]:
-    """The words of a language in lower case; those of English where none are known or it is unknown."""
+    """Return the words of a language in lower case; those of English if the language is unknown."""
     # Imported here: a list takes up to a second and tens of megabytes.
     from spellchecker import SpellChecker  # noqa: PLC0415
 
@@ -172,7 +173,7 @@ class Spelling:
 
 
 def _prose(text: str) -> str:
-    """The beginning of what is not protected: code and data would be taken for some language."""
+    """Return the beginning of the unprotected text, since code and data could pass for some language."""
     if len(text) <= _LANGUAGE_SAMPLE:
         return text
     pieces: list[str] = []
@@ -190,7 +191,7 @@ def _prose(text: str) -> str:
 
 @cache
 def _words(language: str | None) -> re.Pattern[str]:
-    """Finds the words that are long enough for a slip, or for a known one."""
+    """Return a pattern for words that may be long enough for a slip, random or known."""
     slips = _slips_for(language)
     more = min((_LEAST_LETTERS, *map(len, slips.misspelled))) - 1
     # In some languages an apostrophe behind a letter joins two words.
@@ -240,7 +241,7 @@ def _rewrite(word: str, slips: Slips, real: frozenset[str], rng: random.Random) 
 
 
 def _slip(word: str, slips: Slips, rng: random.Random) -> str:
-    """One slip between the first and the last letter; may be the word itself."""
+    """Return the word with one slip between its first and last letter. It may come back unchanged."""
     at = 1 + _below(len(word) - 2, rng)
     match _below(4, rng):
         case 0:

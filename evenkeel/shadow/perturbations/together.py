@@ -1,4 +1,4 @@
-"""Several rewordings of one category at once: a plan looks closer only where their answers move."""
+"""Groups of rewordings in one category, tried at once and split only if their answers change."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import PromptView
 
 MOST: Final = 3
-"""Rewordings in a group. Each moves answers of its own, from which a fall of one has to stand out: in groups
-of five it took twice as many requests to find (`benchmarks/cost`)."""
+"""Most rewordings in a group. The effect of one has to stand out from the effects of the others: in groups
+of five that took twice as many requests (`benchmarks/cost`)."""
 _FEWEST: Final = 2
 _SEED_BITS: Final = 53
 
@@ -43,7 +43,7 @@ class Together:
     requires: Final[frozenset[Requirement]] = NOTHING
 
     def __init__(self, kinds: Sequence[Perturbation], part: str = "") -> None:
-        """Put them together.
+        """Combine the rewordings.
 
         Args:
             kinds: Two or three combinable ones of one category, in the order in which they are applied.
@@ -59,7 +59,7 @@ class Together:
         self.name: Final = together_name(category.name, len(kinds), part)
         self.rewording: Final = Rewording(replace(TOGETHER, on_template=category.on_template))
         self.version: Final = sum(kind.version for kind in kinds)
-        """Rises with each part's."""
+        """Version, which increases with that of each part."""
         self.graded: Final = any(kind.graded for kind in kinds)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
@@ -81,7 +81,7 @@ class Together:
         return changed
 
     def seed_of(self, kind: Perturbation, seed: int) -> int:
-        """The seed under which a rewording makes the choices alone that it makes here under `seed`."""
+        """Return the seed with which a rewording alone makes the choices that it makes here under `seed`."""
         return _part_seed(kind, random.Random(seed).getrandbits(_SEED_BITS))
 
 

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a tone sounds in one language."""
+    """Phrases that give a text a tone in one language."""
 
     openers: tuple[str, ...]
     """Whole sentences for the beginning of a text."""
     closers: tuple[str, ...]
     """Whole sentences for its end."""
     swaps: Mapping[str, str] = field(default_factory=dict)
-    """Phrases in lower case and what stands in their place. A key that begins with "^" counts at the
-    start of a sentence only."""
+    """Replacements of phrases in lower case. A phrase that begins with "^" counts only at the start of a
+    sentence."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any], language: Mapping[str, Any]) -> Manner:
@@ -91,7 +91,7 @@ class Tone:
     wanted: Final = AS_BEFORE
 
     def __init__(self, by: Literal["rule", "rewriter"] = "rule", tones: Sequence[str] = TONES) -> None:
-        """Choose how.
+        """Set the tones and the way to write them.
 
         Args:
             by: Who changes the tone.
@@ -193,12 +193,12 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
 
 _OPENING: Final = re.compile(r"(?P<opening>)")
 _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
-"""Not behind "Answer:", where the answer itself is to follow."""
+"""End of the text, except after "Answer:", where the answer itself is to follow."""
 
 
 @cache
 def _inside(language: str, tone: str) -> re.Pattern[str] | None:
-    """Finds phrases to swap; None if there are none."""
+    """Return a pattern for phrases to swap; None if there are none."""
     manner = MANNERS[language][tone]
     spaceless = language in SPACELESS
     edges = ("", "") if spaceless else (r"(?<![\w'’\-])", r"(?![\w'’\-])")
@@ -212,7 +212,7 @@ def _inside(language: str, tone: str) -> re.Pattern[str] | None:
 
 
 def _phrases(keys: Sequence[str], before: str, behind: str) -> list[str]:
-    """A pattern for all of them, or none; the first letter is looked at before the phrases are."""
+    """Return a list with one pattern for all phrases, or an empty list. The first letter is checked first."""
     if not keys:
         return []
     firsts = "".join(sorted({re.escape(form) for key in keys for form in (key[0], key[0].upper())}))

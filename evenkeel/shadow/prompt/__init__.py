@@ -1,4 +1,4 @@
-"""The prompt of a request: read into messages and segments, written back byte by byte.
+"""Prompt of a request: read into messages and segments, written back byte by byte.
 
 `apis` holds a class for each request shape, which lists the string literals that carry prompt text with the
 pieces of `body`; `spans` finds where the values of a JSON text stand. `view` cuts those literals into

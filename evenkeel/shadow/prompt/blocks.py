@@ -109,7 +109,7 @@ LINE: Final = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""What a line begins, by the name of the group that matched."""
+"""Pattern for the start of a line. The group that matched names the block that begins there."""
 RULES: Final = (
     "fence",
     "quotes",
@@ -123,29 +123,29 @@ RULES: Final = (
     "title",
     "asks",
 )
-"""The groups of `LINE` in the order in which they count."""
+"""Groups of `LINE` in order of precedence."""
 PAIRS: Final = (("input", "output"), ("q", "a"), ("question", "answer"), ("eingabe", "ausgabe"))
-"""Labels that stand before the two sides of a demonstration."""
+"""Labels of the two sides of a demonstration."""
 PAIR_LABEL: Final = re.compile(r"^[ \t]*(\w{1,8}) ?\d* ?:", re.MULTILINE)
 BARE_LABEL: Final = re.compile(r"(?:output|ausgabe|出力)\s?[:\uff1a]", re.IGNORECASE)
 LINE_START: Final = re.compile(r"\s*")
 LIST_MARK: Final = re.compile(r"(?:[-*+•]|\d{1,3}[.)])[ \t]")
 BLANK_LINES: Final = re.compile(r"\n[ \t\r]*\n\s*")
 CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
-"""The end of a document that says where it ends."""
+"""End of a document that has a closing mark."""
 MOST_REQUESTS: Final = 4
-"""Paragraphs behind documents that are looked at."""
+"""Most paragraphs after documents that are examined."""
 CLOSING_TAG: Final = re.compile(r"</[A-Za-z][\w-]{0,30}>")
 NUMBERED_HEADING: Final = re.compile(r"^[ \t]*\#{1,6}[ \t]+([^\W\d_]+)[ ]\#?(?:\d+|[A-Z])\b", re.MULTILINE)
 SENTENCE_END: Final = re.compile(r"[.!?](?=[ \t\n]|\Z)|[。\uff01\uff1f]|\n|\Z")
 BOUNDARY: Final = re.compile(r"[.!?:][ ]+(?=[A-Za-zÀ-ÿ])|。(?=[^\n])")
-"""Where a sentence may begin in the middle of a line."""
+"""Places in the middle of a line at which a sentence may begin."""
 _ANNOUNCES: Final = re.compile(
     r"(?:[:\uff1a]|\b(?:format|schema|structure|as follows|below|following[^\n]{0,40}))[.]?\s*\Z",
     re.IGNORECASE,
 )
 LONGEST_ANNOUNCEMENT: Final = 80
-"""Characters at the end of a line by which it is seen to announce something."""
+"""Characters at the end of a line that are searched for an announcement."""
 _SAYS: Final = re.compile(_OUTPUT_SENTENCE, re.VERBOSE | re.IGNORECASE)
 _SAYS_JAPANESE: Final = re.compile(
     r"[^\n。]{0,30}?(?:输出|返回|回答|写成|给出)[^\n。]{0,12}?(?:json|ya?ml|xml|html|markdown)"
@@ -156,20 +156,20 @@ _SAYS_JAPANESE: Final = re.compile(
 
 
 def says_form(text: str, at: int, end: int) -> bool:
-    """Return whether a sentence that says what the answer should look like begins at `at`."""
+    """Return whether a sentence about the form of the answer begins at `at`."""
     if text[at : at + 1] > "\u3000" or not text[at:end].isascii():
         return _SAYS_JAPANESE.match(text, at, end) is not None or _SAYS.match(text, at, end) is not None
     return _SAYS.match(text, at, end) is not None
 
 
 def announces(line: str) -> bool:
-    """Return whether a line leaves it to what follows to say what it means."""
+    """Return whether a line announces something that only the following text shows."""
     return _ANNOUNCES.search(line[-LONGEST_ANNOUNCEMENT:]) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
-    """A stretch of a text and what it is."""
+    """Stretch of a text and its type."""
 
     type: SegmentType
     text: str
@@ -193,13 +193,13 @@ class _Open:
     until: str = ""
     """Closing delimiter; "" if the block ends where another begins."""
     labelled: bool = False
-    """Began with a label of its own, so it goes on across blank lines."""
+    """True if the block began with its own label, so it continues across blank lines."""
     opens: bool = False
-    """Announces what follows: the next list, fence or paragraph belongs to it."""
+    """True if the stretch announces the next list, fence or paragraph, which then belongs to it."""
 
 
 def cut(text: str) -> tuple[TypedText, ...]:
-    """The typed blocks of a text, in order; joined they are the text. () for "".
+    """Return the typed blocks of a text, in order; joined they are the text. () for "".
 
     Every document and every example with a number is a block of its own, its label included. Blank
     lines stay with the block before them, so that blocks can change places. What no rule names is "text".
@@ -221,7 +221,7 @@ class _Scanner:
         self._open = _Open("text", 0)
         self._found: list[tuple[SegmentType, int]] = []
         self._blank = False
-        """Whether the line before was blank."""
+        """True if the line before was blank."""
         self._closings = {match[0]: match.start() for match in CLOSING_TAG.finditer(text)}
         self._numbered = Counter(match[1].lower() for match in NUMBERED_HEADING.finditer(text))
         labels = Counter(match[1].lower() for match in PAIR_LABEL.finditer(text))
@@ -234,7 +234,7 @@ class _Scanner:
         }
 
     def blocks(self) -> tuple[TypedText, ...]:
-        """Return what was found."""
+        """Return the typed blocks of the text, in order."""
         if not self._text:
             return ()
         starts = [*self._found, (self._open.type, self._open.start)]
@@ -406,7 +406,7 @@ class _Scanner:
         self._sentences(self._end_of_output(at, end), end)
 
     def _end_of_output(self, at: int, end: int) -> int:
-        """Return where other text goes on behind output instructions; `end` if they fill the line."""
+        """Return where the text after output instructions continues; `end` if they fill the line."""
         self._open.opens = announces(self._text[max(at, end - LONGEST_ANNOUNCEMENT) : end])
         self._open.labelled = False
         stop = SENTENCE_END.search(self._text, at, end)

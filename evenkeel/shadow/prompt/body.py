@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class UnreadablePrompt(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason
-    """A request body whose prompt can't be read. Not a fault of the request: it was forwarded."""
+    """Raised if the prompt of a request body can't be read.
+
+    The request itself may be valid and was forwarded.
+    """
 
     def __init__(self, reason: str, detail: str) -> None:
         """Keep both parts.
@@ -41,7 +44,7 @@ class Slot:
     start: int
     end: int
     text: str
-    """Decoded; may hold lone surrogates."""
+    """Decoded text; may hold lone surrogates."""
     part: int | None = None
     """Index in a part list; None if the content is the string itself."""
 
@@ -53,31 +56,32 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class RawMessage:
-    """One message: its text literals, and a note for each thing in it that is not text."""
+    """Message with its text literals, and a note for each part that is not text."""
 
     role: str
     slots: tuple[Slot, ...] = ()
     others: tuple[str, ...] = ()
-    """Such as "[image_url]" or '[calls lookup {"id": 7}]'; for showing, never edited."""
+    """Notes on everything that is not text, such as "[image_url]" or '[calls lookup {"id": 7}]'. They are
+    only shown, never edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body, read."""
+    """Parsed request body."""
 
     members: tuple[Member, ...]
-    """Of the outermost object, in the order written, repeated keys included."""
+    """Members of the outermost object, in the order written, repeated keys included."""
     messages: tuple[RawMessage, ...]
-    """The conversation in order; a system prompt that stands outside the list comes first."""
+    """Messages of the conversation in order. A system prompt outside the list comes first."""
 
     def get(self, key: str) -> Any:
-        """The value of a top-level key, None if absent; the last one where a key repeats."""
+        """Return the value of a top-level key, None if absent; the last one where a key repeats."""
         found = last(self.members, key)
         return None if found is None else found.decoded
 
 
 def outermost(text: str) -> tuple[Member, ...]:
-    """The members of the object that a body must be.
+    """Return the members of the object that a body must be.
 
     Raises: UnreadablePrompt "unsupported_shape"; json.JSONDecodeError, RecursionError as `value_at`.
     """
@@ -92,12 +96,12 @@ def outermost(text: str) -> tuple[Member, ...]:
 
 
 def last(members: tuple[Member, ...], key: str) -> Value | None:
-    """The value of a key, None if absent; the last one where a key repeats."""
+    """Return the value of a key, None if absent; the last one where a key repeats."""
     return next((member.value for member in reversed(members) if member.key == key), None)
 
 
 def listed(text: str, members: tuple[Member, ...], key: str) -> tuple[Value, ...]:
-    """The elements of the list that holds the conversation.
+    """Return the elements of the list that holds the conversation.
 
     Raises: UnreadablePrompt "no_messages" or "unsupported_shape".
     """
@@ -110,7 +114,7 @@ def listed(text: str, members: tuple[Member, ...], key: str) -> tuple[Value, ...
 
 
 def role_of(index: int, message: Value) -> str:
-    """Who says a message.
+    """Return the role of a message.
 
     Raises: UnreadablePrompt "unsupported_shape" if it is not an object with a role.
     """
@@ -121,22 +125,22 @@ def role_of(index: int, message: Value) -> str:
 
 
 class Part(NamedTuple):
-    """One part of a content: a slot if it is text, else a note."""
+    """Part of a content: a slot if it is text, else only a note."""
 
     slot: Slot | None
     note: str
-    """For people, such as "[image_url]"."""
+    """Note for people, such as "[image_url]"."""
 
 
 class Content(NamedTuple):
-    """What a content holds."""
+    """Slots and notes of a content."""
 
     slots: tuple[Slot, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def read_content(text: str, content: Value | None, text_types: Collection[str]) -> Content:
-    """The slots and notes of a content.
+    """Return the slots and notes of a content.
 
     Nothing for null, as beside tool calls, and for forms we do not know: nothing to edit, nothing
     to break.
@@ -163,7 +167,7 @@ def read_content(text: str, content: Value | None, text_types: Collection[str]) 
 
 
 def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> Part:
-    """One part of a list, the `number`th from 0; the rest as `read_content`."""
+    """Return a part of a list, the `number`th from 0. The other arguments are those of `read_content`."""
     kind = type_of(part)
     note = f"[{kind or 'part'}]"
     if kind is None or kind not in text_types:
@@ -175,13 +179,13 @@ def read_part(text: str, number: int, part: Value, text_types: Collection[str]) 
 
 
 def type_of(value: Value) -> str | None:
-    """Return what an object says its type is; None if it says nothing or is no object."""
+    """Return the `type` of an object; None if it has none or the value is no object."""
     kind = value.decoded.get("type") if isinstance(value.decoded, dict) else None
     return kind if isinstance(kind, str) else None
 
 
 def call_note(text: str, call: Value, arguments_key: str) -> str:
-    """Return what an earlier turn called, for showing: name and arguments as they stand in the body."""
+    """Return a tool call of an earlier turn for display: name and arguments as written in the body."""
     arguments = last(members_of(text, call.start)[0], arguments_key)
     if arguments is None:
         return f"[calls {call.decoded.get('name')}]"

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 FORCED_FALSE: Final = ("stream", "store", "background")
-"""Sent as false: nobody waits for a replay's stream, and a replay leaves no trace."""
+"""Members that are sent as false: nobody waits for a replay's stream, and a replay leaves no trace."""
 CHOICES: Final = ("n", "best_of")
-"""Reduced to 1: only the first choice is compared, and further ones cost as much again."""
+"""Members that are set to 1: only the first choice is compared, and others cost as much again."""
 _NEEDS_A_STREAM: Final = "stream_options"
-"""Servers reject it without a stream."""
+"""Member that servers reject without a stream."""
 
 ANY_API: Final = frozenset({
     "model", "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "tools", "tool_choice",
@@ -57,7 +57,7 @@ PERSONAL: Final = frozenset({
     "user", "user_id", "end_user", "safety_identifier", "metadata", "prompt_cache_key", "session_id",
     "conversation_id", "trace_id", "request_id", "user_security_context",
 })  # fmt: skip
-"""Left out because they name a person, a session or a call."""
+"""Members left out because they name a person, a session or a call."""
 _OFTEN_LEFT_OUT: Final = PERSONAL | {
     "models", "route",
     "extra_body", "extra_headers", "extra_query", "prompt_cache_retention", "context_management", "audio",
@@ -68,7 +68,7 @@ _OFTEN_LEFT_OUT: Final = PERSONAL | {
     "prediction",
 }  # fmt: skip
 OTHER: Final = "other"
-"""Stands for a member whose name a client could have made up: names are labels of a counter."""
+"""Label for members whose names a client could have made up, since names are labels of a counter."""
 
 
 _LIMITED_OTHERWISE: Final = frozenset({
@@ -76,7 +76,7 @@ _LIMITED_OTHERWISE: Final = frozenset({
     "thinking_budget", "thinking_token_budget", "thinking_forced_open", "chat_template_kwargs",
     "min_tokens", "ignore_eos", "max_new_tokens", "num_predict", "n_predict", "options",
 })  # fmt: skip
-"""What asks for tokens that are no part of the answer, or states its length in another way."""
+"""Members that ask for tokens outside the answer, or state the answer's length in another way."""
 
 
 def may_be_limited(members: Iterable[Member]) -> bool:
@@ -85,7 +85,7 @@ def may_be_limited(members: Iterable[Member]) -> bool:
 
 
 def counted(keys: Iterable[str]) -> list[str]:
-    """Return what a counter calls the members that were left out: one of some forty names each, sorted."""
+    """Return the sorted counter labels of the members left out, from a set of about forty names."""
     # The absence of a stream is no loss that anybody asks about.
     lost = {key for key in keys if key != _NEEDS_A_STREAM}
     return sorted({key if key in _OFTEN_LEFT_OUT else OTHER for key in lost})

@@ -1,4 +1,4 @@
-"""What a request asks of the model beside its prompt, as a short text that names change by.
+"""Request parameters besides the prompt, as a short text that names changes by.
 
 Numbers and plain words stand as they are. What holds free text or structure (tools, schemas, stop sequences)
 is a short hash, so that no word of a prompt and no secret gets into a verdict. Members that say nothing about
@@ -39,7 +39,7 @@ _PLAIN: Final = (
     "truncation",
     "verbosity",
 )
-"""Numbers and words, of any API."""
+"""Parameters of any API that are numbers or words."""
 _HASHED: Final = {
     "logit_bias": "logit_bias",
     "stop": "stop",
@@ -48,15 +48,16 @@ _HASHED: Final = {
     "functions": "tools",
     "function_call": "tool_choice",
 }
-"""Members of free text or structure, and the name that stands for them."""
+"""Members with free text or structure, and the names under which their hashes appear."""
 _NESTED: Final = (("reasoning", "effort", "reasoning_effort"),)
-"""Member, its key, and the usual name for it; gateways take them in any API. APIs add their own."""
+"""Members, their keys and the usual name of each parameter. Gateways accept them in any API; APIs add their
+own."""
 _WORD: Final = re.compile("[A-Za-z0-9_.-]{1,24}")
 _HASH_BYTES: Final = 4
 
 
 def parameters_of(view: PromptView) -> str:
-    """The parameters of a request, sorted by name: "max_tokens=300 temperature=0.2 tools=1a2b3c4d".
+    """Return the parameters of a request, sorted by name: "max_tokens=300 temperature=0.2 tools=1a2b3c4d".
 
     Returns: below 1,000 characters; "none" if the request asks for nothing.
     """
@@ -82,7 +83,7 @@ def _found(view: PromptView) -> Iterator[tuple[str, str]]:
 
 
 def _form(value: Any) -> str:
-    """The type of an answer's form, and the hash of its schema if there is one."""
+    """Return the type of an answer's format, with the hash of its schema if there is one."""
     if not isinstance(value, dict):
         return _value(value)
     kind = _value(value.get("type"))

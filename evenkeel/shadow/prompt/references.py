@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 Direction = Literal["back", "ahead"]
 Target = Literal["context", "output", "any"]
-"""What is pointed at, as far as the words say."""
+"""Kind of text that a pointing word refers to, as far as the words tell."""
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("references.toml").read_text("utf-8"))
 _NEAR: Final = 40
-"""Characters around a pointing word in which what it points at is named."""
+"""Characters around a pointing word in which its target is named."""
 _IN_LINE: Final = re.compile(r"[(`\"“«「<{]|[:\uff1a][ \t]*[^\s*_]")
-"""What is pointed at stands in the line itself: "in the following format (id)"."""
+"""Start of a target in the same line: "in the following format (id)"."""
 _ENDS: Final = re.compile(r"[\n.!?。:;,\uff0c\u3001]")
-"""Where what stands near a word ends."""
+"""End of the words near a pointing word."""
 _WORD: Final = re.compile(r"[^\W\d_]{4,}")
 
 
@@ -61,7 +61,7 @@ def _pointers() -> re.Pattern[str]:
 
 
 def references(text: str) -> Iterator[Reference]:
-    """The pointing words of a text, in order, but those that point at something in that text.
+    """Yield the pointing words of a text, in order, except those whose target is in that text.
 
     "The rules above" points inside if a word of it ("rules") stands before it in the text. A line that ends
     in a colon is a lead-in, which points at the next thing anyway.
@@ -82,7 +82,7 @@ def references(text: str) -> Iterator[Reference]:
 
 
 def _shown_behind(text: str, end: int) -> bool:
-    """Return whether what a word points at stands in the text itself: behind a colon, or as a structure."""
+    """Return whether the target directly follows a pointing word: after a colon, or as a structure."""
     line_end = text.find("\n", end)
     line = text[end : line_end if line_end >= 0 else len(text)]
     if _IN_LINE.search(line) or line.rstrip(" *_").endswith((":", "\uff1a")):
@@ -91,14 +91,14 @@ def _shown_behind(text: str, end: int) -> bool:
 
 
 def _around(text: str, start: int, end: int) -> str:
-    """Return what stands near a word in its own clause."""
+    """Return the words near a pointing word in its own clause."""
     before = _ENDS.split(text[max(0, start - _NEAR) : start])[-1]
     behind = _ENDS.split(text[end : end + _NEAR], maxsplit=1)[0]
     return " ".join((*before.split()[-2:], *behind.split()[:3]))
 
 
 def _names(text: str, pointer: re.Match[str], near: str) -> bool:
-    """Return whether a word beside a pointer stands on the side that it points at, in another line."""
+    """Return whether a word near a pointing word also occurs on the side it points to, in another line."""
     if pointer.lastgroup == "back":
         line = text.rfind("\n", 0, pointer.start()) + 1
         said = text[max(0, line - _LONGEST_LOOK) : line].lower()
@@ -113,7 +113,7 @@ _LONGEST_LEAD: Final = 200
 
 
 def _stems(near: str) -> set[str]:
-    """Return what may be pointed at: no verb of a request, and no word of every other sentence."""
+    """Return the words that may be a target: no verb of a request, and no word of every other sentence."""
     words = (word for word in _WORD.findall(near) if not _compiled("request").fullmatch(word))
     return {word.lower().removesuffix("s") for word in words} - _EVERYDAY
 
@@ -142,7 +142,7 @@ def announces_an_order(line: str) -> bool:
 
 
 def orders(paragraph: str) -> bool:
-    """Return whether a paragraph tells a reader what to do, or points back at what it is about."""
+    """Return whether a paragraph gives an order, or refers back to its subject."""
     return (
         labels_a_request(paragraph)
         or _begins("request").match(paragraph) is not None
@@ -151,12 +151,12 @@ def orders(paragraph: str) -> bool:
 
 
 def asks(paragraph: str) -> bool:
-    """Return whether a paragraph is a question, or tells a reader what to do."""
+    """Return whether a paragraph is a question or gives an order."""
     return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
 
 
 def introduces_context(line: str) -> bool:
-    """Whether a line that ends in a colon leads in to a text to work on: "Here is the chat transcript:"."""
+    """Return whether a line introduces a text to work on, such as "Here is the chat transcript:"."""
     if not line.rstrip(" *_\n").endswith((":", "\uff1a")) or len(line) > _LONGEST_LEAD:
         return False
     shows = _compiled("ahead").search(line) is not None or _begins("shows").match(line) is not None

@@ -1,4 +1,4 @@
-"""Which requests must not be replayed at all.
+"""Requests that must not be replayed.
 
 A replay has no effect but its answer. `PromptView.for_replay` sends known members only and switches off
 streams, storing and further choices; a request that cannot be made harmless in this way, or whose answer
@@ -64,10 +64,10 @@ _ON_ITS_OWN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Names of members, without marks and in lower case, that make providers search, compute or call others."""
+"""Member names, in lower case and without marks, that make providers search, compute or call others."""
 _OFF: Final[tuple[Any, ...]] = (None, False, 0.0, "", "none", "off", "false", "disabled", [])
 _NESTED: Final = ("reasoning", "thinking", "chat_template_kwargs", "options", "provider")
-"""Known members whose own members are not."""
+"""Members that are known although the members inside them are not."""
 
 
 def _searching_members(view: PromptView) -> Iterator[Refusal]:
@@ -105,7 +105,7 @@ def _searching_models(view: PromptView) -> Iterator[Refusal]:
 
 
 _CLIENT_CHOICES: Final = (None, "auto", "any", "none", "required", "tool", "allowed_tools")
-"""What `tool_choice` may be besides the functions of the request."""
+"""Values of `tool_choice` that are allowed besides the functions of the request."""
 _FUNCTION_MEMBERS: Final = frozenset({
     "type", "function", "custom", "name", "description", "parameters", "strict", "format", "input_schema",
     "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
@@ -126,7 +126,7 @@ def _tools(view: PromptView) -> Iterator[Refusal]:
 
 
 def _is_function(tool: Any) -> bool:
-    """Whether a tool says it is a function, by what it holds too: `{"google_search": {}}` has no type."""
+    """Return whether a tool is a function by type and content: `{"google_search": {}}` has no type."""
     if not isinstance(tool, dict) or not tool.keys() <= _FUNCTION_MEMBERS:
         return False
     kind = tool.get("type")
@@ -151,7 +151,7 @@ _TEXTS: Final = frozenset({
 })  # fmt: skip
 """Members of messages and their parts that hold words, which nobody fetches."""
 _SAID: Final = ("arguments", "annotations", "citations")
-"""What a model has said of earlier calls and sources."""
+"""Members that hold the model's own words about earlier calls and sources."""
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use", "custom_tool_call")
 _ADDRESS: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _INLINE: Final = re.compile(r"\s*data:", re.IGNORECASE)
@@ -173,7 +173,7 @@ def _names_remote_content(view: PromptView) -> bool:
 
 
 def _is_text(part: dict[str, Any], key: str, value: Any) -> bool:
-    """Whether a member of a part holds words, or what a model has called, and is read by nobody else."""
+    """Return whether a member of a part holds words, or arguments of a call, that no server fetches."""
     if isinstance(value, str):
         # A search result that the client sends says where its text comes from.
         source = (part.get("type"), key) in (("search_result", "source"), ("text", "data"))

@@ -1,4 +1,4 @@
-"""The nouns of a prompt: slots of text, cut into blocks, which are its segments."""
+"""Parts of a prompt: slots of text, cut into blocks, which become its segments."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 SegmentKind = Literal["template", "input", "history"]
-"""Where a segment comes from: the application's prompt, its user or data, or earlier answers and
-results of tools. Nothing of the history is ever changed."""
+"""Origin of a segment: the application's prompt, its user or data, or earlier answers and results of tools.
+Nothing of the history is ever changed."""
 
 SegmentType = Literal["instructions", "output_instructions", "examples", "document", "list", "code", "text"]
-"""What a segment is. "text" is what a user wrote and whatever fits nothing else."""
+"""Type of a segment. "text" is a user's own text and anything that fits no other type."""
 
 
 InputSource = Literal["typed", "documents", "tool_results", "instructions"]
-"""Where words come from that could have been put differently: what an end user typed, documents and other
-data, results of tools, and what the application says."""
+"""Source of words that could be worded differently: an end user's typing, documents and other data, results
+of tools, and the application's instructions."""
 TYPED: Final[frozenset[InputSource]] = frozenset({"typed"})
 
 
 @dataclass(frozen=True, slots=True)
 class SlotText:
-    """One string of a request body that carries prompt text."""
+    """String of a request body that carries prompt text."""
 
     role: str
     text: str
@@ -34,7 +34,7 @@ class SlotText:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A stretch of a slot's text, classified."""
+    """Classified stretch of a slot's text."""
 
     kind: SegmentKind
     text: str
@@ -42,11 +42,11 @@ class Block:
 
 
 Classifier = Callable[[Sequence[SlotText]], Sequence[Sequence[Block]]]
-"""All slots of a prompt → the blocks of each, whose texts, joined, are the slot's text."""
+"""Function that cuts every slot of a prompt into blocks, whose joined texts are the slot's text."""
 
 
 def by_role(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
-    """Return what a user says is input, system messages are instructions, everything else is history.
+    """Classify by role: users give input, system messages instructions, and all else is history.
 
     The classification where nothing is known of a route's template.
     """
@@ -65,7 +65,7 @@ def _whole(slot: SlotText) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The smallest stretch of a prompt that a perturbation can replace or move."""
+    """Smallest stretch of a prompt that a perturbation can replace or move."""
 
     index: int
     """Place in `PromptView.segments`; the key for `with_texts`."""
@@ -80,12 +80,12 @@ class Segment:
 
     @property
     def slot(self) -> tuple[int, int | None]:
-        """Names the string of the body that holds it."""
+        """Return the key of the body's string that holds the segment."""
         return self.message, self.part
 
     @property
     def source(self) -> InputSource | None:
-        """Whose words these are; None of what is never put differently: code, and earlier answers."""
+        """Return the source of the segment's words; None for code and earlier answers."""
         if self.type == "code":
             return None
         if self.kind == "history":

@@ -1,4 +1,4 @@
-"""Where the values of a JSON text stand, so that an edit can leave every other byte alone.
+"""Positions of the values in a JSON text, so that an edit can leave every other byte alone.
 
 Positions are indices into the text (not bytes); the text is valid UTF-8 decoded strictly, so splicing the
 text and encoding it again leaves the bytes outside an edit as they were.
@@ -33,11 +33,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One `"key": value` of an object. Keys may repeat; readers take the last, as most servers do."""
+    """Member of an object, `"key": value`. Keys may repeat; readers take the last, as most servers do."""
 
     key: str
     start: int
-    """Where the key's quotation mark stands."""
+    """Index of the key's opening quotation mark."""
     value: Value
 
 
@@ -51,7 +51,7 @@ class Edit:
 
 
 def value_at(text: str, start: int) -> Value:
-    """The value that begins at `start`.
+    """Return the value that begins at `start`.
 
     Raises: json.JSONDecodeError if there is none; RecursionError if it is nested too deeply.
     """
@@ -67,7 +67,7 @@ def skip_whitespace(text: str, at: int) -> int:
 
 
 def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
-    """The members of the object whose brace opens at `start`, in order, and the position after it.
+    """Return the members of the object whose brace opens at `start`, in order, and the position after it.
 
     Raises: json.JSONDecodeError, RecursionError as `value_at`.
     """
@@ -90,7 +90,7 @@ def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
 
 
 def elements_of(text: str, start: int) -> tuple[Value, ...]:
-    """The elements of the array whose bracket opens at `start`, in order.
+    """Return the elements of the array whose bracket opens at `start`, in order.
 
     Raises: json.JSONDecodeError, RecursionError as `value_at`.
     """

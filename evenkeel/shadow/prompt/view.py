@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the conversation."""
+    """Message of the conversation."""
 
     role: str
     segments: tuple[Segment, ...]
     others: tuple[str, ...]
-    """A note for each thing that is not text, such as "[image_url]"."""
+    """Notes on everything that is not text, such as "[image_url]"."""
 
     @property
     def text(self) -> str:
-        """Its text for people: parts on lines of their own, then the notes."""
+        """Return the text for people: each part on lines of its own, then the notes."""
         parts: dict[int | None, str] = {}
         for segment in self.segments:
             parts[segment.part] = parts.get(segment.part, "") + segment.text
@@ -53,7 +53,7 @@ class PromptView:
     segments: tuple[Segment, ...]
     """All text, in the order of the conversation."""
     slots: tuple[SlotText, ...]
-    """The strings of the body that carry it, as the client wrote them."""
+    """Strings of the body that carry prompt text, as the client wrote them."""
     api: Api
     _source: bytes
     _text: str
@@ -61,7 +61,7 @@ class PromptView:
     _members: Mapping[str, str | None] = field(default_factory=dict)
     """Top-level members that were set (their JSON text) or removed (None)."""
     inputs: frozenset[InputSource] = TYPED
-    """Whose words the changes of a user's input are made in."""
+    """Sources of the words that perturbations of the input may change."""
 
     @classmethod
     def parse(cls, body: bytes, classify: Classifier = by_role, *, api: Api = CHAT) -> Self:
@@ -116,7 +116,7 @@ class PromptView:
 
     @property
     def asked(self) -> tuple[tuple[int, int], ...]:
-        """Where in `text` the last words that a user put in stand: what was typed, else all input."""
+        """Return spans in `text` of the user's last input: the typed words, else all input."""
         found: dict[str, list[tuple[int, int]]] = {}
         at = 0
         for message in self.messages:
@@ -137,17 +137,17 @@ class PromptView:
 
     @property
     def input_text(self) -> str:
-        """The input segments alone, a blank line between; "" if there are none."""
+        """Return the input segments, joined by blank lines; "" if there are none."""
         return "\n\n".join(segment.text for segment in self.segments if segment.kind == "input")
 
     @property
     def typed(self) -> tuple[Segment, ...]:
-        """What an end user could have put differently, or what `inputs` says; none of it is blank."""
+        """Return the segments whose source is in `inputs`, blank ones excluded."""
         return tuple(one for one in self.segments if one.source in self.inputs and one.text.strip())
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:
-        """The (message, part) of the last string that a user said, None if there is none."""
+        """Return the (message, part) of the last string in a user's message, None if there is none."""
         return next(((slot.message, slot.part) for slot in reversed(self.slots) if slot.role == "user"), None)
 
     @property
@@ -176,7 +176,7 @@ class PromptView:
         )
 
     def recut(self, segments: Iterable[Segment]) -> Self:
-        """The same body with these segments for all its text: finer, in another order, or more.
+        """Return the same body with these segments in place of all its text.
 
         A segment moves to another slot by `replace(segment, message=…, part=…)`; slots that lose all their
         segments become empty strings. Whoever calls it answers for the text being complete.
@@ -201,7 +201,7 @@ class PromptView:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The top-level keys in the order the client wrote them, repeated ones included."""
+        """Return the top-level keys in the order the client wrote them, repeated ones included."""
         return tuple(member.key for member in self._body.members)
 
     @property
@@ -211,12 +211,12 @@ class PromptView:
 
     @property
     def members_left_out(self) -> list[tuple[str, Any]]:
-        """The keys that a replay does not carry, with their decoded values as the client wrote them."""
+        """Return the keys that a replay leaves out, with their decoded values as the client wrote them."""
         gone = self.left_out
         return [(one.key, one.value.decoded) for one in self._body.members if one.key in gone]
 
     def get(self, key: str) -> Any:
-        """The decoded value of a top-level member as it is now, None if there is none."""
+        """Return the current decoded value of a top-level member, None if it is absent."""
         if key in self._members:
             written = self._members[key]
             return None if written is None else json.loads(written)
@@ -232,17 +232,17 @@ class PromptView:
         return replace(self, _members={**self._members, **changes})
 
     def body(self) -> bytes:
-        """The request body; identical to what was parsed if no text differs."""
+        """Return the request body; identical to the parsed one if no text differs."""
         edits = [*self._text_edits(), *member_edits(self._body.members, self._members)]
         return splice(self._text, edits).encode() if edits else self._source
 
     @property
     def may_be_limited(self) -> bool:
-        """Whether the answer's usual length may be made its limit: no thoughts are asked for beside it."""
+        """Return whether the answer's usual length may be its limit: no reasoning is asked for beside it."""
         return may_be_limited(self._body.members)
 
     def for_replay(self, tier: Tier = "standard", most_tokens: int | None = None) -> bytes:
-        """The body as a replay sends it: known members only, no stream, nothing stored, one choice.
+        """Return the body that a replay sends: known members only, no stream, nothing stored, one choice.
 
         What `with_members` set stays. Whether it may be sent at all is `refusal`'s to say.
 

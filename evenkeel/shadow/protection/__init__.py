@@ -1,4 +1,4 @@
-"""Redaction: what must not be kept is replaced before an exchange leaves the proxy's process.
+"""Redaction: values that must not be kept are replaced before an exchange leaves the proxy's process.
 
 `detectors` find values in a text; `redaction` replaces them in bodies, in an exchange and in what is handed
 to the queue. Encryption of what is kept is the stores' own (`evenkeel.stores.sealing`).

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ProtectionError(Exception):
-    """A detector is not available as the settings want it. The message says why and what to do."""
+    """Raised if a detector is not available as configured. The message gives the reason and a remedy."""
 
 
 class Found(NamedTuple):
@@ -36,22 +36,23 @@ class Detector(Protocol):
     """Finds values of one kind or several. Safe to use from one thread at a time."""
 
     def find(self, text: str) -> Iterable[Found]:
-        """The values, none of them empty, in any order."""
+        """Return the detected values in any order. None of them is empty."""
         ...
 
 
 _MARK = re.compile(r"[^0-9A-Za-z]")
 _SPACES: Final = " \u00a0\u2009\u202f"
 _DASHES: Final = "\u2010\u2011\u2013-"
-"""What parts the groups of a number, besides dots. The last one ends a set of characters."""
+"""Separators between the groups of a number, besides dots. The hyphen is last because both end a set of
+characters."""
 _PLAIN_MARKS: Final = {**dict.fromkeys(map(ord, _SPACES), " "), **dict.fromkeys(map(ord, _DASHES), "-")}
 
 
 _WINDOW_CHARS: Final = 8_192
 _LONGEST_CHARS: Final = 512
-"""Of a value that is looked for window by window."""
+"""Longest value of a pattern that is searched window by window, in characters."""
 _LONGEST_SECRET_CHARS: Final = 65_536
-"""Of any other."""
+"""Longest value of any other pattern, in characters."""
 _BREATH_S: Final = 5e-5
 
 
@@ -61,16 +62,17 @@ class Pattern:
 
     kind: str
     look: re.Pattern[str]
-    """What stands for the value is the group `value` if it has one, else the whole match."""
+    """Regular expression of a value. The value is the group `value` if there is one, else the whole match."""
     length: Callable[[str], int] = len
-    """How much of a match is such a value, 0 for none of it."""
+    """Function that returns how many characters of a match belong to the value, 0 for none."""
     needs: tuple[str, ...] = ()
-    """Without one of these, in small letters, a text holds no such value; they are quick to look for."""
+    """Strings in lower case of which a text must contain at least one to hold such a value. They are quick
+    to search."""
     short: bool = True
-    """Whether a value has at most 512 characters."""
+    """True if a value has at most 512 characters."""
 
     def find(self, text: str) -> Iterator[Found]:
-        """As `Detector.find`.
+        """Implement `Detector.find`.
 
         A search does not let go of the interpreter, so a long text is searched in windows with a rest between
         them: the relay's event loop, another thread, gets its turn.
@@ -82,7 +84,7 @@ class Pattern:
         group = "value" if "value" in self.look.groupindex else 0
         window = _WINDOW_CHARS if self.short else max(1, len(text))
         done = 0
-        """What was searched: values right behind each other may reach into the next windows."""
+        """End of the searched text. Values directly behind each other may reach into the next windows."""
         for start in range(0, len(text), window):
             if start:
                 time.sleep(_BREATH_S)
@@ -98,7 +100,7 @@ class Pattern:
                 done = max(done, at)
 
     def _behind_value(self, text: str, at: int, group: int | str) -> int:
-        """Length of a value right behind another one, which hides it from a search; 0 for none."""
+        """Return the length of a value directly after another, which hides it from a search; 0 for none."""
         rest = text[at : at + (_LONGEST_CHARS if self.short else _LONGEST_SECRET_CHARS)]
         match = self.look.match(rest)
         if match is None or match.start(group) or (match.end() == len(rest) and at + len(rest) < len(text)):
@@ -107,7 +109,7 @@ class Pattern:
 
 
 def luhn_valid(digits: str) -> bool:
-    """Whether a number ends in the check digit of cards (ISO/IEC 7812-1)."""
+    """Return whether a number ends in the check digit of payment cards (ISO/IEC 7812-1)."""
     total = 0
     for place, digit in enumerate(reversed(digits)):
         value = int(digit) * (1 + place % 2)
@@ -116,7 +118,7 @@ def luhn_valid(digits: str) -> bool:
 
 
 def iban_valid(iban: str) -> bool:
-    """Whether an account number without spaces has the check digits of ISO 13616."""
+    """Return whether an account number without spaces has valid check digits (ISO 13616)."""
     turned = iban[4:] + iban[:4]
     return int("".join(str(int(letter, 36)) for letter in turned)) % 97 == 1
 
@@ -294,7 +296,7 @@ URL_CREDENTIALS: Final = Pattern(
 )
 
 BUILTIN: Final = (JWT, API_KEY, URL_CREDENTIALS, SECRET, BASIC, EMAIL, IBAN, CARD, IP, PHONE)
-"""In order of precedence: where two find the same text, the earlier one names it."""
+"""Built-in patterns in order of precedence: where two match the same text, the earlier one names it."""
 
 
 _MAX_MEMORY_BYTES = 8 << 20
@@ -319,7 +321,7 @@ class OwnPattern:
         self._group = 1 if self._look.groups else 0
 
     def find(self, text: str) -> Iterator[Found]:
-        """As `Detector.find`."""
+        """Implement `Detector.find`."""
         for match in self._look.finditer(text):
             start, end = match.span(self._group)
             if end > start:
@@ -347,16 +349,16 @@ class Recognised(Protocol):
     start: int
     end: int
     entity_type: str
-    """As "PERSON"."""
+    """Name of the entity, such as "PERSON"."""
     score: float
-    """In [0, 1]."""
+    """Confidence in [0, 1]."""
 
 
 class Analyser(Protocol):
-    """What is used of `presidio_analyzer.AnalyzerEngine`."""
+    """Part of `presidio_analyzer.AnalyzerEngine` that is used here."""
 
     def analyze(self, text: str, language: str, entities: list[str] | None) -> Sequence[Recognised]:
-        """What it recognises; `entities` None = all kinds it knows."""
+        """Return the recognized entities. `entities` None means all kinds that the engine knows."""
         ...
 
 
@@ -380,7 +382,7 @@ class PresidioDetector:
         self._score = score
 
     def find(self, text: str) -> Iterator[Found]:
-        """As `Detector.find`."""
+        """Implement `Detector.find`."""
         for one in self._analyser.analyze(text=text, language=self._language, entities=self._entities):
             if one.score >= self._score and one.end > one.start:
                 yield Found(one.start, one.end, one.entity_type.lower())

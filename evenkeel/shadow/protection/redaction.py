@@ -1,4 +1,4 @@
-"""Exchanges without the values that must not be kept, on their way to the queue.
+"""Redaction of exchanges on their way to the queue.
 
 A value is replaced by a placeholder: the same value, the same placeholder throughout an exchange. In bodies
 only string literals are replaced, in JSON and in the events of a stream, so what was JSON stays JSON, and
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 _CLOSED: Final = frozenset(
     ("type", "role", "object", "model", "status", "finish_reason", "stop_reason", "service_tier")
 )
-"""Members whose values are words of the API, as long as they look like one."""
+"""Members whose values are words of the API, provided that they look like words."""
 _WORD: Final = re.compile(r"[A-Za-z][\w.:/-]{0,99}")
 _NO_WORDS: Final = (JWT, API_KEY, IBAN)
-"""What looks like a word and is none of the API's."""
+"""Patterns of values that look like a word but never belong to the API."""
 _BODY_OPAQUE: Final = frozenset(
     ("encrypted_content", "signature", "thought_signature", "b64_json", "file_data")
 )
-"""Members whose values are no text and useless once changed."""
+"""Members whose values are not text and become useless if changed."""
 _STREAMED: Final = frozenset(
     (
         *("content", "text", "arguments", "delta", "refusal", "partial_json", "thinking", "input"),
         *("reasoning", "reasoning_content"),
     )
 )
-"""Members whose strings go on from event to event."""
+"""Members whose strings continue from event to event."""
 _LITERAL: Final = re.compile(
     r'"(?P<first>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:\s*(?:"(?P<value>[^"\\]*(?:\\.[^"\\]*)*)")?)?',
     re.DOTALL,
@@ -55,7 +55,7 @@ _LITERAL: Final = re.compile(
 _DISCRIMINATORS: Final = re.compile(
     r'"(?:type|index|output_index|content_index|item_id)"\s*:\s*(?:"[^"\\]*"|\d+)'
 )
-"""What tells the texts of a stream apart."""
+"""Members that tell the texts of a stream apart."""
 _LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
 _DATA: Final = re.compile(r"data: ?")
 _OTHER_LINE: Final = re.compile(r"(?:event|id|retry):[\w .:-]{0,200}|:.{0,200}|")
@@ -72,19 +72,19 @@ class _Text(NamedTuple):
     line: int
     start: int
     end: int
-    """Where it stands in its line, quotes included."""
+    """End of the literal in its line. The span includes the quotes."""
     text: str
 
 
 def redact_json(body: str, redact: Callable[[str], str]) -> str:
-    """A JSON text whose strings were redacted. Raises: Unredactable("not_json")."""
+    """Return a JSON text with its strings redacted. Raises: Unredactable("not_json")."""
     if not _is_json(body):
         raise Unredactable("not_json")
     return _LITERAL.sub(lambda match: _redacted_literal(match, redact), body)
 
 
 def redact_events(body: str, redact: Callable[[str], str]) -> str:
-    """Server-sent events whose strings were redacted.
+    """Return server-sent events with their strings redacted.
 
     A text that comes in pieces is redacted as a whole. If that changes it, all of it comes with its first
     piece and the others are empty. Lines that are no JSON and no field of the protocol, as the last one of a
@@ -130,7 +130,7 @@ def _collect(
     changes: dict[int, list[tuple[_Text, str]]],
     redact: Callable[[str], str],
 ) -> None:
-    """Sort the strings of an event into pieces of a longer text and those that stand for themselves."""
+    """Sort the strings of an event into pieces of a longer text and separate strings."""
     told_apart = tuple(_DISCRIMINATORS.findall(line))
     seen: dict[str, int] = defaultdict(int)
     for match in _LITERAL.finditer(line):
@@ -194,7 +194,7 @@ def _string(literal: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is JSON as the worker reads it."""
+    """Return whether a text is JSON as the worker reads it."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)  # builds nothing, but is stricter
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
@@ -208,7 +208,8 @@ def _is_json(text: str) -> bool:
 _SEPARATORS = re.compile(r"[\s().\-\u2010\u2011\u2013/]+")
 _PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
 _MOST_SEARCHES = 4
-"""Of one text: enough for what values of different kinds hide from each other, and no more for any text."""
+"""Searches of one text. That is enough for values of different kinds that hide each other, and bounds the
+work on any text."""
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[\s\S]*")
 """Pictures and signatures: no text, and long."""
 
@@ -233,7 +234,7 @@ class Placeholders:
         """Values replaced so far, by kind."""
 
     def redact(self, text: str) -> str:
-        """The text with placeholders; the very same text if there is nothing to replace.
+        """Return the text with placeholders; the same object if nothing has to be replaced.
 
         A placeholder ends what stood beside it, so it may bring to light a value that its neighbour hid: the
         text is searched again until nothing is found. So redacting it once more changes nothing.
@@ -275,7 +276,7 @@ class Placeholders:
 
 
 def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
-    """Whether a value lies in a placeholder, or overlaps with one that it does not contain."""
+    """Return whether a value lies inside a placeholder, or overlaps one without containing it."""
     at_start = bisect(placeholders, (one.start, one.start)) - 1
     at_end = bisect(placeholders, (one.end, 0)) - 1
     for start, end in {
@@ -289,7 +290,7 @@ def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
 
 
 def _add_if_free(chosen: list[Found], one: Found) -> None:
-    """Add a value to those chosen, which stay in order, unless it overlaps with one of them."""
+    """Insert a value into the ordered list, unless it overlaps one that is already in it."""
     place = bisect(chosen, one)
     before_it = place == 0 or chosen[place - 1].end <= one.start
     if before_it and (place == len(chosen) or one.end <= chosen[place].start):
@@ -302,7 +303,7 @@ _STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry)?:")
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """An exchange after redaction, and what was done."""
+    """Redacted exchange, with a summary of the changes."""
 
     exchange: Exchange
     replaced: Counter[str]
@@ -312,7 +313,7 @@ class Redacted:
 
 
 class Redactor:
-    """Replaces values in the bodies of exchanges, and in what the application says beside them.
+    """Replaces values in the bodies of exchanges and in the fields that the application sets.
 
     A body without such a value stays byte for byte what it was. One that cannot be read is emptied: nothing
     leaves the process that was not looked at, and the worker then gives the exchange up with a reason.
@@ -323,7 +324,10 @@ class Redactor:
         self._detectors = tuple(detectors)
 
     def redact(self, exchange: Exchange) -> Redacted:
-        """The exchange, with the same placeholders throughout. Never raises for what a body holds."""
+        """Return the exchange with the same placeholders throughout.
+
+        Never raises for any content of a body.
+        """
         values = Placeholders(self._detectors)
         emptied: list[str] = []
         request, request_headers = _body(
@@ -402,7 +406,10 @@ class RedactedSink:
         self._tally = tally
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """As `ExchangeSink.put`. An exchange that cannot be redacted goes on without its bodies."""
+        """Implement `ExchangeSink.put`.
+
+        An exchange that cannot be redacted is passed on without its bodies.
+        """
         return self._sink.put([self._redacted(exchange) for exchange in exchanges])
 
     def _redacted(self, exchange: Exchange) -> Exchange:

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 _LOOKED_AT: Final = 500
-"""Latest verdicts of a route among which the prompts of today are looked for."""
+"""Latest verdicts of a route that are searched for the current prompts."""
 _LOOK_EVERY_S: Final = 300.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _RENAMED_EVERY_S: Final = 30.0
 _REFUSED_PAUSE_S: Final = 300.0
-"""After a budget refused a call."""
+"""Pause after a budget refused a call, in seconds."""
 _FAILED: Final = Backoff(30.0, 3_600.0)
-"""Pauses of a route after calls that failed."""
+"""Pauses of a route after failed calls."""
 _MOST_FAILED: Final = 6
 """Failures in a row after which a reference is given up."""
 _OF_ONE: Final = frozenset({"rejected"})
@@ -56,33 +56,33 @@ _OF_ONE: Final = frozenset({"rejected"})
 
 
 class Renamed(NamedTuple):
-    """The endpoint of a route returns another model name."""
+    """Change of the model name that a route's endpoint returns."""
 
     route: str
     model: str
-    """The new one."""
+    """New model name."""
     at: float
     """Unix time in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What the monitor says, of the last day."""
+    """Findings of the monitor in the last day."""
 
     suspected: tuple[Suspicion, ...] = ()
-    """On any route."""
+    """Suspected changes on any route."""
     found: tuple[Found, ...] = ()
     renamed: tuple[Renamed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AskerSettings:
-    """What one asker does."""
+    """Settings of one asker."""
 
     pace: Pace
-    """What may be asked of a route."""
+    """Limits on the calls of a route."""
     routes: tuple[str, ...]
-    """Whose references are asked here."""
+    """Routes whose references are asked here."""
     known: tuple[str, ...]
     """All routes; references of others are forgotten."""
     level: float
@@ -91,16 +91,16 @@ class AskerSettings:
 
 @dataclass(slots=True)
 class _Standing:
-    """How the calls of a route fare. In memory only: a restart tries again."""
+    """State of the calls of a route. It is kept in memory only, so a restart tries again."""
 
     paused_until: float = 0.0
     failures: int = 0
-    """In a row."""
+    """Calls that failed in a row."""
     call_usd: float = 0.0
-    """What the last call cost."""
+    """Cost of the last call."""
     looked_at: float = 0.0
     seen: dict[Group, float] = field(default_factory=dict)
-    """What the traffic asked last."""
+    """Time at which the traffic last asked, by requested model and prompt version."""
 
     def failed(self, now: float) -> None:
         """Wait longer after each failure."""
@@ -109,7 +109,10 @@ class _Standing:
 
 
 class ReferenceAsker:
-    """Asks the references of some routes. `step` does what is due; one asker at a time may use a store."""
+    """Asks the references of some routes; `step` makes the due calls.
+
+    Only one asker at a time may use a store.
+    """
 
     def __init__(
         self,
@@ -149,13 +152,13 @@ class ReferenceAsker:
         """Answers since the last look at all references, by route and requested model."""
 
     async def step(self) -> int:
-        """Ask what is due on every route; returns how many calls were made."""
+        """Ask the due references of every route. Return the number of calls made."""
         due = await asyncio.to_thread(self._due)
         made = await asyncio.gather(*(self._ask_round(asked, one) for asked, one in due))
         return sum(made)
 
     def _due(self) -> list[tuple[AskedToday, Round]]:
-        """Rounds that are due, with what has been asked today. Blocks on storage."""
+        """Return the due rounds, each with the day's count of calls. Blocks on storage."""
         now = self._clock()
         if now >= self._pruned_at + _PRUNE_EVERY_S:
             self._prune(now)
@@ -182,7 +185,7 @@ class ReferenceAsker:
         return due
 
     def _prune(self, now: float) -> None:
-        """Forget what is too old, what cannot be asked, and everything if nothing is to be asked."""
+        """Delete references that are too old or can't be asked; all of them if nothing is to be asked."""
         self._pruned_at = now
         forgotten = self._store.prune(now, self._known) if self._pace.calls_per_day else self._store.drop()
         for one in self._store.states():
@@ -202,7 +205,7 @@ class ReferenceAsker:
         return standing.seen
 
     def _renew(self, states: Sequence[ReferenceState], noticed: Noticed, now: float) -> bool:
-        """Begin references anew whose answers are of before a change; whether there were any."""
+        """Restart references whose answers are older than a change. Return whether there were any."""
         changed = False
         for one in noticed.found:
             for state in states:
@@ -242,7 +245,7 @@ class ReferenceAsker:
         return bool(stale)
 
     async def _ask_round(self, asked: AskedToday, due: Round) -> int:
-        """Make the calls of a round; returns how many were made."""
+        """Make the calls of a round. Return the number of calls made."""
         standing = self._standing[asked.route]
         calls = await asyncio.to_thread(self._prepared, asked.route, due)
         if not calls:
@@ -258,7 +261,7 @@ class ReferenceAsker:
         return len(calls)
 
     def _prepared(self, route: str, due: Round) -> list[ReferenceCall]:
-        """The calls of a round, as far as the budgets allow. Blocks."""
+        """Return the calls of a round that the budgets allow. Blocks on storage."""
         calls: list[ReferenceCall] = []
         for one in due.references:
             reference = self._store.find(one)
@@ -276,7 +279,7 @@ class ReferenceAsker:
         return calls
 
     async def _ask(self, call: ReferenceCall, why: Asked, standing: _Standing) -> float:
-        """Make one call and note what came of it; returns what it cost in US dollars."""
+        """Make one call and store its result. Return its cost in US dollars."""
         reference, route = call.reference, call.reference.route
         booked = call.booked
         try:
@@ -299,7 +302,10 @@ class ReferenceAsker:
         return booked.spent.usd
 
     def _note(self, reference: Reference, why: Asked, answer: Answer, now: float, usd: float) -> None:
-        """Rank an answer, and let it join the others. One that was forgotten meanwhile is not noted."""
+        """Rank an answer and add it to the reference.
+
+        If the reference was deleted meanwhile, nothing is stored.
+        """
         ranking = ranked(
             [one.answer for one in reference.answers], answer, [one.answer for one in reference.before]
         )
@@ -353,7 +359,7 @@ def _noted(
     cost_usd: float = 0.0,
     look: PooledComparison | None = None,
 ) -> ReferenceAnswered:
-    """What the log says of a call."""
+    """Return the log entry of a call."""
     said = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
     return ReferenceAnswered(
         id=reference_answer_id(reference.id, at),

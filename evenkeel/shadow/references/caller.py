@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCall:
-    """A reference as it is sent, with what it may cost, which has been set aside."""
+    """Request of a reference, with its quoted cost, which has been reserved."""
 
     reference: Reference
     view: PromptView
@@ -31,16 +31,17 @@ class ReferenceCall:
 
 
 class NotCalled(NamedTuple):
-    """Why a reference is not asked."""
+    """Reason why a reference is not asked."""
 
     reason: str
-    """Snake case, usable as a label."""
+    """Reason in snake case, usable as a label."""
     for_good: bool
-    """True if it can never be, because its prompt cannot be read; else prices or budgets are the reason."""
+    """True if the reference can never be asked, because its prompt is unreadable; else prices or budgets
+    forbid it."""
 
 
 class ReferenceCaller:
-    """Puts references to the upstreams that answered them first."""
+    """Sends references to the upstreams that answered them first."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class ReferenceCaller:
         self._target = target
 
     def prepare(self, reference: Reference, *, urgent: bool) -> ReferenceCall | NotCalled:
-        """A call, for which what it may cost has been set aside; `close` follows. Blocks on storage.
+        """Reserve the cost of a call and return the call, or a refusal. `close` must follow a call. Blocks.
 
         Args:
             reference: what is asked.
@@ -83,7 +84,7 @@ class ReferenceCaller:
         return ReferenceCall(reference, view, quote, booked)
 
     async def send(self, call: ReferenceCall) -> Replay | Failure:
-        """The answer of now, or why there is none."""
+        """Return the current answer, or the reason why there is none."""
         return await self._replayer.send(
             self._target(call.reference),
             call.view.for_replay(),
@@ -93,7 +94,7 @@ class ReferenceCaller:
         )
 
     async def close(self, call: ReferenceCall) -> None:
-        """Book what a call has spent, and release the rest."""
+        """Book the cost of a call and release the rest."""
         held, route = call.booked.close(), call.reference.route
         await asyncio.to_thread(self._costs.settle, held, route, {"reference": call.booked.spent})
 
@@ -108,7 +109,7 @@ class ReferenceCaller:
 
 
 def _view(reference: Reference) -> PromptView | str:
-    """A reference's prompt, or why it cannot be asked, in snake case."""
+    """Return a reference's prompt, or the reason in snake case why it cannot be asked."""
     api = api_of(reference.path)
     if api is None:
         return "api_unsupported"

@@ -1,4 +1,4 @@
-"""Which sampled requests become reference prompts: few, diverse, recent."""
+"""Choice of the sampled requests that become reference prompts: few, diverse, recent."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ A_SET: Final = 24
 """References of one requested model and prompt version."""
 A_ROUTE: Final = 72
 _FEWEST: Final = 6
-"""Of a prompt version, where a route has many."""
+"""Fewest places of a prompt version on a route that has many."""
 _LIKE: Final = 0.9
-"""Cosine of two sketches from which on prompts are too alike to say more than one of them."""
+"""Cosine of two sketches from which on prompts are so alike that both together say no more than one."""
 _LIKE_ONES: Final = 8
-"""References of a set among which there may be such, where the traffic has no others."""
+"""References of a set that may be that alike, if the traffic has no others."""
 _IDLE_S: Final = 86_400.0
-"""After which a reference that is not asked any more makes room for another prompt version."""
+"""Seconds after a reference was last asked, or kept, from which on another prompt may replace it."""
 _TURNOVER_S: Final = 4 * 3_600.0
-"""Between two that take the place of a ripe one: all answers that new ones are compared with are not given up
-at once."""
+"""Seconds between two replacements of ripe references in a set, so that the answers that new ones are
+compared with are not all given up at once."""
 _READ_EVERY_S: Final = 30.0
 
 
 class _Place(NamedTuple):
-    """A place for a reference, and the id of the one that leaves it; None if it is free."""
+    """Place for a reference, with the id of the reference that it replaces; None if the place is free."""
 
     instead_of: str | None
 
@@ -84,7 +84,7 @@ class ReferenceKeeper:
         self._states: list[ReferenceState] = []
         self._read_at = -_READ_EVERY_S
         self._sketches: dict[str, NDArray[np.float64]] = {}
-        """By id those of the references there are, of length one."""
+        """Sketches of the kept references as vectors of length one, by id."""
 
     def keep(self, original: Original, control: Verdict, resend: Answer | None) -> None:
         """Keep an exchange if it says something new. A store in trouble is logged and counted.
@@ -140,7 +140,7 @@ class ReferenceKeeper:
             self._tally.add("references_kept", route=exchange.route)
 
     def _has_room(self, original: Original, now: float) -> bool:
-        """Whether there may be a place; cheap, since mostly there is none."""
+        """Return whether there may be a place. The check is cheap, since usually there is none."""
         of_route = [one for one in self._states if one.route == original.exchange.route]
         own = _own(of_route, original)
         if any(one.id == original.exchange.id for one in own):
@@ -149,7 +149,7 @@ class ReferenceKeeper:
         return len(own) < most or bool(_done(own, now))
 
     def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
-        """The place that the exchange gets; None if it says too little that others do not."""
+        """Return the place for an exchange; None if it adds too little to the references."""
         of_route = [one for one in self._states if one.route == original.exchange.route]
         own = _own(of_route, original)
         mine = _normalised(sketch)
@@ -182,13 +182,13 @@ def _own(of_route: Sequence[ReferenceState], original: Original) -> list[Referen
 
 
 def _most(of_route: Sequence[ReferenceState], own: Sequence[ReferenceState]) -> int:
-    """How many references one set of the route may have."""
+    """Return how many references each set of the route may have."""
     sets = len({(one.requested_model, one.prompt_version) for one in of_route}) + (not own)
     return max(_FEWEST, min(A_SET, A_ROUTE // sets))
 
 
 def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
-    """The reference of a full route that makes room: an idle one, else a ripe one of the largest set."""
+    """Return the reference of a full route to replace: an idle one, else a ripe one of the largest set."""
     sizes = Counter((one.requested_model, one.prompt_version) for one in of_route)
 
     def rank(one: ReferenceState) -> tuple[bool, int, bool, float, str]:
@@ -199,7 +199,7 @@ def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
 
 
 def _done(own: Sequence[ReferenceState], now: float) -> list[ReferenceState]:
-    """Those of a set that another prompt may take the place of now."""
+    """Return the references of a set that another prompt may replace now."""
     settled = all(one.taken_at <= now - _TURNOVER_S for one in own)
     return [one for one in own if (one.ripe and settled) or _is_idle(one, now)]
 

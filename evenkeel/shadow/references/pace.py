@@ -1,4 +1,4 @@
-"""Which reference prompts are asked now: decisions, without asking.
+"""Pace of reference prompts: decides which are asked now, but asks none.
 
 Young references are filled first, up to four answers, one after another; then the calls of the day are
 spread over the day, over the prompt versions in turn, and within one over its references, the one that was
@@ -26,19 +26,20 @@ DAY_S: Final = 86_400.0
 BURST_CALLS: Final = 60
 """Further calls at once where a change is suspected; twice a day at most."""
 _FILL_SHARE: Final = 0.75
-"""Of the calls of a day; the rest is asked in turn, so that no part of a day goes unwatched."""
+"""Share of the daily calls for filling references. The rest is asked in turn, so that the whole day is
+watched."""
 _FILL_PAUSE_S: Final = 2.0
 _BURSTS_A_DAY: Final = 2
 _AT_ONCE: Final = 4
 _COMPARABLE: Final = 2
 """Answers that the new one of a burst has to be compared with."""
 _FAILED: Final = Backoff(600.0, 86_400.0)
-"""After a failure; twice that after a second, and so on."""
+"""Pauses after failed calls: ten minutes at first, doubling up to a day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What may be asked of a route."""
+    """Limits on the calls of a route."""
 
     calls_per_day: int
     burst_calls: int
@@ -46,11 +47,11 @@ class Pace:
 
 
 class Suspicion(NamedTuple):
-    """A change is suspected, by the traits of ordinary answers or by what was noticed on a route."""
+    """Suspected change, from the traits of ordinary answers or from a change noticed on a route."""
 
     route: str
     requested_model: str | None
-    """None where that is not known: the one that the route's traffic asked last."""
+    """Requested model; None if unknown, which stands for the one that the route's traffic asked last."""
     at: float
     """Unix time in seconds."""
 
@@ -67,7 +68,7 @@ class Found(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What is to be asked now, at once."""
+    """Reference calls that are due now, all at once."""
 
     asked: Asked
     references: tuple[str, ...]
@@ -78,7 +79,7 @@ Group = tuple[str, str]
 
 
 def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
-    """What has been asked today, given what was noted last: a new day begins with nothing."""
+    """Return the day's count of calls. On a new day it starts from zero."""
     day = dt.datetime.fromtimestamp(now, dt.UTC).date().isoformat()
     if asked is None:
         return AskedToday(route, day)
@@ -92,7 +93,7 @@ def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
 def responded(
     asked: AskedToday, suspicions: Iterable[Suspicion], found: Iterable[Found], pace: Pace, now: float
 ) -> AskedToday:
-    """What is being asked once a burst begins where a change is suspected, and ends where it was found.
+    """Begin a burst where a change is suspected, and end it once the change is found.
 
     What a burst leaves over fills the references anew, so that the next change is found too.
 
@@ -126,7 +127,7 @@ def responded(
 def concerning(
     suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[Group, float]
 ) -> list[Suspicion]:
-    """The suspicions that the references of a route can settle, each with its requested model.
+    """Return the suspicions that the references of a route can settle, each with its requested model.
 
     They are about the route, or about another one that asks the same model by name.
 
@@ -161,7 +162,7 @@ def next_round(
     *,
     call_usd: float = 0.0,
 ) -> Round | None:
-    """What to ask of a route now; None if nothing is due.
+    """Return the references to ask on a route now; None if nothing is due.
 
     Args:
         states: its references.
@@ -192,7 +193,7 @@ def _is_asked(state: ReferenceState, seen: Mapping[Group, float], now: float) ->
 
 
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
-    """References of the suspected model: those not asked in this burst first, with most to compare with."""
+    """Return references of the suspected model: first those not asked in this burst, with most to compare."""
     found = [
         one
         for one in able
@@ -221,7 +222,7 @@ def _in_turn(able: Sequence[ReferenceState], asked: AskedToday, pace: Pace, now:
 
 
 def _of_next_version(states: Iterable[ReferenceState]) -> list[ReferenceState]:
-    """Those of the model and prompt version of which nothing was asked for longest."""
+    """Return the references of the model and prompt version that was asked least recently."""
     groups: dict[Group, list[ReferenceState]] = defaultdict(list)
     for one in states:
         groups[one.requested_model, one.prompt_version].append(one)
@@ -229,7 +230,10 @@ def _of_next_version(states: Iterable[ReferenceState]) -> list[ReferenceState]:
 
 
 def counted(asked: AskedToday, due: Round, now: float) -> AskedToday:
-    """What has been asked once a round is asked; noted before it is, so that no stop can lose it."""
+    """Return the day's count with a round added.
+
+    It is stored before the round is asked, so no crash can lose it.
+    """
     count = len(due.references)
     further = asked.burst_calls + count
     if due.asked == "suspicion":

@@ -1,4 +1,4 @@
-"""Whether the last answers to all references together differ from those before: a permutation test.
+"""Permutation test: do the last answers to all references together differ from those before?
 
 Ranks of single answers find a change within a few calls or not at all: soon the new answers are as many as
 the old ones among which they are ranked. Here the order decides: of each reference's answers the last ones
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 EVERY: Final = 24
 """Calls between two looks."""
 WINDOWS: Final = (48, 96, 192)
-"""Calls that count as new, each in a look of its own."""
+"""Numbers of latest calls that count as new, each compared by itself."""
 _FEWEST: Final = 6
-"""References with old and new answers that a look needs."""
+"""Fewest references with old and new answers that a comparison needs."""
 _FIRST: Final = 1_000
 _PROMISING: Final = 2
-"""As extreme draws among the first at most, or the look ends there."""
+"""Most draws among the first 1,000 that may be as extreme as the new answers; with more, the look ends."""
 _CHUNK: Final = 20_000
 _MOST_DRAWS: Final = 2_000_000
 _HOPELESS: Final = 10.0
-"""Above so many times the inverse of the level a p-value finds nothing: the draws end early."""
+"""Multiple of the level's inverse. Draws end early once the p-value can no longer fall below it."""
 _SAME: Final = 1e-9
 _EXAMPLES: Final = 8
 
@@ -62,7 +62,7 @@ class _Sides(NamedTuple):
 
     @property
     def within(self) -> float:
-        """Mean likeness of the old ones to each other, of the new ones too where there is one old."""
+        """Return the mean likeness of the old answers to each other; of the new ones if only one is old."""
         sums, pairs = 0.0, 0
         for side in (self.alike[: self.old, : self.old], self.alike[self.old :, self.old :]):
             sums += float(side.sum() - len(side))
@@ -72,7 +72,7 @@ class _Sides(NamedTuple):
         return sums / pairs
 
     def gaps(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much more like their own side answers are than the other, by rows of labels, 1 for new."""
+        """Return how much more alike answers are within a side than across, per row of labels (1 = new)."""
         old, new = self.old, self.new
         across = old * new
         same = old * (old - 1) / 2 + new * (new - 1) / 2
@@ -88,7 +88,7 @@ def pooled(
     level: float,
     alike: Callable[[str, str], float] = likeness,
 ) -> PooledComparison | None:
-    """The most telling of the looks at the references of one requested model; None if none is possible.
+    """Return the most significant comparison of a requested model's references; None if none is possible.
 
     Its p-value is multiplied by the number of windows, for having been chosen among them.
 
@@ -120,7 +120,7 @@ def pooled(
 
 
 def _sides(reference: Reference, since: float, alike: Callable[[str, str], float]) -> _Sides | None:
-    """Old and new answers; the answer to the application itself is of neither, as it was asked otherwise."""
+    """Return the old and new answers. The original answer counts as neither, as it was asked differently."""
     answers = tuple(one for one in reference.answers if one.source != "original")
     new = sum(one.at >= since and one.source == "asked" for one in answers)
     if new == 0 or new == len(answers) or len(answers) < 3:  # noqa: PLR2004 - two of one side, one of the other
@@ -134,7 +134,7 @@ def _sides(reference: Reference, since: float, alike: Callable[[str, str], float
 
 
 def _p_value(sides: Sequence[_Sides], level: float) -> float:
-    """The chance that drawn answers differ as much as the new ones; 1 where that is plainly not small."""
+    """Return the chance that random answers differ as much as the new ones; 1 if it is plainly not small."""
     seed = blake2b("\0".join(f"{one.reference.id} {one.answers[-1].at!r}" for one in sides).encode())
     rng = np.random.default_rng(int.from_bytes(seed.digest()[:8], "big"))
     labels = [np.array([[0.0] * one.old + [1.0] * one.new]) for one in sides]
@@ -153,7 +153,7 @@ def _p_value(sides: Sequence[_Sides], level: float) -> float:
 
 
 def _drawn(sides: Sequence[_Sides], draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Sums of the gaps where the new answers of each reference are drawn by chance."""
+    """Return sums of the gaps, with the new answers of each reference drawn at random."""
     sums = np.zeros(draws)
     for one in sides:
         order = rng.random((draws, len(one.answers))).argsort(axis=1)

@@ -1,4 +1,4 @@
-"""How a new answer ranks among the other answers to the same request."""
+"""Rank of a new answer among the other answers to the same request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAME: Final = 1e-9
 
 
 class Ranking(NamedTuple):
-    """As `ReferenceAnswered` has it."""
+    """Rank and likeness of a new answer; `ReferenceAnswered` explains the fields."""
 
     compared: int
     below: int
@@ -32,7 +32,7 @@ def ranked(
     before: Sequence[Answer] = (),
     alike: Callable[[str, str], float] = likeness,
 ) -> Ranking:
-    """Rank an answer by its mean likeness to the others, among the same figures of each of those.
+    """Rank an answer by its mean likeness to the others, among the same figure of each of them.
 
     Args:
         earlier: answers that it is compared with; without any, nothing is said of it.
@@ -64,5 +64,5 @@ def ranked(
 
 
 def text_of(answer: Answer) -> str:
-    """What is compared of an answer: its text, and its calls of tools beside it."""
+    """Return the compared part of an answer: its text and its tool calls."""
     return "\n".join([answer.text, *(f"{call.name}({call.arguments})" for call in answer.tool_calls)])

@@ -1,4 +1,4 @@
-"""The rewriter: writes the texts of those variants that need a model.
+"""Rewriter: writes the texts of those variants that need a model.
 
 A perturbation asks for texts by `RewriteTask`; `client` gives each back rewritten, or as a `Rejection`.
 `prompts` words the request, the gate of the perturbations decides whether the text may stand in, and a judge

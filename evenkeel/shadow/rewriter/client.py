@@ -1,4 +1,4 @@
-"""The rewriter: tasks in, valid texts out, each call paid for, each text gone through the gate."""
+"""Rewriter: tasks in, valid texts out; each call is paid for, and each text passes the gate."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "too_long", "circuit_open"})
 """Reasons that another attempt with the same model cannot change."""
 _FIRST_SEED: Final = 7
-"""Any fixed number: the same attempt at the same text should give the same words."""
+"""First seed. Any fixed number will do: the same attempt at the same text should give the same words."""
 _REMEMBERED: Final = 1_000
 _REST_USES: Final = 50
-"""How often a text that was given up is asked for in vain before it is tried again; doubles each time."""
+"""Uses of a text that was given up before it is tried again. The number doubles each time."""
 _LONGEST_PAUSE_S: Final = 20.0
-"""A server that asks for a longer pause is not asked again meanwhile: the call fails."""
+"""Longest pause for which a server may ask, in seconds. A call that needs a longer one fails."""
 _MEANING: Final = "It does not mean the same as the original."
 _THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-"""Some servers leave what a reasoning model thought in front of its reply."""
+"""Reasoning that some servers leave in front of a model's reply."""
 _DECLINES: Final = re.compile(
     r"""
     \s* (?:i['’]m\ (?:very\ |really\ )?sorry|i\ am\ sorry|sorry|i\ apologi[sz]e|unfortunately)?
@@ -57,12 +57,12 @@ Count = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """No usable text. Counted by reason; the variant that needed it is not made."""
+    """Failure to get a usable text. Counted by reason; the variant that needed the text is not made."""
 
     reason: str
-    """Of the last attempt: a `Flaw` of its text, or why there was none, as `Endpoint.chat` says."""
+    """Reason of the last attempt: a `Flaw` of its text, or the reason for no text as in `Endpoint.chat`."""
     detail: str = ""
-    """One sentence for people. Holds no credentials; may quote the text."""
+    """Explanation for people, one sentence. Holds no credentials; may quote the text."""
 
 
 def rewrite_request(
@@ -89,7 +89,7 @@ def rewrite_request(
 
 
 async def reply_to(endpoint: Endpoint, request: ChatRequest, budget: CallBudget) -> str | Fault:
-    """The text that a model writes, without white space around it, or why there is none.
+    """Return the text that a model writes, stripped, or the reason why there is none.
 
     Nothing is repeated here: a 429 or 5xx only makes the next call wait, if a known text fails as well.
     """
@@ -134,13 +134,13 @@ class _GivenUp:
 
     rejection: Rejection
     rounds: int
-    """How often all attempts have failed."""
+    """Number of times that all attempts have failed."""
     left: int
-    """Uses until the next round."""
+    """Uses left until the next round."""
 
 
 class Rewriter:
-    """Rewrites texts with a model, and with a stronger one where that does not do.
+    """Rewrites texts with a model, and with a stronger model if the first one fails.
 
     Flow: cache → call → gate → up to `attempts` calls, each with feedback → the stronger model once
     → `Rejection` with the last reason. A few words that come back unchanged twice, as names do, stay as they
@@ -192,7 +192,7 @@ class Rewriter:
         await self.close()
 
     async def close(self) -> None:
-        """Stop what is under way and close the connections."""
+        """Cancel rewrites in progress and close the connections."""
         running = list(self._running.values())
         for task in running:
             task.cancel()

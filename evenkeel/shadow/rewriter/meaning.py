@@ -1,4 +1,4 @@
-"""Whether a rewriting says the same as its original, asked of a judge."""
+"""Check by a judge that a rewriting means the same as its original."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SAME: Final = 3
 
 
 class Asker(Protocol):
-    """Who answers questions with ratings: the judge's client."""
+    """Client of a judge, which answers questions with ratings."""
 
     async def ask(self, question: Question, *, budget: CallBudget | None = None) -> Reply:
-        """The reply; a failure is one too. The budget reserves each request and books what it cost."""
+        """Return the reply, which may be a failure. The budget reserves each request and books its cost."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What a rewriter is asked, versioned, with the text to rewrite kept apart from the instructions.
+"""Prompts for the rewriter, versioned, with the text to rewrite kept apart from the instructions.
 
 The text stands between markers that carry a tag, as the judge's material does: hashed out of
 everything that others wrote, and occurring nowhere in it. The first line of the request names the
@@ -23,34 +23,35 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import RewriteTask
 
 VERSION: Final = 1
-"""Raised with every change of wording: texts written under other words are not taken from the cache."""
+"""Version, raised with every change of wording. Texts written with older wording are not taken from the
+cache."""
 
 _WORDING: Final = wording_of(__package__)
 TONES: Final[dict[str, str]] = _WORDING["tones"]
-"""How each tone is described to the model."""
+"""Description of each tone in the prompt."""
 
 _KEEP_LISTED: Final = 40
-"""So many passages to keep are listed; the rule covers the others as well."""
+"""Most passages to keep that are listed. The rule covers the others as well."""
 _KEEP_CHARS: Final = 200
-"""A longer passage is listed by its beginning."""
+"""Most characters of a listed passage. A longer one is listed by its beginning."""
 _REJECTED_CHARS: Final = 8_000
-"""Of a rejected text this much is shown again."""
+"""Characters of a rejected text that are shown again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An earlier attempt and what was wrong with it."""
+    """Earlier attempt and its faults."""
 
     text: str
-    """"" if there was none."""
+    """Text of the attempt, "" if there was none."""
     faults: tuple[str, ...]
-    """One sentence each."""
+    """Faults of the text, one sentence each."""
 
 
 def request_for(
     task: RewriteTask, keep: Sequence[str], rejected: Rejected | None = None
 ) -> tuple[Message, ...]:
-    """The messages that ask for one rewriting.
+    """Return the messages that ask for one rewriting.
 
     Args:
         task: What is wanted.
@@ -82,13 +83,13 @@ def request_for(
 
 
 def cache_key(task: RewriteTask, models: str) -> str:
-    """64 hex digits that depend on the task, the wording of the prompt and the models."""
+    """Return 64 hex digits that depend on the task, the wording of the prompt and the models."""
     content = json.dumps([VERSION, models, task.kind, task.target, task.text])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def marker_tag(messages: Sequence[Message]) -> str:
-    """The tag that the markers of a request carry; a reply must not show it."""
+    """Return the tag that the markers of a request carry; a reply must not show it."""
     return messages[-1].content.rpartition("tag ")[2].partition(")")[0]
 
 

@@ -1,4 +1,4 @@
-"""Format perturbations: the answer is asked for in another format instead, in the words of `formats.toml`."""
+"""Format perturbations, which ask for the answer in another format in the words of `formats.toml`."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ class Form:
     """Writes the structure that an answer should have in this format, with placeholders."""
     words: Words
     request: str
-    """The sentence that asks for the format where nothing else does."""
+    """Sentence that asks for the format if nothing else does."""
     rewording: Rewording
     fenced: bool = True
-    """Whether a structure to follow is shown as a block of its own."""
+    """True if a structure to follow is shown as a block of its own."""
     version: int = 2
 
     graded: ClassVar[bool] = False
@@ -141,7 +141,7 @@ class Form:
     def _refused(
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
-        """Return why what the prompt says of its answers cannot be replaced whole, or need not be."""
+        """Return a reason if the prompt's format request cannot or need not be replaced, else None."""
         if not asking and _is_asked_by_user(view):
             return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
         if (stated or "free") == self.format:
@@ -171,7 +171,7 @@ class Form:
     def _left(
         self, changed: PromptView, asking: Sequence[int], reminders: Sequence[int], stated: Format | None
     ) -> NotApplicable | None:
-        """Return what of the old wish the rewritten words still say."""
+        """Return a reason if the reworded prompt names another format or forbids this one, else None."""
         reminding = "\n".join(changed.segments[index].text for index in reminders).split("\n")
         words = "\n".join((
             *(changed.segments[index].text for index in asking),
@@ -188,7 +188,7 @@ class Form:
     def _rewritten(
         self, asking: Sequence[Segment], stated: Format | None, speech: Speech | None
     ) -> tuple[dict[int, str], bool]:
-        """New texts of the output instructions, and whether they now name or show this format."""
+        """Return the new texts of the output instructions, and whether they now name or show this format."""
         named = _form_named(asking)
         texts: dict[int, str] = {}
         shown = False
@@ -207,7 +207,7 @@ class Form:
         return texts, shown
 
     def _reminding(self, text: str, stated: Format | None, speech: Speech | None) -> str:
-        """A text with those lines reworded that ask for a format among other things."""
+        """Return a text in which the lines that ask for a format, among other things, are reworded."""
         return "\n".join(
             renamed(line, stated, self.format, self.words, speech) if asked_format(line) == stated else line
             for line in text.split("\n")
@@ -231,7 +231,7 @@ class Form:
 
 
 def _language(view: PromptView, asking: Sequence[Segment]) -> str:
-    """The language that the prompt's own words about its answers are in."""
+    """Return the language of the prompt's own words about its answers."""
     own = [one for one in view.segments if one.kind == "template" and one.type != "document"]
     words = "\n".join(_words(one.text, None) for one in asking)
     found = language_of(words)
@@ -249,7 +249,7 @@ _KANA: Final = re.compile(r"[\u3040-\u30ff]")
 
 
 def _words(text: str, named: Format | None) -> str:
-    """An output instruction without the structures that it shows."""
+    """Return an output instruction without the structures that it shows."""
     pieces: list[str] = []
     done = 0
     for one in skeletons(text, named):
@@ -264,7 +264,7 @@ def _shows(text: str, format_: Format) -> bool:
 
 
 def _asking(view: PromptView) -> list[Segment]:
-    """The segments that say how to answer, skeletons in code segments behind them included."""
+    """Return the segments that say how to answer, including skeletons in code segments after them."""
     found: list[Segment] = []
     for segment in view.segments:
         if segment.kind == "history":
@@ -277,7 +277,7 @@ def _asking(view: PromptView) -> list[Segment]:
 
 
 def _shows_form(segment: Segment) -> bool:
-    """Whether words that lead in to a form are followed by it, in a segment that says other things too."""
+    """Return whether a segment with other content shows a form directly after words that introduce it."""
     if segment.type not in ("instructions", "text"):
         return False
     return any(
@@ -287,7 +287,7 @@ def _shows_form(segment: Segment) -> bool:
 
 
 def _reminders(view: PromptView) -> dict[int, Format]:
-    """The formats that other words of the template ask for, by segment: "You respond in JSON"."""
+    """Return the formats that other template text asks for, by segment: "You respond in JSON"."""
     found: dict[int, Format] = {}
     for segment in view.segments:
         if segment.kind == "template" and segment.type in ("instructions", "text"):
@@ -312,7 +312,7 @@ def _asked_in(text: str) -> Format | None:
 
 
 def _stated(asking: Sequence[Segment]) -> Format | None:
-    """The format that output instructions ask for: that of a skeleton, else the one they name."""
+    """Return the format that output instructions ask for: that of a skeleton, else the one they name."""
     named = _form_named(asking)
     shown = [one.format for segment in asking for one in skeletons(segment.text, named)]
     if named is not None and (named in shown or not shown):
@@ -348,7 +348,7 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_
 _MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECASE)
 """Parts of an answer that only markup has."""
 _OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
-"""A form without a name, or a bare answer: neither can be put into another format."""
+"""Request for a form without a name, or for a bare answer. No other format can replace either."""
 SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
 """Languages other than English in which formats are asked for."""
 _TELLS: Final[dict[str, re.Pattern[str]]] = {

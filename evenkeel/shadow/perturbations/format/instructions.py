@@ -1,4 +1,4 @@
-"""What an output instruction says of the format: what it is called, and where the structure is shown.
+"""Output instructions: the name of the format, and where the structure of the answer is shown.
 
 One name can be put for another.
 """
@@ -60,20 +60,20 @@ _LISTS: Final = frozenset({"array", "list"})
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How instructions speak of one format."""
+    """Words that instructions use for one format."""
 
     name: str
     article: str
-    """Before the name."""
+    """Article of the name."""
     document: str
-    """The name with what one answer is called: "JSON object"."""
+    """Name of the format with the noun for an answer: "JSON object"."""
     listing: str
     keys: str
-    """What names the parts of an answer, plural."""
+    """Plural noun for the parts of an answer."""
     form: str
     """The name where "format", "structure" and the like follow."""
     counted: bool = True
-    """Whether `document` takes an article, and adjectives such as "valid"."""
+    """True if `document` takes an article, and adjectives such as "valid"."""
 
 
 def _mention(name: str) -> str:
@@ -102,7 +102,7 @@ _ASKS_ELSEWHERE: Final = re.compile(
     rf"|(?:{_ANY_NAME})(?:-(?:Format|formaat|Objekt|object)|形式|オブジェクト|で)",
     re.IGNORECASE,
 )
-"""In other languages than English."""
+"""Names of formats as languages other than English use them."""
 _ASKS: Final = re.compile(
     r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
     r"(?:\s+(?:[\w’']+\s+){0,4}?(?:in|as|only|using))?"
@@ -112,7 +112,7 @@ _ASKS: Final = re.compile(
 
 
 def named_format(text: str) -> Format | None:
-    """The format that a text names first as the one to write in, None if none is.
+    """Return the format that a text first names for its answer, None if it names none.
 
     "No Markdown" and fences of code name none.
     """
@@ -120,7 +120,7 @@ def named_format(text: str) -> Format | None:
 
 
 def named_formats(text: str) -> tuple[Format, ...]:
-    """Every format that a text names as one to write in, in order, repeated ones included."""
+    """Return every format that a text names for its answer, in order, repeated ones included."""
     return tuple(one.format for one in _mentions(_FENCES.sub("", text)) if not one.against)
 
 
@@ -150,13 +150,13 @@ def forbids(text: str, format_: Format) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """How a language other than English speaks of formats, see `formats.toml`."""
+    """Words that a language other than English uses for formats; see `formats.toml`."""
 
     tells: str
     request: str
     covers: str
     words: tuple[str, str, str, str]
-    """Such as, any number, each, with."""
+    """Words for "such as", "any number", "each" and "with"."""
     answer: Mapping[Format, str]
     object: str
     document: str
@@ -165,7 +165,7 @@ class Speech:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Speech:
-        """As the file has it."""
+        """Build the words of a language from its table in the file."""
         return cls(**{"elisions": {}, **table, "prose": tuple(map(tuple, table["prose"]))})
 
     def renamed(self, text: str, source: Format, target: Format, name: str) -> str:
@@ -272,9 +272,9 @@ _LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
     ),
 }
 _LONGEST = 8_000
-"""Characters of a skeleton that is read; a longer one is data."""
+"""Most characters of a skeleton. A longer one is data."""
 _MOST_TRIES = 16
-"""Brackets tried, each of which may be read far."""
+"""Most brackets that are tried, since reading each may take long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,13 +284,13 @@ class Skeleton:
     start: int
     end: int
     node: Node | None
-    """What it asks for; None if it could not be read."""
+    """Content that the skeleton asks for; None if it could not be read."""
     format: Format | None
-    """None if it is not recognisable."""
+    """Format of the skeleton; None if it is not recognizable."""
     fence: str = ""
-    """What opens its fence, "" if it has none."""
+    """Opening line of its fence, "" if it has none."""
     tag: str = ""
-    """The language its fence names."""
+    """Language that its fence names."""
 
 
 def skeletons(text: str, named: Format | None) -> tuple[Skeleton, ...]:
@@ -396,7 +396,7 @@ def _bare_xml(text: str) -> Skeleton | None:
 
 
 def _bare_lines(text: str, format_: Format) -> Skeleton | None:
-    """An outline behind a line that ends in a colon: lines as only this format has them."""
+    """Return the outline after a line that ends in a colon: lines in the syntax of this format."""
     first, further = _LINED[format_]
     start: int | None = None
     announced = False

@@ -1,4 +1,4 @@
-"""What an answer must contain, whatever its format: fields, lists and values.
+"""Required content of an answer, independent of its format: fields, lists and values.
 
 Read from a JSON Schema or from the other members of a request that bind the answer to a format; `skeletons`
 reads it from the words of a prompt.
@@ -31,7 +31,7 @@ _MANY: Final = re.compile(
 _CHOICES: Final = re.compile(
     r"[^|]{1,60}(?:\s*\|\s*[^|]{1,60})+|\w[\w -]{0,30}(?:/\w[\w -]{0,30}){1,8}|\w+ or \w+"
 )
-"""What may stand there: "low | medium | high"."""
+"""Choice of values in a skeleton: "low | medium | high"."""
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -44,19 +44,20 @@ class Leaf:
     """A single value."""
 
     text: str
-    """What a skeleton says of it, without brackets or quotation marks."""
+    """Description of the value in a skeleton, without brackets or quotation marks."""
     form: Literal["hint", "literal", "bare"] = "hint"
-    """A hint at what belongs there; an example as text; or an example as number, true, false or null."""
+    """Kind of value: a description of the content, an example as text, or a bare number, true, false or
+    null."""
 
     @property
     def is_number(self) -> bool:
-        """Whether a number or truth value belongs there, which is written without quotation marks."""
+        """Return whether the value is a number or truth value, which is written without quotation marks."""
         return self.form == "bare" or (self.form == "hint" and _NUMERIC.match(self.text) is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named part."""
+    """Field of a record."""
 
     name: str
     value: Node
@@ -64,14 +65,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Named parts, in order."""
+    """Record: named parts, in order."""
 
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Any number of one thing."""
+    """List of any number of items of one shape."""
 
     item: Node
 
@@ -82,7 +83,7 @@ ANYTHING: Final = Leaf("…")
 
 
 def leaf_of(written: str, *, quoted: bool = False) -> Node:
-    """Return what a value in a skeleton stands for.
+    """Return the content that a value in a skeleton stands for.
 
     Args:
         written: The value without quotation marks.
@@ -106,7 +107,7 @@ def leaf_of(written: str, *, quoted: bool = False) -> Node:
 
 
 def noted(node: Node, note: str) -> Node:
-    """The same with a remark put beside its (first) value."""
+    """Return the content with a remark on its (first) value."""
     note = _SPACES.sub(" ", note).strip()
     if not note:
         return node
@@ -122,7 +123,7 @@ def noted(node: Node, note: str) -> Node:
 
 
 def merged(first: Node, other: Node) -> Node:
-    """One item for two examples of it."""
+    """Return one item that combines two examples of an item."""
     match first, other:
         case Record(), Record():
             known = {field.name for field in first.fields}
@@ -134,7 +135,7 @@ def merged(first: Node, other: Node) -> Node:
 
 
 def names_in(node: Node) -> Iterator[str]:
-    """The names of all fields, in order, repeated ones included."""
+    """Yield the names of all fields, in order, repeated ones included."""
     match node:
         case Record(fields=fields):
             for field in fields:
@@ -151,7 +152,7 @@ _NO_SCHEMA: Final[Mapping[str, Any]] = {}
 
 
 def read_json_schema(schema: Any) -> Node:
-    """The contents that a JSON Schema asks for; hints are its descriptions, choices and types.
+    """Return the contents that a JSON Schema asks for; hints are its descriptions, choices and types.
 
     References into the schema itself are followed; what can't be read is any value.
     """
@@ -210,29 +211,31 @@ _GRAMMARS: Final = (
     "grammar",
     "json_schema",
 )
-"""Of inference servers."""
+"""Members by which inference servers constrain the format."""
 _NESTED: Final = ("text", "output_config")
-"""Members that hold a format among other things: of the Responses API, of Anthropic's Messages API."""
+"""Members that hold a format among other things: `text` of the Responses API, `output_config` of
+Anthropic's."""
 _PLAIN: Final = ("response_format", "output_format")
 _JSON_OBJECT: Final = {"type": "json_object"}
-"""Of these members two know it: `response_format` and `text.format`."""
+"""Value that asks for JSON of any structure. Two of these members accept it: `response_format` and
+`text.format`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the members of a request demand of its answer."""
+    """Constraint that the members of a request put on its answer."""
 
     is_json: bool = False
     node: Node | None = None
-    """What a JSON Schema asks for."""
+    """Content that a JSON Schema requires."""
     removed: Mapping[str, str | None] = field(default_factory=dict)
-    """The changes that lift it, for `PromptView.with_members`."""
+    """Changes that lift the constraint, for `PromptView.with_members`."""
     any_json: Mapping[str, str | None] = field(default_factory=dict)
-    """The changes that leave JSON of any structure."""
+    """Changes that still demand JSON, but of any structure."""
 
 
 def constraint_of(view: PromptView) -> Constraint:
-    """Return what a request demands of its answer's format by members, a JSON Schema read."""
+    """Return the format constraints that a request's members put on its answer, with its JSON Schema read."""
     is_json = False
     node: Node | None = None
     removed: dict[str, str | None] = {}

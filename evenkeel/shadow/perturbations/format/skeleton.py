@@ -1,4 +1,4 @@
-"""Skeletons in JSON as people write them: with placeholders, comments and missing commas."""
+"""Skeletons in JSON as people write them, with placeholders, comments and missing commas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHOICE: Final = re.compile(r"\s*(?:\||/(?!/)|or\b)")
 _ELLIPSIS: Final = re.compile(r"\.{3}|…")
 _DEEPEST = 20
 _MOST_EXAMPLES: Final = 2
-"""Objects in a list that shows what its items look like."""
+"""Objects in a list that are enough to show the shape of its items."""
 
 
 class Read(NamedTuple):
@@ -46,7 +46,7 @@ class Read(NamedTuple):
 
 
 def read_json(text: str) -> Node:
-    """The contents that a skeleton in JSON asks for.
+    """Return the contents that a skeleton in JSON asks for.
 
     Raises: UnreadableSkeleton if it is not one, or something stands behind it.
     """
@@ -58,7 +58,7 @@ def read_json(text: str) -> Node:
 
 
 def json_at(text: str, start: int) -> Read:
-    """The object or list that begins here.
+    """Return the object or list that begins here.
 
     Raises: UnreadableSkeleton if there is none, or it does not end.
     """

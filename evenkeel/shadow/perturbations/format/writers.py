@@ -21,7 +21,7 @@ _ENGLISH_WORDS: Final = ("such as", "any number", "each", "with")
 
 
 def write_free(node: Node, speech: Speech | None = None) -> str:
-    """One sentence that names the contents, with what is said of them in parentheses."""
+    """Return a sentence that names the contents, with their descriptions in parentheses."""
     words = _ENGLISH_WORDS if speech is None else speech.words
     match node:
         case Record(fields=fields):
@@ -234,7 +234,7 @@ def _markdown_lines(node: Node, level: int) -> list[str]:
 
 
 def _markdown_part(node: Node) -> list[str]:
-    """One item of a list, and what belongs under it."""
+    """Return the lines of a list item and of everything under it."""
     match node:
         case Leaf():
             return [f"- {_markdown_leaf(node)}"]

@@ -1,4 +1,4 @@
-"""Positional perturbations: whole parts of a prompt stand elsewhere, not a word of them changes.
+"""Positional perturbations: whole parts of a prompt move, and no word changes.
 
 `passages` cuts segments into passages that can be moved and puts them into another order; `moves` and
 `reordering` are the perturbations.

@@ -25,11 +25,11 @@ _ANY_INPUT: Final = re.compile(r"l*[ci](?:l*[ci])*")
 _OUTPUT: Final = re.compile(r"l*u+e*")
 _SYSTEM: Final = ("system", "developer")
 _MOST_PLACES: Final = 8
-"""Beginnings of sections that are tried, so that the time stays linear."""
+"""Most section starts that are tried, so that the time stays linear."""
 
 
 class _Move(NamedTuple):
-    """A run of passages, and where among the other passages of a slot it could go."""
+    """Move of a run of passages to a place among the other passages of a slot."""
 
     source: Layout
     start: int
@@ -38,7 +38,7 @@ class _Move(NamedTuple):
     place: int
 
     def done(self) -> Sequence[Layout]:
-        """The layouts it changes, as they are then."""
+        """Return the layouts that the move changes, after it."""
         passages = self.source.passages
         moved = passages[self.start : self.end]
         others = [*passages[: self.start], *passages[self.end :]]
@@ -54,7 +54,7 @@ class _Move(NamedTuple):
 def _first_sound(
     view: PromptView, known: Sequence[Layout], moves: Sequence[_Move]
 ) -> PromptView | NotApplicable:
-    """The variant of the first move that breaks nothing, or why there is none."""
+    """Return the variant of the first move that breaks nothing, or the reason why there is none."""
     if not moves:
         return NotApplicable("nowhere_to_move", "the message holds nothing else, or it stands there already")
     fault = ""
@@ -74,7 +74,7 @@ def _first_sound(
 
 
 def _places(layout: Layout, start: int, end: int) -> list[int]:
-    """Return where among the other passages a run could stand, its present place apart."""
+    """Return the possible positions of a run among the other passages, except its present one."""
     others = [*layout.passages[:start], *layout.passages[end:]]
     parts = "".join(passage.part for passage in others)
     if not parts.strip("l"):
@@ -86,7 +86,7 @@ def _places(layout: Layout, start: int, end: int) -> list[int]:
 
 
 def _with_section(layout: Layout, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The run, and the whole section that it is in."""
+    """Yield the run, and the whole section that contains it."""
     yield start, end
     levels = [passage.level for passage in layout.passages]
     first = next((place for place in range(start, -1, -1) if levels[place] is not None), None)
@@ -136,7 +136,7 @@ class Context:
 
 
 def _context(layout: Layout) -> tuple[int, int] | None:
-    """The longest run of passages that is context; where none is, of any input beside a template."""
+    """Return the longest run of context passages; without any, the longest run of input beside a template."""
     parts = layout.parts
     runs = [match.span() for match in _CONTEXT.finditer(parts)]
     if not runs and any(part in "tue" for part in parts) and layout.has_template:

@@ -1,4 +1,4 @@
-"""What must stay together or in order in a prompt, and whether another order of its passages keeps it.
+"""Order of a prompt's passages: what must stay together or in order, and whether a new order keeps it.
 
 Lead-ins and headings are tied to what follows; words that point ("above", 下記) to what they point at; what
 stands under a heading to that heading; and what stands behind a document must not read as part of it.
@@ -27,12 +27,12 @@ _THESE: Final = re.compile(
     r"|これらの|这些",
     re.IGNORECASE,
 )
-"""Words that point at what stands close before, unless a colon behind them shows it."""
+"""Words that refer to the text just before, unless a colon after them shows otherwise."""
 _PARAGRAPH_END: Final = re.compile(r"\n[ \t\r]*\n")
 
 
 def broken(before: Sequence[Layout], after: Sequence[Layout]) -> str:
-    """Return what another order of the passages breaks, in words; "" if nothing.
+    """Return a description of what another order of the passages breaks; "" if nothing.
 
     Too strict is harmless: such a move is not made.
     """
@@ -70,7 +70,7 @@ def _broken_bond(passage: Passage, were: _Order, are: _Order) -> str:
 
 
 class _Order:
-    """What stands where in a prompt."""
+    """Positions of the passages in a prompt."""
 
     def __init__(self, layouts: Sequence[Layout]) -> None:
         self.passages = [passage for layout in layouts for passage in layout.passages]
@@ -84,11 +84,11 @@ class _Order:
         self.stacked = {one.name for one, other in self.pairs if one.introduces and other.part == "l"}
 
     def beside(self, name: Name, direction: Direction) -> object:
-        """Return what stands before or behind a passage in its message; all documents are one."""
+        """Return the neighbour of a passage in its message; a document stands for all documents."""
         return (self._before if direction == "back" else self._behind).get(name)
 
     def on_side(self, name: Name, direction: Direction, target: Target) -> set[Name]:
-        """All passages of some kind before or behind one in the prompt."""
+        """Return the passages before or after a passage that may be the target of a reference."""
         place = self._place[name]
         side = self.passages[:place] if direction == "back" else self.passages[place + 1 :]
         return {passage.name for passage in side if passage.part in _PARTS[target]}
@@ -102,7 +102,7 @@ def _run(passage: Passage) -> object:
 
 
 def _headings(layouts: Sequence[Layout]) -> Iterator[tuple[Name, tuple[Name, ...]]]:
-    """Each passage and the headings that it stands under, the nearest last."""
+    """Yield each passage with the headings above it, the nearest last."""
     for layout in layouts:
         stack: list[tuple[int, Name]] = []
         for passage in layout.passages:
@@ -115,7 +115,7 @@ def _headings(layouts: Sequence[Layout]) -> Iterator[tuple[Name, tuple[Name, ...
 
 
 def _pointers(passage: Passage) -> Iterator[tuple[Direction, Target]]:
-    """Directions in which a passage points, and at what."""
+    """Yield the directions and targets of a passage's references."""
     for segment, _ in passage.pieces:
         if segment.type not in ("code", "document"):
             yield from ((one.direction, one.target) for one in references(segment.text))
@@ -128,7 +128,7 @@ def _pointers(passage: Passage) -> Iterator[tuple[Direction, Target]]:
 
 
 def _reads_on(document: Passage, following: Passage) -> bool:
-    """Return whether a reader would take what stands behind a document for a part of it."""
+    """Return whether a reader would take the text after a document for a part of it."""
     if not document.is_document or following.is_document:
         return False
     text = f"{document.text}\n\n"

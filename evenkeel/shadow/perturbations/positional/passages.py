@@ -27,11 +27,11 @@ CATEGORY: Final = Category(
 )
 Slot = tuple[int, int | None]
 Part = Literal["c", "i", "u", "e", "t", "l"]
-"""What a passage is, as a letter, so that runs of them can be found by regular expressions: context, other
-input, output instructions, examples, other template text, a lead-in or heading by itself."""
+"""Kind of a passage as a letter, so that regular expressions can find runs of them: context, other input,
+output instructions, examples, other template text, a lead-in or heading by itself."""
 
 COLONS: Final = (":", "\uff1a")
-"""What a lead-in ends in, the wide form of Chinese and Japanese included."""
+"""Characters that end a lead-in, including the wide colon of Chinese and Japanese."""
 _LONG: Final = 200
 """Characters from which an input text is context rather than a question."""
 _CUTTABLE: Final = ("instructions", "text")
@@ -40,7 +40,7 @@ _LEAD_LINE: Final = re.compile(
     r"\n(?=[ \t]*(?:[^\n]{1,200}[:\uff1a]|\#{1,6}[ ][^\n]{1,80}|`{3,}[\w+-]*|\"{3}|'{3}|<[A-Za-z][^<>\n]*>)"
     r"[ \t*\"]*\Z)"
 )
-"""Where the last line of a text begins, if that introduces or opens what follows."""
+"""Line break before the last line of a text, if that line introduces or opens what follows."""
 _MARK: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})|<(?P<close>/)?(?P<tag>[A-Za-z][\w.-]*)(?:\s[^<>]*)?>",
     re.MULTILINE,
@@ -76,27 +76,27 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Pieces that move as one."""
+    """Passage: pieces that move together."""
 
     pieces: tuple[Piece, ...]
     part: Part
     is_document: bool
     name: tuple[Slot, int]
-    """Tells it from every other passage of the prompt: where it stood first."""
+    """Name that is unique in the prompt: the place where the passage first stood."""
 
     @property
     def gap(self) -> str:
-        """The blanks behind it; holds a line end unless the slot ends there."""
+        """Return the blanks after the passage. They hold a line end unless the slot ends there."""
         return self.pieces[-1].gap
 
     @property
     def text(self) -> str:
-        """Its text without the blanks around it."""
+        """Return the passage's text without the blanks after it."""
         return "".join(piece.segment.text + piece.gap for piece in self.pieces).removesuffix(self.gap)
 
     @property
     def level(self) -> int | None:
-        """The level of the heading that it begins with, None if it begins with none."""
+        """Return the level of the heading that the passage begins with, None without a heading."""
         found = _HEADING.match(self.text)
         if found is None or any(piece.segment.type == "code" for piece in self.pieces):
             return None
@@ -104,7 +104,7 @@ class Passage:
 
     @property
     def introduces(self) -> bool:
-        """Whether its last line leads in to what stands behind it, or is the heading of that."""
+        """Return whether the last line leads in to what follows, or is a heading."""
         if self.is_document or self.pieces[-1].segment.type == "code":
             return False
         above, _, line = self.pieces[-1].segment.text.rpartition("\n")
@@ -112,7 +112,7 @@ class Passage:
         return _LEAD_END.search(line) is not None or _HEADING.fullmatch(line) is not None or is_title
 
     def followed_by(self, gap: str) -> Passage:
-        """The same passage with other blanks behind it."""
+        """Return the passage with other blanks after it."""
         return replace(self, pieces=(*self.pieces[:-1], self.pieces[-1]._replace(gap=gap)))
 
 
@@ -122,21 +122,21 @@ class Layout:
 
     slot: Slot
     lead: str
-    """The blanks at its very beginning."""
+    """Blanks at the beginning of the slot."""
     passages: tuple[Passage, ...]
 
     @property
     def parts(self) -> str:
-        """A letter for each passage, see `Part`."""
+        """Return a letter for each passage; see `Part`."""
         return "".join(passage.part for passage in self.passages)
 
     @property
     def has_template(self) -> bool:
-        """Whether any of its text is known to be the application's."""
+        """Return whether any part of the slot is known to be the application's text."""
         return any(piece.segment.kind == "template" for passage in self.passages for piece in passage.pieces)
 
     def arranged(self, passages: Sequence[Passage]) -> Layout:
-        """The slot with these passages in this order.
+        """Return the slot with its passages in this order.
 
         Those that were neighbours before stay as far apart; between new neighbours stands a blank line. The
         end of the slot stays as it was.
@@ -154,7 +154,7 @@ class Layout:
         return replace(self, passages=(*inner, passages[-1].followed_by(end)))
 
     def segments(self) -> Iterator[Segment]:
-        """Return what the slot is made of now, blanks included."""
+        """Yield the segments of the slot, blanks included."""
         before = self.lead
         message, part = self.slot
         for passage in self.passages:
@@ -165,7 +165,7 @@ class Layout:
 
 
 def layouts(view: PromptView) -> list[Layout]:
-    """The layout of each slot of a prompt that holds text and nothing of the history."""
+    """Return the layout of each slot of a prompt that holds text and no history."""
     slots: dict[Slot, list[Segment]] = {}
     for segment in view.segments:
         slots.setdefault(segment.slot, []).append(segment)
@@ -177,14 +177,14 @@ def layouts(view: PromptView) -> list[Layout]:
 
 
 def laid_out(view: PromptView, changed: Iterable[Layout]) -> PromptView:
-    """The prompt with some slots laid out anew."""
+    """Return the prompt with some slots in a new layout."""
     anew: Mapping[Slot, Layout] = {layout.slot: layout for layout in changed}
     kept = [segment for segment in view.segments if segment.slot not in anew]
     return view.recut([*kept, *(segment for layout in anew.values() for segment in layout.segments())])
 
 
 def _layout(slot: Slot, segments: Sequence[Segment]) -> Layout:
-    """A slot cut into passages.
+    """Return a slot cut into passages.
 
     Args:
         slot: Its name.
@@ -209,7 +209,7 @@ def _layout(slot: Slot, segments: Sequence[Segment]) -> Layout:
 
 
 def _joined(segments: Sequence[Segment]) -> list[Segment]:
-    """The segments, neighbouring texts of one kind and type put together, wherever a classifier has cut."""
+    """Return the segments with neighbouring texts of the same kind and type merged."""
     found: list[Segment] = []
     for segment in segments:
         last = found[-1] if found else None
@@ -222,7 +222,7 @@ def _joined(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def _pieces(segments: Sequence[Segment], *, is_composed: bool) -> tuple[str, list[Piece]]:
-    """The blanks at the beginning, then the pieces: paragraphs of plain text, all else whole."""
+    """Return the leading blanks and the pieces: plain text cut into paragraphs, anything else whole."""
     lead = ""
     pieces: list[Piece] = []
     for segment in segments:
@@ -244,7 +244,7 @@ def _pieces(segments: Sequence[Segment], *, is_composed: bool) -> tuple[str, lis
 
 
 def _closings(pieces: Sequence[Piece]) -> dict[int, int]:
-    """For each piece of plain text that opens a fence or a tag: the piece that closes it."""
+    """Return the pieces that close a fence or tag, by the plain-text piece that opens it."""
     opened: dict[str, int] = {}
     found: dict[int, int] = {}
     for place, piece in enumerate(pieces):

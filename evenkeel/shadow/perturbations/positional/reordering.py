@@ -31,26 +31,29 @@ _FEWEST = 2
 
 @dataclass(frozen=True, slots=True)
 class BulletList:
-    """A run of items of one level and one marker."""
+    """Bulleted list: consecutive items of one level and marker."""
 
     start: int
     items: tuple[str, ...]
-    """Each with everything indented under it, and the blanks behind that."""
+    """Items with everything indented under them, and the blanks after that."""
     introduction: str
-    """The last line before it, "" if there is none."""
+    """Line before the list, "" if there is none."""
 
     @property
     def end(self) -> int:
-        """Where it ends in its text."""
+        """Return the index in the text at which the list ends."""
         return self.start + sum(map(len, self.items))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Of its items, in order, without the blanks behind them."""
+        """Return the items in order, without the blanks after them."""
         return tuple(item.rstrip() for item in self.items)
 
     def in_order(self, order: Sequence[int]) -> str:
-        """Its text with the items in another order; the blanks between stay in their places."""
+        """Return the list's text with the items in another order.
+
+        The blanks between items keep their places.
+        """
         texts = self.texts
         return "".join(
             texts[chosen] + item[len(text) :]
@@ -61,7 +64,7 @@ class BulletList:
 def bullet_lists(
     text: str, *, begins_line: bool = True, ends_line: bool = True, introduction: str = ""
 ) -> list[BulletList]:
-    """The outermost bulleted lists of at least two items in a text, in order.
+    """Return the outermost bulleted lists of at least two items in a text, in order.
 
     Not lists: numbered ones, anything in a code fence, and a run whose last item goes on in an unindented
     line, as its end is unknown.
@@ -126,11 +129,11 @@ _DATED: Final = re.compile(
 )
 _SPEAKER: Final = re.compile(r"[\W_]*([^\W\d_][\w .'’-]{0,30}):\s")
 _FIRST_LINES = 2
-"""Of a document: its label, and what follows that."""
+"""Lines of a document that are read: its label, and the line after that."""
 
 
 def order_matters(items: Sequence[str], introduction: str = "") -> bool:
-    """Return whether items say something by their order.
+    """Return whether the order of items carries meaning.
 
     Too eager is harmless: such items are left alone.
 
@@ -228,13 +231,13 @@ class Reordering:
 
 
 def _said(view: PromptView) -> str:
-    """Return what the application says, or anybody where that is not known."""
+    """Return the application's words, or everybody's if those are not known."""
     own = [one.text for one in view.segments if one.kind == "template" and one.type != "document"]
     return "\n".join(own or (one.text for one in view.segments if one.type not in ("document", "code")))
 
 
 def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
-    """The slot with its neighbouring documents in another order.
+    """Return the slot with its neighbouring documents in another order.
 
     Returns: it, how many runs of documents it holds, and how many of them may be in any order.
     """
@@ -259,7 +262,7 @@ def _documents(layout: Layout, rng: random.Random) -> tuple[Layout, int, int]:
 
 
 def _lists(view: PromptView) -> list[tuple[Segment, list[BulletList]]]:
-    """The bulleted lists of each segment that may be reordered by its kind and type."""
+    """Return the bulleted lists of each segment whose kind and type allow reordering."""
     found: list[tuple[Segment, list[BulletList]]] = []
     for place, segment in enumerate(view.segments):
         if segment.kind == "history" or segment.type not in _LISTS:
@@ -296,7 +299,7 @@ def _reordered(text: str, lists: Sequence[BulletList], rng: random.Random) -> st
 
 
 def _another_order(texts: Sequence[str], rng: random.Random) -> list[int]:
-    """Places in another order; the texts read differently then, unless they are all alike."""
+    """Return positions in another order, in which the texts read differently unless all are alike."""
     order = rng.sample(range(len(texts)), len(texts))
     if all(texts[chosen] == text for chosen, text in zip(order, texts, strict=True)):
         # One step further it reads differently, whatever is alike in it

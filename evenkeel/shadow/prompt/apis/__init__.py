@@ -1,4 +1,4 @@
-"""The request shapes that can be replayed, one `Api` class each; all in which they differ is in it.
+"""Request shapes that can be replayed, one `Api` class each, which holds all their differences.
 
 A new one is a class in a file of its own, a line in `APIS` and its path in `core.endpoint.API_PATHS`, by
 which the data plane knows what to capture.
@@ -32,21 +32,22 @@ __all__ = [
 ]
 
 APIS: Final[tuple[Api, ...]] = (MESSAGES, CHAT, RESPONSES, COMPLETIONS)
-"""Where bodies are told apart without a path, the first that fits is taken: special shapes come first."""
+"""APIs in the order in which bodies without a path are matched. The first match wins, so special shapes
+come first."""
 _BY_PATH: Final = {api.path: api for api in APIS}
 
 
 def api_of(target: str) -> Api | None:
-    """The API of a request target, by its path; None if its exchanges can't be read."""
+    """Return the API of a request target, by its path; None if its exchanges can't be read."""
     path = api_path(target)
     return None if path is None else _BY_PATH[path]
 
 
 def api_of_request(body: Mapping[str, Any]) -> Api | None:
-    """The API that a request body without a path looks like."""
+    """Return the API whose shape a request body without a path has."""
     return next((api for api in APIS if api.is_request(body)), None)
 
 
 def api_of_answer(body: Mapping[str, Any]) -> Api | None:
-    """The API that the body of a whole answer looks like."""
+    """Return the API whose shape the body of a whole answer has."""
     return next((api for api in APIS if api.is_answer(body)), None)

@@ -69,7 +69,7 @@ class MessagesApi(Api):
         return tuple(found)
 
     def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
-        """The message, cut before and behind each result of a tool."""
+        """Yield the message in pieces, cut before and after each tool result."""
         role = role_of(index, message)
         content = last(members_of(text, message.start)[0], "content")
         if content is None or not isinstance(content.decoded, list) or not content.decoded:
@@ -115,7 +115,7 @@ class MessagesApi(Api):
 
 
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""The first leaves out what the cache was asked for; the other APIs count it in."""
+"""Keys of the prompt's token counts. The first excludes cached tokens, unlike the count of the other APIs."""
 
 
 class MessagesReader:
@@ -161,7 +161,7 @@ class MessagesReader:
                 raise error_body(data["error"])
 
     def done(self) -> None:
-        """Says nothing: a stream of this API ends with its own event."""
+        """Ignore `[DONE]`: a stream of this API ends with its own event."""
 
     def answer(self) -> Answer:
         """Implement `AnswerReader`."""

@@ -1,4 +1,4 @@
-"""The `Api` class: everything in which one request shape differs from the others."""
+"""Base class of the APIs: everything in which their request shapes differ."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt.spans import Member
 
 Get = Callable[[str], Any]
-"""The decoded value of a top-level member by its key, None if there is none."""
+"""Function that returns the decoded value of a top-level member, None if it is absent."""
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
 """Values of `service_tier` sent again; with another one the same answer costs more than its price."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is never replayed. Counted by reason."""
+    """Reason to never replay a request. Counted by reason."""
 
     reason: str
     """Short snake_case word, usable as a label: "server_side_tools", "remote_content", "ambiguous",
     "stateful", "background", "audio_output", "media_output", "stored_prompt", "several_prompts" or "echo"."""
     detail: str
-    """One sentence for people; holds no prompt text."""
+    """Explanation for people, one sentence; holds no prompt text."""
 
 
 class Api(ABC):
-    """One request shape: how its prompt is read, what a replay carries, and how its answer is read."""
+    """Request shape of an API: it reads the prompt, selects a replay's members, and reads the answer."""
 
     name: ClassVar[str]
-    """For people, and the word that `--api` takes."""
+    """Name for people and for `--api`."""
     path: ClassVar[str]
     """The end of its requests' paths, one of `core.endpoint.API_PATHS`."""
     prompt_members: ClassVar[tuple[str, ...]]
@@ -53,27 +53,26 @@ class Api(ABC):
     added: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Members, with their JSON text, that a replay adds where the client left them out."""
     limits: ClassVar[tuple[str, ...]]
-    """Members that limit the answer, the one that most servers know first."""
+    """Members that limit the answer, the one that most servers accept first."""
     adds_limit: ClassVar[bool] = True
-    """Whether a replay may state a limit where the client stated none."""
+    """True if a replay may state a limit where the client stated none."""
     has_flex: ClassVar[bool] = False
-    """Whether `service_tier: "flex"` asks for a cheaper answer."""
+    """True if `service_tier: "flex"` asks for a cheaper answer."""
     client_tools: ClassVar[tuple[str, ...]] = ()
-    """How the `type` of provider-defined tools begins that run at the client; each ends in a date."""
+    """Prefixes of the `type` of provider-defined tools that run at the client; each type ends in a date."""
     parameters: ClassVar[tuple[tuple[str, str, str], ...]] = ()
-    """Parameters that stand inside a member: the member, the key in it, and the other APIs' name for it."""
+    """Parameters nested in a member: the member, the key in it, and the other APIs' name for it."""
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
     """Headers that the API demands, for requests that are kept without their own."""
     operation: ClassVar[Literal["chat", "text_completion"]] = "chat"
-    """Its name in traces (OpenTelemetry's `gen_ai.operation.name`)."""
+    """Operation name in traces (OpenTelemetry's `gen_ai.operation.name`)."""
 
     def __repr__(self) -> str:
-        """Its name."""
         return self.name
 
     @abstractmethod
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
-        """The messages of a body.
+        """Return the messages of a body.
 
         Args:
             text: Of the body.
@@ -85,7 +84,7 @@ class Api(ABC):
 
     @abstractmethod
     def answer_reader(self) -> AnswerReader:
-        """A reader for one answer, whole or streamed."""
+        """Return a reader for one answer, whole or streamed."""
 
     @abstractmethod
     def is_request(self, body: Mapping[str, Any]) -> bool:
@@ -97,10 +96,10 @@ class Api(ABC):
 
     @abstractmethod
     def ask(self, question: str) -> dict[str, Any]:
-        """The members of a request in which a user asks a question."""
+        """Return the members of a request in which a user asks a question."""
 
     def refusals(self, get: Get) -> Iterator[Refusal]:  # noqa: ARG002 - for APIs with reasons of their own
-        """Reasons of this API alone why a request must not be replayed."""
+        """Return this API's own reasons not to replay a request."""
         return iter(())
 
     def read_body(self, text: str) -> Body:
@@ -125,7 +124,7 @@ class Api(ABC):
     def replay_changes(
         self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
     ) -> dict[str, str | None]:
-        """The changes of the outermost object that make a body fit for a replay, as JSON text by key.
+        """Return the changes of the outermost object that prepare a body for a replay, as JSON text by key.
 
         Keys the client did not send are not added, since many compatible servers reject keys they do not
         know; the exceptions are `added` and, where a flex replay is asked for, `service_tier`. Repeated keys

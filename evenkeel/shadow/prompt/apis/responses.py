@@ -43,7 +43,7 @@ _ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 """Types of items that call a tool of the client, and the member with its arguments."""
 _RESULTS: Final = ("function_call_output", "custom_tool_call_output")
 _STORED_CONVERSATION: Final = ("previous_response_id", "conversation", "prompt")
-"""With one of these the body may hold no text at all."""
+"""Members with which the body may hold no text at all."""
 
 
 class ResponsesApi(Api):
@@ -175,7 +175,7 @@ class ResponsesReader:
                 raise error_body(data["error"])
 
     def done(self) -> None:
-        """Says nothing: a stream of this API ends with one of its last events."""
+        """Ignore `[DONE]`: a stream of this API ends with one of its last events."""
 
     def answer(self) -> Answer:
         """Implement `AnswerReader`."""

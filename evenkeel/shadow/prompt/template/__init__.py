@@ -1,4 +1,4 @@
-"""Which text of a prompt is the application's template and which is input, learned from traffic.
+"""Templates, learned from traffic: which text of a prompt is the application's and which is input.
 
 The texts of a request that may carry template (system messages, the last user message) are compared with
 what the route sent before. Requests of one template form a `Cluster`; what all of them share, in order, is

@@ -1,4 +1,4 @@
-"""What a skeleton and another text share, and what several texts say alike in its gaps."""
+"""Alignment of a skeleton with another text, and the common text in the gaps of several texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
     Region = tuple[int, int, int, int]
-    """A stretch of tokens of each side: start and end of the left one, start and end of the right one."""
+    """Matching stretch of tokens: start and end of the left side, start and end of the right side."""
 
 _LARGEST_TABLE: Final = 400_000
 """Token pairs; larger regions are compared at their ends only."""
@@ -55,7 +55,7 @@ class _Run:
 
 
 def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
-    """The fragments, or parts of them, that occur in the text in the same order.
+    """Return the fragments, or parts of them, that occur in the text in the same order.
 
     Common words that stand by themselves are left out: they are chance.
 
@@ -75,7 +75,7 @@ def merge(skeleton: Skeleton, text: str, *, trusted: bool = False) -> Skeleton:
 
 
 def _unrepeated(fragments: Skeleton, text: str) -> Skeleton:
-    """Without common words and labels of the input, such as speakers: short ones that it holds repeatedly."""
+    """Return a skeleton without short fragments that the text repeats, such as speakers' labels."""
     own = "\n".join(fragments)
     return tuple(
         fragment
@@ -113,7 +113,7 @@ def _between_anchors(
     unit_of: Callable[[Sequence[str]], tuple[str, ...]],
     runs: list[_Run],
 ) -> Iterator[Region]:
-    """The regions before, between and behind the units that both sides have once and in the same order.
+    """Yield the regions before, between and after the units that both sides have once and in the same order.
 
     Args:
         left: Tokens.
@@ -135,7 +135,7 @@ def _between_anchors(
 def _units(
     side: Sequence[str], start: int, end: int, unit_of: Callable[[Sequence[str]], tuple[str, ...]]
 ) -> dict[tuple[str, ...], int]:
-    """Return where each unit stands that begins exactly one line."""
+    """Return the positions of the units that begin exactly one line each."""
     starts = [start, *(at + 1 for at in range(start, end) if side[at] in {"\n", CUT}), end]
     found: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
@@ -210,7 +210,7 @@ def _without_cuts(run: _Run, left: Sequence[str]) -> list[_Run]:
 def _significant(
     runs: Sequence[_Run], left: Sequence[str], right: Sequence[str], *, strong_words: int
 ) -> list[_Run]:
-    """The runs that are no chance: strong ones, and those with a word in the same line as a strong one."""
+    """Return the runs that are not chance: strong ones, and those with a word on the line of a strong one."""
     strong = [_is_strong(left[run.left : run.left + run.size], strong_words) for run in runs]
     beside = [
         strong[number + 1] or strong[number] if _same_line(*pair, left, right) else False
@@ -244,7 +244,7 @@ def _same_line(before: _Run, after: _Run, left: Sequence[str], right: Sequence[s
 
 
 def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
-    """Return what is left of a skeleton in all of some padded texts."""
+    """Return the part of a skeleton that occurs in all of some padded texts."""
     for text in texts:
         if place(before, text) is None:
             before = merge(before, text, trusted=True)
@@ -252,7 +252,7 @@ def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
 
 
 def grown(before: Skeleton, left: Skeleton, texts: Sequence[str], values: Collection[str]) -> Skeleton:
-    """Return what is left of a skeleton, with the words that some texts have alike in its gaps.
+    """Return the common part of a skeleton, with words that some texts share in its gaps.
 
     Args:
         before: The skeleton so far.
@@ -307,7 +307,7 @@ def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
 
 
 def _without_values(text: str, values: Collection[str]) -> tuple[str, str]:
-    """What stands before the first value and behind the last; of a text without one, all and nothing."""
+    """Return the text before the first value and the text after the last; without values, the text and ""."""
     cut = tokens(text)
     known = [number for number, token in enumerate(cut) if is_word(token) and token in values]
     return ("".join(cut[: known[0]]), "".join(cut[known[-1] + 1 :])) if known else (text, "")

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 Texts = tuple[str, ...]
 """The padded texts of a request that may carry template, in order, long ones condensed."""
 Shape = tuple[str, ...]
-"""Their roles. Requests of one cluster have the same."""
+"""Roles of the texts. All requests of one cluster have the same."""
 
 SHARED_AT_LEAST: Final = 0.5
-"""Share of a template's words that a request of it has in order."""
+"""Share of a template's words that one of its requests must have, in order."""
 NAMED_FROM: Final = 16
 """Different requests before a template has a name."""
 NAMED_AT_LATEST: Final = 30
@@ -51,7 +51,7 @@ _DOUBTED_FOR: Final = 30
 _LONG_CONSTANT: Final = 40
 """Requests after which words that vanish next to a gap were template, not a value that recurred."""
 _PARALLEL_WORDS: Final = 3
-"""New words that make a second wording beside the first; fewer are a field with few values."""
+"""Fewest new words that make a second wording beside the first. Fewer are a field with few values."""
 _MOST_DIGESTS: Final = 256
 _MOST_VALUES: Final = 1_024
 _SHORT_VALUE: Final = 64
@@ -61,7 +61,7 @@ _UNIT_BLANKS: Final = 2
 
 @dataclass(slots=True, eq=False)
 class Cluster:
-    """What is known of one template."""
+    """Knowledge about one template."""
 
     shape: Shape
     skeletons: tuple[Skeleton, ...]
@@ -76,9 +76,9 @@ class Cluster:
     unchanged: int = 0
     """Different requests since the skeleton was last refined."""
     fingerprint: str | None = None
-    """Given once and kept, also where a later request shows a fragment to be a field."""
+    """Fingerprint, given once and kept even if a later request shows that a fragment is a field."""
     streak: list[Texts] = field(default_factory=list)
-    """Requests in a row that almost fitted."""
+    """Consecutive requests that almost fitted."""
     doubts: list[Texts] = field(default_factory=list)
     """Requests that almost fitted, between others that did."""
     doubted_at: int = 0
@@ -114,7 +114,7 @@ class Cluster:
         return len(own & units) / len(own) if own else 0.0
 
     def is_repeat(self, texts: Texts) -> bool:
-        """Return whether the very same texts came before; remembers them."""
+        """Return whether the same texts were seen before, and remember them."""
         digest = hashlib.blake2b(digest_size=12)
         for text in texts:
             digest.update(text.encode("utf-8", "surrogatepass"))
@@ -127,11 +127,11 @@ class Cluster:
         return is_known
 
     def placed(self, texts: Texts) -> list[list[Span]] | None:
-        """Return where the template stands in each text; None if the request does not fit."""
+        """Return the template's spans in each text; None if the request does not fit."""
         return place_all(self.skeletons, texts)
 
     def merged(self, texts: Texts) -> tuple[Skeleton, ...]:
-        """The skeletons that are left if this request belongs to the template as well."""
+        """Return the skeletons that remain if this request belongs to the template too."""
         return tuple(
             skeleton
             if place(skeleton, text) is not None
@@ -140,7 +140,7 @@ class Cluster:
         )
 
     def fit(self, texts: Texts, number: int) -> Cluster | None:
-        """Take in a request that fits; returns the cluster of the template with words added, if any were.
+        """Add a request that fits. Return the cluster of the template with added words, if there are any.
 
         Args:
             texts: Of the request.
@@ -159,7 +159,7 @@ class Cluster:
         return successor
 
     def miss(self, texts: Texts, merged: tuple[Skeleton, ...], number: int) -> Cluster | None:
-        """Take in a request that misses some words; returns the cluster of the edited template, if it was.
+        """Add a request that misses some words. Return the cluster of the edited template, if there is one.
 
         Args:
             texts: Of the request.
@@ -184,20 +184,20 @@ class Cluster:
         return self._settle(number)
 
     def refine(self, skeletons: tuple[Skeleton, ...]) -> None:
-        """Replace the skeletons by what more requests have shown them to be."""
+        """Replace the skeletons by those that more requests have shown."""
         if skeletons != self.skeletons:
             self.skeletons = skeletons
             self.unchanged = 0
 
     def absorb(self, texts: Texts, number: int) -> None:
-        """Count a request that came before the template was known."""
+        """Count a request that arrived before the template was known."""
         self.seen += 1
         self.born, self.last = min(self.born, number), max(self.last, number)
         if self.placed(texts) is not None and not self.is_repeat(texts):
             self._take(texts)
 
     def doubt(self, requests: Sequence[Texts]) -> None:
-        """Keep requests that almost fitted, until there are enough to say what is no template."""
+        """Keep requests that almost fitted, until there are enough to tell which words are not template."""
         if requests and not self.doubts:
             self.doubted_at = self.support
         self.doubts += requests
@@ -213,7 +213,7 @@ class Cluster:
         self.fingerprint = fingerprint(self.shape, self.skeletons)
 
     def state(self) -> dict[str, Any]:
-        """The template and how often it was used, as JSON-able values; nothing of what filled it."""
+        """Return the template and its use counts as JSON-able values, without any input."""
         return {
             "shape": list(self.shape),
             "skeletons": [list(skeleton) for skeleton in self.skeletons],
@@ -227,7 +227,10 @@ class Cluster:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Cluster:
-        """From what `state` gave. Raises: KeyError, TypeError, ValueError and the like if it is damaged."""
+        """Restore a cluster from its `state`.
+
+        Raises: KeyError, TypeError, ValueError and the like if it is damaged.
+        """
         skeletons = tuple(tuple(map(str, skeleton)) for skeleton in state["skeletons"])
         cluster = cls(tuple(map(str, state["shape"])), skeletons, int(state["born"]), int(state["last"]))
         cluster.seen, cluster.support = int(state["seen"]), int(state["support"])
@@ -306,7 +309,7 @@ class Cluster:
 
 
 def place_all(skeletons: Sequence[Skeleton], texts: Texts) -> list[list[Span]] | None:
-    """Return where the skeletons stand in their texts, None if one does not fit."""
+    """Return the spans of the skeletons in their texts, None if one does not fit."""
     found: list[list[Span]] = []
     for skeleton, text in zip(skeletons, texts, strict=True):
         spans = place(skeleton, text)
@@ -357,7 +360,7 @@ def _lost_only_marks(before: Sequence[Skeleton], after: Sequence[Skeleton]) -> b
 
 
 def fingerprint(shape: Shape, skeletons: Sequence[Skeleton]) -> str:
-    """Sixteen hex digits that name a template by its text alone.
+    """Return sixteen hex digits that name a template by its text alone.
 
     Marks and blanks next to a gap are left out: whether they belong to the template or to what fills
     the gap depends on the values that happened to come.

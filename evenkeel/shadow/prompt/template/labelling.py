@@ -21,11 +21,11 @@ _SYSTEM: Final = frozenset({"system", "developer"})
 _MOST_SLOTS: Final = 8
 _JOINING: Final = frozenset("-_./@")
 _WITHOUT_BLANKS: Final = "\u2e80"
-"""Where the scripts begin that put no blanks between words."""
+"""First character of the scripts that put no blanks between words."""
 
 
 def candidates(slots: Sequence[SlotText]) -> list[int]:
-    """Indices of the slots that may carry template: system messages and the last user message.
+    """Return the indices of the slots that may hold template: system messages and the last user message.
 
     What was said before the last user message is the conversation, whoever said it.
     """
@@ -38,7 +38,7 @@ def candidates(slots: Sequence[SlotText]) -> list[int]:
 
 
 def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
-    """A slot of whose template nothing is known: its kind by its role, cut into typed blocks."""
+    """Return a slot without a known template, classified by its role and cut into typed blocks."""
     (block,) = by_role([slot])[0]
     if block.kind == "history" or not slot.text:
         return (block,)
@@ -48,7 +48,7 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
 
 
 def _told_apart(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks of a user's message that an application composed, its own words told from the user's.
+    """Return the blocks of a user's message that an application composed, with its own words told apart.
 
     Such a message holds documents, examples or how to answer, and somewhere a question. Where nothing shows
     which words are the question, all may be.
@@ -85,7 +85,7 @@ def _told_apart(blocks: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def _is_question(paragraph: str) -> bool:
-    """Whether a paragraph is what a user asks: a question, or words behind a label such as "Message:"."""
+    """Return whether a paragraph is a user's question, or words after a label such as "Message:"."""
     text = paragraph.strip()
     if labels_a_request(text):
         return _INSTRUCTS.match(text) is None
@@ -93,7 +93,7 @@ def _is_question(paragraph: str) -> bool:
 
 
 def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
-    """A text cut where template and input meet and where typed blocks do; one empty block for "".
+    """Return a text cut at the borders of template, input and typed blocks; one empty block for "".
 
     A block is not cut off for blanks alone: those stay with the block beside them. Neither is a token
     cut: of "INC-4711" all is input, even where each request says "INC-".
@@ -134,7 +134,7 @@ def _of_whole_tokens(text: str, template: Iterable[Span | tuple[int, int]]) -> I
 
 
 def _inside_a_token(text: str, at: int) -> bool:
-    """Return whether a place is inside a word, or beside a sign that joins two ("INC-4711", "a.b@c.de")."""
+    """Return whether a position is inside a word, or next to a joining sign ("INC-4711", "a.b@c.de")."""
     if not 0 < at < len(text):
         return False
     before, behind = text[at - 1], text[at]
@@ -174,24 +174,24 @@ def _joined(
 
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n(?=[^\n]*\S))?)+\s*|\s+")
 _LAST_WORDS: Final = re.compile(r".*\b(?=\w+[^\w\n]*\Z)")
-"""Before the last word of a line: "The user has asked the following question:" leads in to a question."""
+"""Text before a line's last word: "The user has asked the following question:" introduces a question."""
 _INSTRUCTS: Final = re.compile(
     r"[\s#*]*(?:tasks?|instructions?|your[ ](?:task|job)|prompt|aufgabe|anweisung\w*|tarea|instruccion(?:es)?"
     r"|tâche|compito|istruzioni|taak|opdracht|tarefa|instruç\w+|タスク|課題|指示|任务|指令)\b",
     re.IGNORECASE,
 )
-"""Labels of what the application says."""
+"""Labels of the application's instructions."""
 _ROLE: Final = re.compile(
     r"\s*(?:you[ ](?:are|will|sort|classify|help|act)|du[ ](?:bist|hilfst)|sie[ ]sind|eres|vous[ ]êtes"
     r"|tu[ ]es|sei[ ]un|je[ ]bent|u[ ]bent|você[ ]é|あなたは|你是)",
     re.IGNORECASE,
 )
 PLACEHOLDER: Final = re.compile(r"\{\{[^{}\n]{1,80}\}\}|\{[A-Za-z_][\w. -]{0,80}\}")
-"""Where an input goes in a template: `{name}` or `{{name}}`."""
+"""Placeholder of an input in a template: `{name}` or `{{name}}`."""
 
 
 def fixed_template(texts: Sequence[str]) -> Classifier:
-    """A classifier for templates given as text with `{placeholders}` or `{{placeholders}}`.
+    """Return a classifier for templates given as text with `{placeholders}` or `{{placeholders}}`.
 
     Each text stands for one whole message (system or user). A message that fits none is classified by
     its role. Earlier answers and results of tools stay history.
@@ -228,6 +228,6 @@ def _classify(slot: SlotText, skeletons: Sequence[Skeleton]) -> tuple[Block, ...
 
 
 def unpadded(spans: Sequence[Span], length: int) -> list[Span]:
-    """Stretches of a padded text as stretches of the text itself, empty ones left out."""
+    """Return stretches of a padded text as stretches of the text itself, empty ones left out."""
     cut = [Span(max(span.start - 1, 0), min(span.end - 1, length)) for span in spans]
     return [span for span in cut if span.end > span.start]

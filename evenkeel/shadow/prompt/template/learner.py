@@ -1,4 +1,4 @@
-"""The templates of all routes, learned from what they send, and their snapshot for the next start."""
+"""Learner of the templates of all routes, with a snapshot for the next start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 FORMAT: Final = 1
-"""Raised when a snapshot of before can no longer be read."""
+"""Format version of snapshots, raised when older ones can no longer be read."""
 
 
 _MOST_ROUTES: Final = 256
@@ -61,7 +61,7 @@ class TemplateLearner:
             templates.observe(shape, texts)
 
     def classifier(self, route: str) -> Classifier:
-        """Classifies by what is known of the route when it is called; by role where that is nothing."""
+        """Return a classifier that uses what is known of the route when called, or roles if nothing is."""
 
         def classify(slots: Sequence[SlotText]) -> Sequence[Sequence[Block]]:
             blocks = [typed_by_role(slot) if slot.role not in _SPOKEN else () for slot in slots]
@@ -89,20 +89,20 @@ class TemplateLearner:
             return templates.versions.get(found[0].fingerprint)
 
     def versions(self, route: str) -> tuple[TemplateVersion, ...]:
-        """The known versions of a route's templates, in the order in which they were first seen."""
+        """Return the known versions of a route's templates, in the order in which they were first seen."""
         with self._lock:
             templates = self._routes.get(route)
             known = list(templates.versions.values()) if templates is not None else []
         return tuple(sorted(known, key=lambda version: (version.first_seen, version.fingerprint)))
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what was learned, as JSON-able values; only templates, nothing of what filled them."""
+        """Return the learned templates as JSON-able values, without any input."""
         with self._lock:
             return {"format": FORMAT, "routes": {name: one.state() for name, one in self._routes.items()}}
 
     @classmethod
     def restore(cls, snapshot: object) -> TemplateLearner:
-        """A learner that knows what was in a snapshot; an empty one if that can't be read."""
+        """Restore a learner from a snapshot; return an empty one if the snapshot can't be read."""
         learner = cls()
         try:
             if isinstance(snapshot, dict) and snapshot.get("format") == FORMAT:

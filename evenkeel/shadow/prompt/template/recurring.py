@@ -17,7 +17,7 @@ _LINE: Final = re.compile(
     re.MULTILINE,
 )
 _SHORTEST_LINE: Final = 3
-"""Blanks in a line without a label; shorter ones, such as greetings, recur by themselves."""
+"""Fewest blanks in a line without a label. Shorter lines, such as greetings, recur by chance."""
 _LONGEST_LINE: Final = 600
 _MOST_LINES: Final = 512
 _MOST_READ: Final = 32_768
@@ -93,7 +93,7 @@ class RecurringLines:
         )
 
     def state(self) -> dict[str, object]:
-        """For a snapshot: the lines that are template; the others are somebody's input."""
+        """Return a snapshot. It holds only the template's lines, since the others are somebody's input."""
         return {
             "requests": self._requests,
             "counts": {unit: count for unit, count in self._counts.items() if self._recurs(unit)},
@@ -101,7 +101,7 @@ class RecurringLines:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RecurringLines:
-        """From what `state` gave."""
+        """Restore the lines from their `state`."""
         lines = cls()
         lines._requests = float(state["requests"])
         lines._counts = {str(unit): float(count) for unit, count in state["counts"].items()}

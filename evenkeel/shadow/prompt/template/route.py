@@ -1,4 +1,4 @@
-"""The templates of one route: which requests belong together.
+"""Templates of one route, as clusters of requests that belong together.
 
 A request goes to the cluster whose template it fits, else to the one that it almost fits. Those that come
 near none wait in a pool, where two that are alike begin a new template.
@@ -37,7 +37,7 @@ _MOST_VERSIONS: Final = 64
 _FORGOTTEN_AFTER: Final = 20_000
 _KNOWN_FROM: Final = 6
 _NAMED_COUNTS: Final = 0.2
-"""How much better a template without a name has to fit than one that has proved itself."""
+"""Margin of fit by which a template without a name must exceed one that has proved itself."""
 _SHARES: Final = ((4, 0.8), (12, 0.25))
 """A template of fewer words than the first needs at least the second as its share of the requests:
 two questions that begin with the same three words are no template."""
@@ -46,7 +46,7 @@ _SMALLEST_SHARE: Final = 0.03
 
 @dataclass(frozen=True, slots=True)
 class TemplateVersion:
-    """One wording of a template. Requests are numbered as the route sent them, from 1."""
+    """Wording of a template. Requests are numbered in the order the route sent them, from 1."""
 
     fingerprint: str
     """16 hex digits; equal texts have equal ones."""
@@ -55,7 +55,7 @@ class TemplateVersion:
     last_seen: int
     """Number of the last request with it."""
     requests: int
-    """How many had it."""
+    """Number of requests with this wording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Pooled:
 
 
 class RouteTemplates:
-    """What a route's requests have shown of its templates. Not thread-safe."""
+    """Templates learned from a route's requests. Not thread-safe."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -104,7 +104,7 @@ class RouteTemplates:
         self._count(cluster)
 
     def find(self, shape: Shape, texts: Texts) -> tuple[Cluster, Sequence[Sequence[Span]]] | None:
-        """The template of a request and where its fragments stand; None while that is unknown."""
+        """Return the template of a request and the spans of its fragments; None while it is unknown."""
         known = [cluster for cluster in self.clusters if self._is_known(cluster)]
         cluster = _best_fitting(shape, texts, known)
         if cluster is not None:
@@ -130,7 +130,10 @@ class RouteTemplates:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> RouteTemplates:
-        """From what `state` gave. Raises: KeyError, TypeError, ValueError and the like if it is damaged."""
+        """Restore templates from their `state`.
+
+        Raises: KeyError, TypeError, ValueError and the like if it is damaged.
+        """
         route = cls()
         route.requests = int(state["requests"])
         route.clusters = [Cluster.from_state(cluster) for cluster in state["clusters"]]
@@ -162,7 +165,7 @@ class RouteTemplates:
         self._pool.append(request)
 
     def _join(self, cluster: Cluster) -> None:
-        """Move the waiting requests that have the template as well into its cluster."""
+        """Move the waiting requests that fit the template into its cluster."""
         for other in [waiting for waiting in self._pool if waiting.shape == cluster.shape]:
             merged = cluster.merged(other.texts)
             if words_fixed(merged) >= SHARED_AT_LEAST * cluster.fixed_words:
@@ -186,7 +189,7 @@ class RouteTemplates:
         return words > 0 and cluster.seen >= needed * (self.requests - cluster.born + 1)
 
     def _name(self, cluster: Cluster) -> None:
-        """Give the template its fingerprint once it no longer changes; drop special cases of it."""
+        """Give the template its fingerprint once it no longer changes, and drop special cases of it."""
         if cluster.fingerprint is not None or not cluster.is_settled() or not self._is_known(cluster):
             return
         if any(_is_special_case(cluster, other) for other in self.clusters):
@@ -215,7 +218,7 @@ class RouteTemplates:
 
 
 def _best_fitting(shape: Shape, texts: Texts, clusters: Sequence[Cluster]) -> Cluster | None:
-    """The cluster whose template the request has in full.
+    """Return the cluster whose template the request contains in full.
 
     Of several the longest that has a name. Before one has, that with most requests: the longest may owe
     its length to a value that a few requests share.
@@ -235,7 +238,7 @@ def _best_fitting(shape: Shape, texts: Texts, clusters: Sequence[Cluster]) -> Cl
 def _nearest(
     shape: Shape, texts: Texts, units: frozenset[tuple[int, str]], clusters: Sequence[Cluster]
 ) -> tuple[Cluster, tuple[Skeleton, ...]] | None:
-    """The cluster that the request almost fits, and what it leaves of the skeletons."""
+    """Return the cluster that the request almost fits, with the skeletons that would remain."""
     alike = [cluster for cluster in clusters if cluster.shape == shape]
     ranked = sorted(alike, key=lambda cluster: -cluster.coverage(units))
     tried = [cluster for cluster in ranked[:2] if cluster.coverage(units) >= _COVERED_AT_LEAST]
@@ -260,7 +263,7 @@ _ABOUT_AS_WELL: Final = 0.03
 
 
 def _is_special_case(cluster: Cluster, other: Cluster) -> bool:
-    """Return whether the first is the second with a value that came often, such as the same article."""
+    """Return whether the first is the second plus a frequent value, such as the same article."""
     if other is cluster or other.shape != cluster.shape or other.support < cluster.support:
         return False
     return other.placed(tuple("\x00".join(skeleton) for skeleton in cluster.skeletons)) is not None

@@ -1,4 +1,4 @@
-"""What all requests of a template share in one text: literal fragments with gaps between them.
+"""Skeletons: the text that all requests of a template share, as literal fragments with gaps between.
 
 Texts are cut into tokens, bounded in length, and their ends are marked.
 """
@@ -19,12 +19,12 @@ START: Final = "\x02"
 END: Final = "\x03"
 """Marks the end of a text."""
 CUT: Final = "\x00cut"
-"""Stands where a skeleton has a gap or a long text is not read; equals no token of a text."""
+"""Token for a gap in a skeleton, or for the unread middle of a long text. It equals no token of a text."""
 
 EDGE: Final = 48
 """Characters at each end of a long value that are looked at."""
 LONGEST_READ: Final = 16_384
-"""Characters at each end of a text that are read; what lies between counts as a single word."""
+"""Characters read at each end of a long text. The text between counts as a single word."""
 
 _NAME_LENGTH: Final = 18
 
@@ -91,7 +91,7 @@ def splits_word(text: str, at: int) -> bool:
 
 
 def condensed(text: str) -> str:
-    """The text, the middle of a long one replaced by a word that stands for it.
+    """Return the text, with the middle of a long one replaced by a single word.
 
     So a long document costs no more than its ends, and a long constant prompt is still constant.
     """
@@ -121,7 +121,7 @@ def restored(start: int, end: int, length: int) -> tuple[int, int]:
 
 
 def readable(text: str) -> list[str]:
-    """The stretches of a padded text that may be template, in order.
+    """Return the stretches of a padded text that may be template, in order.
 
     Dates, times of day and UUIDs are left out: in a prompt they say when and for whom it was made.
     """
@@ -156,7 +156,7 @@ class Span(NamedTuple):
 
 
 def whole(text: str) -> Skeleton:
-    """The skeleton of a template of which one request is known.
+    """Return the skeleton of a template that is known from one request.
 
     Args:
         text: Padded.
@@ -175,7 +175,7 @@ def fixed_characters(skeleton: Skeleton) -> int:
 
 
 def place(skeleton: Skeleton, text: str) -> list[Span] | None:
-    """Return where the fragments stand in a text, None if they do not all occur in order.
+    """Return the spans of the fragments in a text; None if they do not all occur in order.
 
     The first and the last stand at the ends, each other at the first place behind the one before, so a
     request into which a user pasted the template's own words is read as the template means it.
