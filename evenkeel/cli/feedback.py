@@ -106,7 +106,10 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
 
 
 def _judged(labels: Sequence[Label]) -> list[Label]:
-    """Those about verdicts that a judge decided. Raises: SettingsError if it is none, or several."""
+    """Return the labels of verdicts that a judge decided.
+
+    Raises: SettingsError if there are none, or if they are of several judges.
+    """
     judged = [label for label in labels if label.decided_by == "judge"]
     judges = sorted({label.judge_model for label in judged})
     if len(judges) > 1:

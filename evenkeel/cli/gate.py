@@ -163,7 +163,7 @@ _SHARED: Final = {
     "concurrency": call_options(8, 60.0),
     "price": price_option,
 }
-"""By the first of their keywords."""
+"""Groups of options by the first of their keywords."""
 _TYPES: Final = {
     "repeats": click.IntRange(1, 100),
     "max_usd": click.FloatRange(0),
@@ -368,7 +368,7 @@ class Outputs(NamedTuple):
 
 
 def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bool = False) -> GateOptions:
-    """What a run needs.
+    """Return the options of a run.
 
     Args:
         files: Goldens.

@@ -62,7 +62,7 @@ class Narrowed(NamedTuple):
     model: str | None = None
     """Which gave the answer, as the endpoint returned it."""
     retired: bool = False
-    """Whether retired ones are meant, too."""
+    """True if retired goldens are included."""
 
     def select(self, stores: Stores) -> tuple[Golden, ...]:
         """The goldens in their newest version, the last approved first."""
@@ -372,7 +372,7 @@ def record(*, as_json: bool, yes: bool, **given: Any) -> None:
 
 
 def _sample_options(file: Path, given: Mapping[str, Any]) -> SampleOptions:
-    """What a run needs.
+    """Return the options of a run.
 
     Raises: UserError in one line.
     """

@@ -43,7 +43,7 @@ COMMANDS: Final = {
     "completion": "Print the completion script for bash, zsh or fish.",
     "child": "",
 }
-"""What each command does, in the order of the help; those without words are hidden.
+"""Help text of each command, in the order of the help; commands with an empty text are hidden.
 
 `check-config` is `check_config` in the module `evenkeel.cli.check_config`. The words stand here because the
 help of the program would otherwise have to load every command, which takes seconds.
@@ -54,7 +54,7 @@ _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "re
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _AS_JSON: Final = "evenkeel.json"
-"""Whether the command was asked for JSON, in the context's `meta`."""
+"""Key in the context's `meta` that tells whether the command was asked for JSON."""
 _OVERPRINTS: Final = re.compile("\r(?!\n)")
 
 
@@ -155,7 +155,7 @@ class TerminalGuard:
 
     @property
     def rich_proxied_file(self) -> Any:
-        """What rich writes to."""
+        """Stream that rich writes to: the wrapped one on a terminal, or if colors are forced."""
         return self._stream if self._stream.isatty() or "FORCE_COLOR" in os.environ else self
 
     def __getattr__(self, name: str) -> Any:

@@ -311,7 +311,7 @@ def settings_source(
     injecting: bool = False,
     checked: bool = True,
 ) -> SettingsSource:
-    """Where the settings of a role come from: a file and options.
+    """Return a source that reads the settings of a role from a file and options.
 
     Args:
         config: As `settings_of`, and so the next two and `injecting`.

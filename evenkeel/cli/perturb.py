@@ -199,7 +199,7 @@ def _members(view: PromptView) -> dict[str, str]:
 
 
 def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:
-    """What a variant changes: lines of the prompt as `git diff` prints them, then members of the body."""
+    """Yield what a variant changes: prompt lines as in `git diff`, then members of the body."""
     yield from diff_lines(lines_of(before), lines_of(after))
     old, new = _members(before), _members(after)
     for key in dict.fromkeys((*old, *new)):
@@ -250,7 +250,7 @@ def _chat(text: str) -> bytes:
 
 
 def _looks_like_json(text: str) -> bool:
-    """Whether a text that begins with a brace goes on like an object, and not like a "{placeholder}"."""
+    """Return whether text after a leading brace continues like a JSON object, unlike a "{placeholder}"."""
     return text.lstrip("\ufeff \t\r\n")[1:].lstrip()[:1] in {'"', "}", "'"}
 
 

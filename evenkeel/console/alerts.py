@@ -67,7 +67,7 @@ _EVIDENCE: Final = (
     "trace_id",
 )
 _EVENTS_READ = 10_000
-"""As many as the stores keep."""
+"""Alert events to read, which are as many as the stores keep."""
 
 
 def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:

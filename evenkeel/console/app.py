@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def tables(sources: ConsoleSources, situation: Situation) -> dict[str, Callable[[Mapping[str, str]], Table]]:
-    """What there is to download from these sources; each takes the query's parameters that are set."""
+    """Return the tables to download, by name; each takes the query parameters that are set."""
     found: dict[str, Callable[[Mapping[str, str]], Table]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
         "trends": lambda asked: trends_table(sources, asked.get("route")),
@@ -87,7 +87,7 @@ SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""Of every answer."""
+"""Headers of every response."""
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
 

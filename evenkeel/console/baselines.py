@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
 
 OFFERED_S: Final = 900.0
-"""So long what was shown can be approved."""
+"""Seconds after being shown in which an offer can be approved."""
 _LISTED: Final = 10
 """Approvals of a route that are listed, the newest."""
 _SKIPPED_SHOWN: Final = 5
 
 
 class Offers:
-    """What was shown, in a form that a browser sends back and nobody else can write."""
+    """Makes and reads offers: the cells shown on a page, signed so that only this process can create them."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -49,7 +49,10 @@ class Offers:
         return f"{body}.{self._mark(body)}"
 
     def read(self, offer: str, now: float) -> Approval:
-        """What was offered, in nobody's name yet. Raises: ApprovalError if it was not, or is long ago."""
+        """Return an offer as an approval without a name.
+
+        Raises: ApprovalError if the offer is not from this process, or is older than `OFFERED_S`.
+        """
         body, _, mark = offer.rpartition(".")
         if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
             raise ApprovalError("this was not offered here, or evenkeel has been started since")
@@ -66,7 +69,7 @@ class Offers:
 
 
 def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], offers: Offers) -> Page | None:
-    """What can be approved of the cells that are asked for; None for a route without cells.
+    """Build the page of baselines that can be approved; None for a route without cells.
 
     Args:
         sources: reports and the log.
@@ -140,7 +143,10 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
 
 
 def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, Any]) -> Approval:
-    """What was offered in somebody's name. Raises: ApprovalError if it no longer fits, or nobody says so."""
+    """Return the approval of an offer under a person's name.
+
+    Raises: ApprovalError if there is no name, or the route has changed since the offer was made.
+    """
     by = asked.get("by", "").strip()
     if not is_name(by):
         raise ApprovalError("say your name")
@@ -158,7 +164,7 @@ def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, An
 
 
 def _replaces(approval: Approval, offered: Approval) -> bool:
-    """Whether it approves newer figures of a cell that is offered."""
+    """Return whether an approval holds newer figures of an offered cell."""
     if approval.route != offered.route or approval.at <= offered.at:
         return False
     cells = {(cell.model, cell.perturbation) for cell in approval.cells}

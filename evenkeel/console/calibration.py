@@ -37,11 +37,11 @@ class RouteLimits(NamedTuple):
 
     routes: tuple[str, ...]
     limits: tuple[tuple[str, Limit], ...]
-    """By what is limited."""
+    """Pairs of a limit's name and its value."""
 
 
 class RoleLine(NamedTuple):
-    """One metric's part in watching a failure mode, or why nothing watches it."""
+    """The part of a metric in watching a failure mode, or the reason why no metric watches it."""
 
     mode: ModeResult
     part: str = ""
@@ -53,7 +53,7 @@ class RoleLine(NamedTuple):
 
 
 def calibration_page(sources: ConsoleSources) -> Page:
-    """What is in force: the calibration if there is one, the careful defaults if not."""
+    """Build the page of limits in effect: calibrated ones if there is a calibration, else the defaults."""
     force = sources.calibration
     found = force.calibration if force else None
     return Page(

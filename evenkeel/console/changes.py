@@ -39,7 +39,7 @@ class ExampleView(NamedTuple):
 
     route: str
     prompt: tuple[Run, ...]
-    """Its beginning."""
+    """The beginning of the prompt."""
     whole_prompt: tuple[Run, ...]
     """Empty where its beginning is all."""
     later_prompt: tuple[Run, ...]
@@ -74,7 +74,7 @@ def change_handlers(
     """`/changes/{id}` and `/api/changes/{id}`."""
 
     def shown(report: ChangeReport) -> Exhibits:
-        """What is still stored of answers before and after a silent change."""
+        """Return the stored answers from before and after a silent change."""
         if report.silent is None or sources.references is None:
             return Exhibits()
         return exhibits(report.silent, sources.references.store, sources.references.archive)

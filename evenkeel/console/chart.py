@@ -31,7 +31,7 @@ _LABEL_ROWS: Final = 3
 
 
 class Sample(NamedTuple):
-    """One point of a series. None = not enough trials at that time."""
+    """A point of a series; None = not enough trials at that time."""
 
     at: float
     value: float | None
@@ -40,12 +40,12 @@ class Sample(NamedTuple):
 
     @property
     def rated(self) -> bool:
-        """Whether it has a value that can be drawn."""
+        """True if there is a value to draw."""
         return _finite(self.value)
 
     @property
     def bounded(self) -> bool:
-        """Whether it has an interval that can be drawn."""
+        """True if there is an interval to draw."""
         return _finite(self.lower) and _finite(self.upper)
 
 
@@ -60,14 +60,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series as SVG path data; `band` is "" without two intervals."""
+    """A series as SVG path data; `band` is "" with fewer than two intervals."""
 
     line: str
     band: str
     end_x: float
     end_y: float
     current: bool
-    """Whether it is the newest series, drawn on top and in full colour."""
+    """True for the newest series, which is drawn on top and in full color."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +215,11 @@ class Bar:
 
     at: Interval
     ends: tuple[float, ...]
-    """Where the scale has its fixed points: zero, or zero and one."""
+    """Fixed points of the scale: zero, or zero and one."""
     lines: tuple[float, ...]
-    """What it is compared with: the largest excess allowed."""
+    """Values to compare with, such as the largest excess allowed."""
     loud: bool
-    """Whether it is to be drawn as an alert."""
+    """True if the bar is drawn as an alert."""
 
 
 def bar(

@@ -25,7 +25,7 @@ MAX_CHARS = 40_000
 """Characters a side that are split into words, from where the texts part; a prompt may carry a whole file."""
 
 _WORD_CHARS = 64
-"""So many characters hold a word and its space, as far as the words around a change are looked for."""
+"""Characters reserved for a word and its space when the context around a change is cut out."""
 
 _GAP_WORDS = 3
 """A gap that would hide no more words than this is not worth its dots."""
@@ -59,7 +59,7 @@ class _Word(NamedTuple):
 
 
 def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tuple[Run, ...]:
-    """One text with removals and additions in place, unchanged stretches shortened to a gap.
+    """Merge two texts into one that marks removals and additions and shortens unchanged stretches to a gap.
 
     Changed white space is made visible (· space, ⇥ tab, ↵ line break). Texts that are equal give
     one `same` run, cut at `max_chars`.
@@ -119,15 +119,15 @@ class Difference(NamedTuple):
     """The stretch in which two texts differ, cut between words."""
 
     start: int
-    """In both texts."""
+    """Start of the stretch, the same in both texts."""
     end: int
-    """In the first."""
+    """End of the stretch in the first text."""
     other_end: int
-    """In the second."""
+    """End of the stretch in the second text."""
 
 
 def difference(one: str, other: str) -> Difference:
-    """Where two texts differ: from the first difference to the last, in whole words."""
+    """Return the stretch in which two texts differ, from the first to the last difference, in whole words."""
     shorter = min(len(one), len(other))
     start = _shared(shorter, lambda low, high: one[low:high] == other[low:high])
     tail = _shared(
@@ -144,7 +144,7 @@ def difference(one: str, other: str) -> Difference:
 
 
 def _inside(text: str, at: int) -> bool:
-    """Whether a cut there would go through a word, or through white space."""
+    """Return whether a cut at this position would split a word or a run of white space."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]

@@ -146,5 +146,5 @@ def _resolved(name: str, target: str) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """As GitHub makes them: lower case, hyphens for spaces, without other marks."""
+    """Return a heading's anchor as GitHub makes it: lower case, hyphens for spaces, no punctuation."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

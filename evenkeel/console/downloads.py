@@ -1,4 +1,4 @@
-"""What the pages show, as files: one table a view, as CSV and as JSON."""
+"""Tables behind the pages, for download as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
 _FOR_ADMINS: Final = frozenset({"actions", "settings"})
-"""As the pages that they are of."""
+"""Tables that only admins may download, as only they see the pages."""
 
 Value = str | int | float | bool | None
 Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]

@@ -35,7 +35,7 @@ class Goal(NamedTuple):
     have: int
     need: int
     outlook: str
-    """How much is missing, in words."""
+    """Description of what is missing."""
 
 
 class HoldUp(NamedTuple):
@@ -47,7 +47,7 @@ class HoldUp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RouteProgress:
-    """How far one route is."""
+    """The progress of a route."""
 
     route: str
     stages: tuple[Stage, ...]
@@ -62,14 +62,14 @@ class RouteProgress:
 
 @dataclass(frozen=True, slots=True)
 class FirstHour:
-    """How far all routes are; there is one only until the first points above noise are known."""
+    """The progress of all routes, shown until the first points above noise are known."""
 
     routes: tuple[RouteProgress, ...]
     hold_ups: tuple[HoldUp, ...]
 
 
 def first_hour(sources: ConsoleSources) -> FirstHour | None:
-    """How far the routes are; None once a rewording has a number. Blocks on the stores."""
+    """Return the progress of all routes; None once a rewording has a number. Blocks on the stores."""
     setup_sources = sources.setup
     if setup_sources is None:
         return None
@@ -106,7 +106,7 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
 
 
 def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: float) -> str:
-    """How much is missing for a goal.
+    """Describe the requests that a goal still needs.
 
     Args:
         setup: of the route.
@@ -196,7 +196,7 @@ _APIS: Final = "chat/completions, completions, responses and messages"
 def _hold_ups(
     setup: RouteSetup, flow: RouteFlow | None, reports: Sequence[CellReport], view: PipelineView
 ) -> list[HoldUp]:
-    """What the notices of the pipeline (judge, budget, settings) do not say already."""
+    """List the obstacles that the pipeline's notices (judge, budget, settings) do not mention."""
     if not setup.sampling_rate:
         return [
             HoldUp(f"{setup.route}: nothing is sampled, sampling_rate is 0.", "Set it above 0, say to 0.1.")

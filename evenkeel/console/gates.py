@@ -1,4 +1,4 @@
-"""What `evenkeel gate` said of candidates, for who decides whether a model or prompt may ship."""
+"""Results of `evenkeel gate` runs, for whoever decides whether a model or prompt may ship."""
 
 from __future__ import annotations
 

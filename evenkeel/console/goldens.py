@@ -88,7 +88,7 @@ def golden_list(
 
 
 def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
-    """What a golden asks, without the beginning that all prompts of its version on the list share."""
+    """Return a function that returns a golden's question, without lines that its version's prompts share."""
     prompts: dict[tuple[str, str | None], set[str]] = {}
     for golden in goldens:
         prompts.setdefault((golden.route, golden.prompt_version), set()).add(prompt_text(golden.request))
@@ -110,14 +110,14 @@ def _shared_lines(first: str, *others: str) -> int:
 
 
 class Rated(NamedTuple):
-    """What the last run of its goldens said of a golden's answer."""
+    """The rating of a golden's answer in the last run of its goldens."""
 
     said: str
     at: float
     """Unix time in seconds."""
     model: str
     changed: bool
-    """Whether the answer was another one than the approved one."""
+    """True if the answer differed from the approved one."""
 
 
 def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
@@ -134,7 +134,7 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
 
 
 def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
-    """What a gate over so many goldens, and a live cell, would find at today's noise; "" if not known."""
+    """Describe what a gate over these goldens and a live cell can detect at today's noise; "" if unknown."""
     reports = sources.reports()
     noise = noise_of(reports, route)
     if not goldens or noise is None or noise > _MOST_NOISE:
@@ -157,7 +157,7 @@ def _any_of(names: Iterable[str]) -> list[tuple[str, str | None]]:
 
 
 class VersionView(NamedTuple):
-    """One version and what it changed."""
+    """A version of a golden, and its differences from the version before."""
 
     golden: Golden
     prompt: tuple[Run, ...] = ()
@@ -219,7 +219,7 @@ def _plain(text: str) -> tuple[Run, ...]:
 
 
 CHANGES = ("exchange", "golden", "retire", "unretire")
-"""What a change is about: exactly one of them."""
+"""Fields that say what to change; a request has exactly one of them."""
 _TEXTS = ("exchange", "retire", "unretire", "by", "name", "note")
 
 
@@ -369,7 +369,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """One change, as `change` takes it."""
+        """Apply a change, which has the fields that `change` takes."""
         try:
             golden = _changed(sources, goldens, request, json_object(body))
         except GoldenError as error:

@@ -1,4 +1,4 @@
-"""Who gets through to the admin port, and the answers to everybody else.
+"""Access checks of the admin port, and the responses to requests that fail them.
 
 A token comes as a bearer, as any user's password, or was entered on the sign-in page, after which a cookie
 stands for it. `sign_in` has that page; `access` says who somebody is.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Probes of an orchestrator: they say nothing about content."""
 _OPEN_FILE: Final = re.compile(r"/static/[a-z-]+\.[a-z]+")
-"""Of the sign-in page, as of every other one."""
+"""Static files, which are open because the sign-in page needs them."""
 _METRICS_PATH: Final = "/metrics"
 _LOCAL: Final = "localhost"
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
@@ -100,7 +100,7 @@ class TokenGuard:
             await found(scope, receive, send)
 
     def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
-        """Who is asking, or why they are not let in."""
+        """Return the visitor, or the response that turns the request away."""
         given = _token_in(header_of(scope, b"authorization"))
         client = (scope.get("client") or ("",))[0]
         visitor = self._scrapers.find(given)
@@ -152,7 +152,7 @@ class TokenGuard:
         return ASGIResponse(body=body, status_code=401, headers=challenge)
 
     def _means_this(self, host: str) -> bool:
-        """Whether a `Host` is an address, which nobody can point elsewhere, or a name of this machine."""
+        """Return whether a `Host` is an IP address, which no DNS can redirect, or a name of this machine."""
         match = _HOST.fullmatch(host)
         if match is None:
             return False

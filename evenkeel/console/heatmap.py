@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 PAIRS_IN_COLUMNS = 4
-"""So many pairs of languages have columns of their own; more share one, and have a matrix."""
+"""Language pairs that can have a column each; more than these share a column and are shown in a matrix."""
 
 TOOLTIPS = 80
 """Cells that have them, row by row from the top; the page of a route has all of its own."""
@@ -41,7 +41,7 @@ BANDS: Final = tuple(
 
 
 class Column(NamedTuple):
-    """One perturbation, or a category of which it shows the furthest above noise."""
+    """A perturbation, or a category that shows its perturbation furthest above noise."""
 
     perturbation: str
     label: str
@@ -52,7 +52,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """One report as a coloured cell."""
+    """A report as a colored cell."""
 
     report: CellReport
     label: str
@@ -67,17 +67,17 @@ class HeatCell:
 
     @property
     def alert(self) -> bool:
-        """Whether it belongs to an open incident, or any of its pairs."""
+        """True if the cell, or any of its pairs, belongs to an open incident."""
         return any(one.detection.alert for one in self.pairs or (self.report,))
 
     @property
     def control(self) -> bool:
-        """Whether it shows the noise itself."""
+        """True if the cell shows the noise floor."""
         return self.report.key.perturbation == BASELINE
 
     @property
     def band(self) -> int | None:
-        """Its colour; None of the noise itself, and while there are too few trials for a number."""
+        """Color band of the cell; None for a control, and while there are too few trials for a number."""
         return None if self.control or self.measure is None else band(1 - max(0.0, self.measure.value))
 
     @property
@@ -87,20 +87,20 @@ class HeatCell:
         return current.content_delta if self.control else current.excess
 
     def detail(self, minimum: int) -> list[str]:
-        """What the tooltip says, a line each; the first is what a screen reader says first."""
+        """Return the lines of the tooltip; a screen reader reads the first one first."""
         head = [f"furthest above noise of {len(self.pairs)} pairs of languages"] if self.pairs else []
         return head + _detail(self.report, minimum)
 
 
 @dataclass(frozen=True, slots=True)
 class HeatRow:
-    """One model on one route; `cells` has None where a perturbation was never tried."""
+    """A model on a route; `cells` has None where a perturbation was never tried."""
 
     route: str
     model: str
     cells: tuple[HeatCell | None, ...]
     brief: bool = False
-    """Whether its cells go without tooltips: those of many rows would be most of the page's bytes."""
+    """True if the cells have no tooltips, which would be most of the page's bytes in a long table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Heatmap:
     retired: tuple[tuple[str, str, float], ...]
     """Route, model and time of the last trial of those that no longer do, the latest first."""
     without_judge: bool
-    """Whether any of these ratings came from heuristics."""
+    """True if any of the ratings came from heuristics."""
 
 
 def heatmap(reports: Sequence[CellReport]) -> Heatmap:
@@ -200,7 +200,7 @@ def _in_column(cells: Mapping[str, CellReport], column: Column) -> HeatCell | No
 
 
 def _rank(report: CellReport) -> tuple[bool, float, str]:
-    """Those of an incident first, then the furthest above noise; what has no figure comes last."""
+    """Return the sort key of a report: open incidents first, then furthest above noise; no figure last."""
     excess = report.current.excess
     return not report.detection.alert, -excess.value if excess else 2.0, report.key.perturbation
 
@@ -259,14 +259,14 @@ class LanguageMatrix:
     model: str
     retired: bool
     languages: tuple[str, ...]
-    """Of the answers, the heads of the columns."""
+    """Languages of the answers, which head the columns."""
     rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
     """Prompts by their language; None where a pair was never tried."""
     alerts: int
 
 
 def language_matrices(reports: Sequence[CellReport]) -> tuple[LanguageMatrix, ...]:
-    """One matrix for each route and model with more pairs than fit into columns.
+    """Build a matrix for each route and model that has more language pairs than fit into columns.
 
     Those of an open incident come first, then by route and model; models that no longer answer come last.
     """

@@ -54,7 +54,7 @@ DECISIONS: Final = {
     "accepted": "Resolve: accepted as the new baseline",
     "false_alarm": "Resolve: false alarm",
 }
-"""On buttons."""
+"""Labels of the buttons."""
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 
 
@@ -63,17 +63,17 @@ class IncidentLine(NamedTuple):
 
     incident: Incident
     said: str
-    """What happened, or that it is over."""
+    """Headline: what happened, or that the incident is over."""
     facts: tuple[str, ...]
     step: str
-    """What to do next; "" once it is over."""
+    """Next step to take; "" once the incident is over."""
     contact: Contact
     routes: tuple[Incident, ...] = ()
     """The incidents of each route, where one cause has several."""
 
 
 def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
-    """What is said of open incidents, those with one cause together, the one opened last first."""
+    """Describe open incidents, the latest first; incidents with a common cause share a line."""
     cases = {case.id: case for case in cases_of(going).values()}
     ordered = sorted(cases.values(), key=lambda case: -case.members[-1].opened_at)
     return [
@@ -83,7 +83,7 @@ def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
 
 
 def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
-    """What is said of each."""
+    """Describe each incident."""
     return [_line(incident, writer) for incident in incidents]
 
 
@@ -95,7 +95,7 @@ def _line(incident: Incident, writer: Writer) -> IncidentLine:
 
 
 def next_step(incident: Incident, contact: Contact) -> str:
-    """What to do if the answers turn out to be worse, as one sentence or a command."""
+    """Return the next step if the answers are worse, as a sentence or a command."""
     if contact.rollback:
         return f"Roll back: {contact.rollback}"
     model = next((mark for mark in incident.stated if mark.kind in _MODELS and mark.before), None)
@@ -122,7 +122,7 @@ class Check(NamedTuple):
 
 
 def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[Check]:
-    """Whether the measurement can be trusted: what a person would otherwise look up in metrics."""
+    """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
     worst = _worst(incident)
     of_route = [one for one in cells if one.key.route in incident.routes]
     cell = next((one for one in of_route if one.key.model == incident.model and one.noise_floor), None)
@@ -321,7 +321,7 @@ def incident_handlers(
 
     @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def given(incident: PathText) -> Response[bytes]:
-        """One incident with its facts, and the ids of its worst trials."""
+        """Return an incident with its facts and the ids of its worst trials."""
         found = known(incident)
         line = _line(found, writer)
         worst = [verdict.id for verdict in worst_trials(sources.log, found)]
@@ -351,11 +351,11 @@ def incident_handlers(
 
 
 def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]:
-    """Those after one of them in the list, which is named by its id; all if it is not there."""
+    """Return the incidents after the one with this id in the list; all of them if it is not in the list."""
     place = next((place for place, one in enumerate(incidents) if one.id == before), -1)
     return incidents[place + 1 :]
 
 
 def said_of(incident: Incident) -> str:
-    """What happened, or that it is over, in one sentence."""
+    """Return a sentence that says what happened, or that the incident is over."""
     return over_line(incident) if incident.state == "resolved" else headline(incident)

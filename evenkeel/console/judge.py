@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -> Page:
-    """What the cells know of the judge, by route and model, and what people say of its ratings."""
+    """Build the page about the judge: its figures by route and model, and people's agreement with it."""
     reports = sources.reports()
     rows = judged(reports)
     decided = Counter[str]()
@@ -51,7 +51,7 @@ def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -
 
 
 def judged(reports: Sequence[CellReport]) -> list[CellReport]:
-    """For each route and model one report that knows of the judge: all of its cells know the same."""
+    """Return a report with figures of the judge for each route and model; all cells of a pair share them."""
     found: dict[tuple[str, str], CellReport] = {}
     for report in sorted(reports, key=lambda one: one.key.parts):
         place = (report.key.route, report.key.model)

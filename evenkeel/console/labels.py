@@ -53,20 +53,20 @@ _DRAWN_FROM: Final = 2_000
 
 
 class AgreementLine(NamedTuple):
-    """How far people agree with one decider."""
+    """The agreement of people with a decider."""
 
     decider: str
     source: str
     share: str
     interval: str
     counts: str
-    """How many of how many."""
+    """Cases in which they agree, of all, such as "12 of 15"."""
     too_high: str
-    """What the disagreement is like, "" if there is none."""
+    """Description of the disagreement, "" if there is none."""
 
 
 class Feedback(NamedTuple):
-    """What the page of a trial shows of labels."""
+    """The labels that the page of a trial shows."""
 
     labels: Sequence[Label]
     agreement: tuple[AgreementLine, ...]
@@ -177,7 +177,7 @@ def feedback_handlers(
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="labeller")
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """One label, as `say` takes it."""
+        """Store a label, which has the fields that `say` takes."""
         try:
             label = _signed_label(sources, store, visitor_of(request), json_object(body))
         except LabelError as error:

@@ -64,12 +64,12 @@ def dead_letter_link(exchange_id: str) -> str:
 
 
 def baselines_link(route: str, **parts: str | None) -> str:
-    """Where baselines of a route are approved, narrowed to `model`, `perturbation`, or to one `approved`."""
+    """Address of a route's baselines; `parts` are `model`, `perturbation` and `approved`."""
     return f"/baselines?{query(route=route, **parts)}"
 
 
 def runbook_link(name: str) -> str:
-    """What to do about an alert of that name."""
+    """Address of the runbook of an alert."""
     return f"/docs/runbooks/{path_part(name)}"
 
 

@@ -25,7 +25,7 @@ MATRICES: Final = 1
 SHOWN: Final = 5
 """Open incidents with all that is said of them; of more the headline."""
 _LATELY_S: Final = 86_400.0
-"""So long an incident that is over is mentioned."""
+"""Seconds for which an incident that is over is still listed."""
 
 
 def now_page(sources: ConsoleSources, situation: Situation) -> Page:

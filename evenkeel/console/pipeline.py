@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STUCK_AFTER_S: Final = 120.0
 """A queue whose oldest exchange is older than this is reported: silence must not look like health."""
 _NAMED: Final = 3
-"""So many rewordings of a category are named on a line; more are counted."""
+"""Rewordings of a category that are named on a line; the others are only counted."""
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set replays.rewriter.model",
@@ -63,7 +63,7 @@ class UntriedLine:
     kinds: str
     reason: str
     count: str
-    """How often, "always" if they can't run as things are set."""
+    """Number of times, or "always" if these rewordings cannot run with the current settings."""
 
 
 def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
@@ -104,7 +104,7 @@ def _kinds(category: str, found: Sequence[Untried]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One station on the way, with its count and that of the station before it; None for the first."""
+    """A stage of the pipeline, with its count and that of the stage before it (None for the first)."""
 
     name: str
     count: int
@@ -112,11 +112,11 @@ class Stage:
 
 
 class PipelineLine(NamedTuple):
-    """Where exchanges are, as the overview and the page of the pipeline show it."""
+    """The state of the pipeline, as the overview and the page of the pipeline show it."""
 
     stages: tuple[Stage, ...]
     skipped: Mapping[str, int]
-    """By reason."""
+    """Skipped requests by reason."""
     lag: str
     spend: tuple[Meter, ...]
     scorer: str
@@ -149,7 +149,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
 
 
 def stuck(pipeline: PipelineView) -> str:
-    """What is wrong with the queue, "" if nothing is."""
+    """Describe the problem with the queue, "" if there is none."""
     if pipeline.oldest_s <= STUCK_AFTER_S:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""What a prompt asks: the user's own words, which are stored with a trial as far as a template was learned.
+"""Finds the question in a prompt: the user's own words, stored with a trial if its template was learned.
 
 What differs between a prompt and its rewording is always shown.
 """
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 
 
 def question_spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[Span]:
-    """Where the question stands in a prompt.
+    """Return the spans of the question in a prompt.
 
     Args:
         prompt: "role: text" blocks, a blank line between, as trials store them.
@@ -48,7 +48,7 @@ def question_spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[Span]:
 
 
 def leaves_out(prompt: str, spans: Sequence[Span]) -> bool:
-    """Whether a prompt has more words than its question, beside the role of the first turn."""
+    """Return whether a prompt has words besides its question and the role of the first turn."""
     rest, at = "", 0
     for one in spans:
         rest, at = rest + prompt[at : one.start], one.end
@@ -126,7 +126,7 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
 
 
 def _middle(before: str, after: str, chars: int, max_chars: int) -> list[Run]:
-    """What differs in the first characters of both sides, long runs shortened; a gap if they go on."""
+    """Diff the first characters of both sides and shorten long runs; ends in a gap if the texts go on."""
     found = diffs.inline(
         before[:chars], after[:chars], context_words=max(_FEW_WORDS, max_chars // 100), max_chars=chars
     )

@@ -37,7 +37,7 @@ class ReferenceSet(NamedTuple):
     """"" where it is not known."""
     references: int
     ready: int
-    """Those that have answers enough to be asked in their turn."""
+    """References with enough answers to be asked in turn."""
     answers: int
     asked_at: float
     """Unix time in seconds of the last call; 0 before the first."""
@@ -49,13 +49,13 @@ class RouteReferences(NamedTuple):
     route: str
     sets: tuple[ReferenceSet, ...]
     asked: AskedToday | None
-    """Of this UTC day; None if nothing was asked."""
+    """Calls of this UTC day; None if there were none."""
     tests: tuple[SilentReport, ...] = ()
-    """Where its tests stand, by requested model."""
+    """State of the tests for silent changes, by requested model."""
 
     @property
     def references(self) -> int:
-        """How many are kept."""
+        """Number of references that are kept."""
         return sum(one.references for one in self.sets)
 
     @property

@@ -44,7 +44,7 @@ _MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One static file."""
+    """A static file."""
 
     content: bytes
     media_type: str
@@ -68,7 +68,7 @@ class Assets:
         return self._assets.get(name)
 
     def url(self, name: str) -> str:
-        """Its address; the digest in it lets browsers keep the file for good."""
+        """Return the address of a file; the digest in it lets browsers cache the file forever."""
         return f"/static/{name}?v={self._assets[name].digest}"
 
 
@@ -80,7 +80,7 @@ QueryText = FromQuery[str | None]
 
 
 class Place(NamedTuple):
-    """One of the few places that the navigation leads to."""
+    """A top-level entry of the navigation."""
 
     name: str
     pages: Mapping[str, str]
@@ -88,12 +88,12 @@ class Place(NamedTuple):
 
     @property
     def href(self) -> str:
-        """Where it begins."""
+        """Address of its first page."""
         return next(iter(self.pages))
 
 
 class Page(SimpleNamespace):
-    """What a live page shows: every value that its template prints is an attribute."""
+    """The content of a live page: every value that its template prints is an attribute."""
 
     title: str
     """The document's title, without the number of open incidents."""
@@ -147,7 +147,7 @@ def tagged(content: bytes, known: str | None) -> Response[bytes]:
 
 
 def see_other(location: str) -> Response[bytes]:
-    """Where the browser is to go on."""
+    """Return a redirect (303) to a location."""
     return Response(b"", status_code=303, headers={"location": location})
 
 

@@ -44,7 +44,7 @@ _INCIDENTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """One model that answers, or answered, on the route."""
+    """A model that answers on the route, or used to."""
 
     id: str
     model: str
@@ -53,7 +53,7 @@ class ModelPart:
     """Unix time of its newest trial."""
     noise: Estimate | None
     groups: list[tuple[str, list[CellReport]]]
-    """Its cells by category."""
+    """Cells of the model by category."""
     matrix: LanguageMatrix | None
 
 
@@ -142,7 +142,7 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
 
 
 def _models(own: Sequence[CellReport]) -> list[ModelPart]:
-    """Those that answer first."""
+    """Return the models of a route, those that still answer first."""
     matrices = {matrix.model: matrix for matrix in language_matrices(own)}
     return [
         ModelPart(

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 _HEAD_S: Final = 10.0
-"""How long a head may take to arrive; on a connection that is used again, from its first byte."""
+"""Seconds for a request's head to arrive; on a reused connection they count from its first byte."""
 _BODY_S: Final = 60.0
-"""How long a request may take to arrive after its head."""
+"""Seconds for a request to arrive after its head."""
 _MOST_HEAD_BYTES: Final = 64 << 10
 _MOST_CONNECTIONS: Final = 256
 _RESERVED_CONNECTIONS: Final = 32
-"""As many more may be open while all others have requests that are worked on: probes get through."""
+"""Connections beyond the limit, for probes, while all others have a request in progress."""
 _ACCEPT_AGAIN_S: Final = 0.05
 _MOST_REQUESTS: Final = 64
 """Worked on at once, besides the probes'."""
@@ -130,7 +130,7 @@ class _Connection(HttpToolsProtocol):
 
     @property
     def waits(self) -> bool:
-        """Whether it has no request that is worked on: it is new, idle, or in the middle of a head."""
+        """True if no request is in progress: the connection is new, idle, or in the middle of a head."""
         cycle: Any = self.cycle
         return cycle is None or cycle.response_complete
 

@@ -30,7 +30,7 @@ _LONGEST_PROMPT: Final = 4_000
 _ACTIONS: Final = 50
 """Entries of the audit log on the page; the download has more."""
 _SENDING: Final = frozenset({"request", "notification"})
-"""What somebody may wonder about later, and so is on record."""
+"""Checks that send something, and are therefore written to the audit log."""
 
 
 class Snippet(NamedTuple):
@@ -46,7 +46,7 @@ class Try(NamedTuple):
     name: str
     title: str
     what: str
-    """What the button does, and what it costs."""
+    """Description of what the check does and costs."""
     button: str
 
 

@@ -112,7 +112,7 @@ class SignIn:
         self._renderer = Renderer(Assets(), clock)
 
     def visitor(self, scope: Scope, tokens: Tokens) -> Visitor | None:
-        """Who has signed in with the browser that asks; None if nobody has, or no longer."""
+        """Return the visitor who has signed in with this browser; None without a valid session."""
         return tokens.marked(self._sessions.token_mark(scope))
 
     async def answer(self, scope: Scope, receive: Receive, tokens: Tokens) -> ASGIResponse:
@@ -216,7 +216,7 @@ def header_of(scope: Scope, name: bytes) -> bytes:
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a browser asks, for a page that it shows."""
+    """Return whether the request comes from a browser that wants a page."""
     return b"text/html" in header_of(scope, b"accept")
 
 

@@ -1,4 +1,4 @@
-"""What all pages agree on: which incidents there are, and which cells belong to those that are open.
+"""Incidents and cells as all pages see them.
 
 The detectors say of a cell that its alert is up. Whether that is still news is decided with the incident: it
 is over once the change is reversed, the model retired, or a person has said so.
@@ -32,7 +32,7 @@ class Situation:
         return [one for one in self.board.all() if one.state != "resolved" and one.severity != "info"]
 
     def count(self) -> int:
-        """How many are open: the number on every page."""
+        """Return the number of open incidents, which every page shows."""
         return len(self.going())
 
     def cells(self) -> list[CellReport]:

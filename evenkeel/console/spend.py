@@ -41,12 +41,12 @@ class Meter(NamedTuple):
 
 
 class SpendLine(NamedTuple):
-    """One route, or one purpose, with what it has cost."""
+    """A route or a purpose, with its spend."""
 
     name: str
     spent: Spend
     share: float | None
-    """Of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None without any."""
+    """Share of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None if both are zero."""
     meters: tuple[Meter, ...]
     """The limits it has of its own."""
 
@@ -55,7 +55,7 @@ class Split(NamedTuple):
     """Spend by route and purpose, with sums both ways."""
 
     routes: list[str | None]
-    """Those that cost most first; None stands for their sum."""
+    """Routes, the most expensive first; None stands for their sum."""
     purposes: list[str | None]
     sums: Mapping[_Place, Spend]
 
@@ -73,7 +73,7 @@ class SpendPart(NamedTuple):
 
 
 def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend]:
-    """What was spent this UTC day by route and purpose. Blocks on the cost tracker."""
+    """Return the spend of this UTC day by route and purpose. Blocks on the cost tracker."""
     return sources.ledger.by_route_and_kind() if sources.ledger else {}
 
 
@@ -105,7 +105,7 @@ def _purposes(sums: Mapping[_Place, Spend]) -> list[str]:
 
 
 def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
-    """What one route has cost today; () if that is not known."""
+    """Return today's spend of a route against its limits; () if it is not known."""
     if sources.ledger is None:
         return ()
     spent = total(spend for (name, _), spend in spent_today(sources).items() if name == route)
@@ -134,7 +134,7 @@ def split_table(sources: ConsoleSources) -> Table:
 
 
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
-    """What was spent today of the limits in dollars and tokens; if `limited`, only where there is a limit."""
+    """Compare today's spend with the limits in dollars and tokens; `limited` leaves out what has no limit."""
     dollars, tokens = budget.usd_per_day, budget.tokens_per_day
     found = (
         (figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
@@ -164,7 +164,7 @@ def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[
 
 
 def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
-    """What each route and purpose has cost, and the sums both ways."""
+    """Return the spend of each route and purpose, with the sums over both."""
     sums: dict[_Place, Spend] = {(None, None): NOTHING}
     for (route, purpose), spend in spent.items():
         for place in ((route, purpose), (route, None), (None, purpose), (None, None)):
@@ -206,7 +206,7 @@ _DAY_S: Final = 86_400
 
 
 class Pace(NamedTuple):
-    """What trials of a route cost, and how many there are."""
+    """The number of trials of a route per day, and their cost."""
 
     route: str
     rewordings: int
@@ -220,7 +220,7 @@ class Pace(NamedTuple):
         return delay.trials * self.rewordings / self.per_day * _DAY_S
 
     def usd(self, delay: Delay) -> float:
-        """What the trials until then cost."""
+        """Return the cost in US dollars of the trials until the regression is detected."""
         return delay.trials * self.rewordings * self.usd_each
 
 

@@ -37,14 +37,14 @@ class Status:
     going: Sequence[IncidentLine]
     """The open incidents, newest first; those with one cause together."""
     lately: Sequence[IncidentLine]
-    """Those that ended within a day."""
+    """Incidents that ended within the last day."""
     summary: str
-    """What is watched, in one or two sentences; "" while an incident is open."""
+    """Summary of what is watched, in one or two sentences; "" while an incident is open."""
     notices: tuple[str, ...]
 
     @property
     def title(self) -> str:
-        """Of the document; the state first, so that a pinned tab shows it."""
+        """Title of the document; it starts with the state, so that a pinned tab shows it."""
         return f"{_TITLES[self.state]} · evenkeel"
 
     @property
@@ -104,7 +104,7 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
 
 
 def coverage(reports: Sequence[CellReport]) -> str:
-    """How many cells have a figure, how many have none and why, in one sentence; "" without cells."""
+    """Count the cells with a figure and those without, with reasons, in a sentence; "" without cells."""
     live = _live(reports)
     failing = [one for one in live if sum(one.counts.failures.values()) > one.counts.trials]
     blind = sum(one.is_blind for one in live)

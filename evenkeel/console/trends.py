@@ -32,11 +32,11 @@ POINTS_READ = 400
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One chart with its caption."""
+    """A chart with its caption."""
 
     id: str
     report: CellReport
-    """Of the current model: the line in full colour."""
+    """Report of the current model, which is drawn in full color."""
     earlier: tuple[str, ...]
     """Models drawn dimmed, oldest first; those that no longer answer are marked "(before)"."""
     alert: bool
@@ -46,7 +46,7 @@ class Trend:
 
     @property
     def name(self) -> str:
-        """What was done to the prompts."""
+        """Label of the perturbation."""
         kind = self.report.key.perturbation
         return rewordings.pair_label(kind) if rewordings.language_pair(kind) else rewordings.label(kind)
 

@@ -1,4 +1,4 @@
-"""One trial: both prompts and both answers, what was changed and what changed, its rating, and its labels."""
+"""Page of a trial: both prompts and answers, their differences, the rating and the labels."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ _OTHERS = 8
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What the page of a trial offers for its exchange."""
+    """The state of a trial's exchange with regard to approval as a golden."""
 
     exchange_id: str
     archived: bool
-    """Whether the exchange is still there to be approved."""
+    """True if the exchange is still archived and can be approved."""
     empty: bool
-    """Whether its answer says nothing, so that it cannot be approved."""
+    """True if the answer has neither text nor tool calls and therefore cannot be approved."""
     golden_href: str
     """The golden that it is under its own id already, "" if it is none."""
 
 
 def approval(sources: GoldenSources, exchange_id: str) -> Approval:
-    """Whether a trial's exchange can be approved, or has been."""
+    """Return whether a trial's exchange can be approved, or has been."""
     exchange = _archived(sources, exchange_id)
     answer = exchange.answer if exchange else None
     known = sources.store.find(exchange_id) is not None
@@ -89,13 +89,13 @@ class FilterLink(NamedTuple):
 
 
 class QualityRow(NamedTuple):
-    """One quality metric on both answers, each on the metric's scale."""
+    """A quality metric on both answers, each on the metric's scale."""
 
     name: str
     reference: str
     candidate: str
     of: str
-    """ of 3" for ratings, else ""."""
+    """Suffix " of 3" for ratings, else ""."""
     change: Literal["same", "better", "worse", "changed"]
 
 
@@ -105,10 +105,10 @@ class Exhibit:
 
     unchanged_prompt: bool
     question: tuple[Run, ...]
-    """Without the template."""
+    """Question in the prompt, without the template."""
     answers: SideBySide
     no_candidate: bool
-    """Whether the replay gave no answer."""
+    """True if the replay gave no answer."""
     whole_prompt: tuple[Run, ...] = ()
     """The prompt with its template; empty where there is no room for it."""
     control: tuple[Run, ...] = ()
@@ -133,13 +133,13 @@ class TrialView(NamedTuple):
 
     @property
     def severity(self) -> str:
-        """With one decimal; "" where there is only one."""
+        """Severity with one decimal; "" for perturbations that have no degrees."""
         graded = rewordings.category(self.verdict.perturbation).graded
         return figures.number(self.verdict.severity, 1) if graded else ""
 
     @property
     def scorer(self) -> str:
-        """Who decided the rating, and whether the judge was needed."""
+        """Description of who decided the rating, and whether the judge was needed."""
         if self.verdict.scoring.scorer != "judge" or self.verdict.rating is None:
             return scorer_words(self.verdict.scoring.scorer)
         return wording.stage_words(stage_of(self.verdict.scoring.details))
@@ -215,7 +215,7 @@ _NOT_STORED: Final = "Prompt and answers are no longer stored."
 
 
 def texts_of(log: VerdictLog, verdict_id: str) -> Texts:
-    """What can be read of a trial's texts."""
+    """Return the texts of a trial that can be read, and the reason for those that cannot."""
     try:
         evidence = log.evidence(verdict_id)
     except SealError as error:
@@ -232,7 +232,7 @@ def answer_text(answer: Answer | None) -> str:
 
 
 def quality_row(score: QualityScore) -> QualityRow:
-    """One metric on both answers, in words."""
+    """Describe a metric on both answers."""
     change: Literal["same", "better", "worse", "changed"] = "same"
     if score.changed:
         change = score.direction or "changed"
@@ -290,7 +290,7 @@ _REDACTED: Final = re.compile(r"\[[A-Z][A-Z_]*_\d+\]")
 
 
 def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
-    """What of a trial is not there to be looked at, and why, a sentence or two each."""
+    """Explain what is missing from a trial, in a sentence or two for each gap."""
     found = []
     if texts.missing:
         found.append(texts.missing if texts.missing != _NOT_STORED else f"{_NOT_STORED} {_KEPT}")
@@ -329,5 +329,5 @@ def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> Change
 
 
 def _trace_url(template: str | None, trace_id: str) -> str | None:
-    """Where the trial's trace can be looked at; None if it has none or nobody said where."""
+    """Return the address of the trial's trace; None without a trace or a configured address."""
     return template.replace("{trace_id}", trace_id) if template and trace_id else None

@@ -42,9 +42,9 @@ OUTCOMES: Final = {
     "mixed": "better and worse",
     "unchanged": "the same",
 }
-"""What became of the quality of an answer that changed."""
+"""Labels for the quality of an answer that changed."""
 CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rated control"}
-"""What the control did."""
+"""Labels for the outcome of the control."""
 ORDERS: Final = {"newest": "newest first"}
 """Orders of the list beside the worst first."""
 LABELS: Final = {"disputed": "people disagree", "any": "labelled", "none": "not labelled"}
@@ -89,7 +89,7 @@ class TrialFilter:
     """Time in UTC, "2026-08-12T14:20"."""
     until: str = ""
     labels: str = ""
-    """One of `LABELS`."""
+    """A key of `LABELS`."""
     text: str = ""
     """Looked for in prompts, answers and explanations, without regard to case."""
     order: str = ""
@@ -124,7 +124,7 @@ class TrialFilter:
 
     @property
     def narrow(self) -> Narrow:
-        """What a log is searched for: all but change, incident, labels and text."""
+        """Criteria for the log's own search: all but change, incident, labels and text."""
         since, until = self.span
         plain = (
             "route",
@@ -203,7 +203,7 @@ def narrowed(
     incidents: Sequence[Incident],
     began: Callable[[Incident], float],
 ) -> Narrow | None:
-    """What a log is searched for, with change and incident put into cells and time.
+    """Return the criteria for the log's own search, with change and incident turned into cells and times.
 
     Args:
         chosen: what was chosen.
@@ -268,7 +268,7 @@ _LONGEST_STEP: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is read for one answer."""
+    """Limits of a single search."""
 
     shown: int = SHOWN
     scanned: int = SCANNED
@@ -282,18 +282,18 @@ class Found:
 
     trials: tuple[LoggedVerdict, ...]
     older: int | None
-    """Where to go on, as `before`; None if the log's start was reached."""
+    """Position from which to continue, as `before`; None if the start of the log was reached."""
     looked_at: int
     """Verdicts read."""
     reached_s: float | None
     """Unix time of the oldest verdict read; None if none was."""
     full: bool
-    """Whether as many were found as fit a page; if not, and there are older ones, it was cut short."""
+    """True if the page is full. If it is not and there are older trials, the search was cut short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """What is known of labels, by verdict: whether people say the same as the verdict."""
+    """The labelled verdicts, each with whether people agree with it."""
 
     agrees: Mapping[str, bool | None]
 
@@ -363,13 +363,13 @@ def search(
 
 
 def _says(verdict: Verdict, text: str) -> bool:
-    """Whether id, explanation or failure hold a text."""
+    """Return whether the id, explanation or failure of a verdict contains a text."""
     detail = verdict.failure.detail if verdict.failure else ""
     return any(text in part.casefold() for part in (verdict.id, verdict.scoring.explanation, detail))
 
 
 def _quotes(log: VerdictLog, verdict: Verdict, text: str) -> bool:
-    """Whether prompts or answers hold a text."""
+    """Return whether the prompts or answers of a verdict contain a text."""
     evidence = readable_evidence(log, verdict.id)
     if evidence is None:
         return False

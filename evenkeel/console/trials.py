@@ -69,7 +69,7 @@ _NAMES: Final = {
 
 
 class Option(NamedTuple):
-    """One entry of a list to choose from."""
+    """An entry of a list to choose from."""
 
     value: str
     label: str
@@ -97,7 +97,7 @@ class FilterForm(NamedTuple):
     fields: tuple[Field, ...]
     more: tuple[Field, ...]
     opened: bool
-    """Whether a folded field is used."""
+    """True if a folded field has a value."""
     chips: tuple[Chip, ...]
 
 
@@ -230,11 +230,11 @@ class TrialRow(NamedTuple):
     offset: int
     view: TrialView
     question: tuple[Run, ...] = ()
-    """Without the template, its rewording marked."""
+    """Question in the prompt, without the template and with its rewording marked."""
     answers: SideBySide | None = None
     """Shortened to where they differ; None if they are not stored."""
     no_candidate: bool = False
-    """Whether the replay gave no answer."""
+    """True if the replay gave no answer."""
     missing: str = ""
     """Why there are no texts, "" if there are."""
 
@@ -266,9 +266,9 @@ class Listing(NamedTuple):
 
     trials: tuple[LoggedVerdict, ...]
     next: dict[str, str]
-    """What the address of the next page has beside the choice; empty if there is none."""
+    """Query parameters of the next page besides the filter; empty if there is no next page."""
     found: Found
-    """What was read for it."""
+    """Result of the search behind the page."""
 
 
 def listing(wanted: _Search, before: int | None, page: int) -> Listing:
@@ -380,7 +380,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
 
 
 def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
-    """At most 10,000 trials of a choice, the newest first, for a file."""
+    """Build a table of the newest trials that match a filter, at most 10,000."""
     incidents = IncidentBoard(sources.monitor_store).all()
     wanted = _Search.of(sources, TrialFilter.of(query), CountedLabels(sources.labels)(), incidents)
     pages = each_page(
@@ -475,7 +475,7 @@ def _changes(sources: ConsoleSources) -> tuple[ChangeReport, ...]:
 
 
 def _began(log: VerdictLog, incident: Incident, changes: Sequence[ChangeReport]) -> float:
-    """When what an incident is about began: at its change, else with the first trial behind its alerts."""
+    """Return the start of an incident: the time of its change, else of the first trial behind its alerts."""
     change = next((one for one in changes if incident.change and one.is_called(incident.change)), None)
     if change is not None:
         return change.at

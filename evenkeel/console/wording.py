@@ -22,7 +22,7 @@ def rating_words(rating: int | None) -> str:
 
 
 def outcome_words(verdict: Verdict) -> str:
-    """What came of a trial: its rating in words, or why there is none."""
+    """Describe the outcome of a trial: its rating, or the reason why there is none."""
     if verdict.invalid:
         return f"ignores the {' and the '.join(verdict.invalid)}"
     if verdict.unsure:
@@ -32,7 +32,7 @@ def outcome_words(verdict: Verdict) -> str:
 
 
 def control_words(verdict: Verdict) -> str:
-    """What the control of a trial's exchange did."""
+    """Describe what the control of a trial's exchange did."""
     if verdict.perturbation == BASELINE:
         return "this is the control"
     if verdict.control.shifted is None:

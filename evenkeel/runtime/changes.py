@@ -239,7 +239,6 @@ async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: s
 
 
 async def _step(responder: Stepper, lease: Lease) -> None:
-    """One step, which may take minutes; the lease is renewed meanwhile."""
     renewing = asyncio.create_task(_renew(lease))
     try:
         await responder.step()

@@ -58,7 +58,7 @@ def with_operations(
 
 
 def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
-    """What is kept of an exchange that was given up, its bodies decoded as far as they can be."""
+    """Return what is stored of an exchange that was given up, with its bodies decoded where possible."""
     found = queue.dead_exchange(exchange_id)
     if found is None:
         return None
@@ -103,7 +103,7 @@ def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def budget_notices(budget: Budget, spent: Spend) -> list[str]:
-    """What to know once the day's budget is spent, or all of it but the reserve: little is measured then.
+    """Return a notice for each daily budget that is spent, except perhaps for the reserve kept for changes.
 
     Args:
         budget: Of all routes.
@@ -216,7 +216,7 @@ class Pipeline:
         return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
 
     def _untried(self) -> tuple[Untried, ...]:
-        """What can't run as things are set, then what did not apply, most frequent first."""
+        """Return the rewordings that were not tried, first those that can never run, then by frequency."""
         never = [
             Untried(route, kind, reason, None)
             for route, kinds in self._unavailable.items()

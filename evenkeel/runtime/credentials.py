@@ -50,7 +50,7 @@ class UpstreamKeys:
         return ()
 
     def __str__(self) -> str:
-        """One line for people; names variables, never a key."""
+        """Describe the credentials in one line; names variables, never a key."""
         if self.traffic:
             sent = f"the key in {self.traffic.variable}"
             sent += " and the client's other credentials" if self.clients else ", no credential of the client"

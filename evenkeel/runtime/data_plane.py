@@ -61,7 +61,7 @@ _FILES_OF_ONE = 2
 _RESERVED = 128
 """Files for the store, the admin port, clients that are turned away, names that are resolved."""
 _RESERVED_SHARE = 8
-"""One file in so many as well, for connections to upstreams that are kept while nobody uses them."""
+"""Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`."""
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _SECONDS_PER_HOUR = 3600.0
@@ -183,7 +183,7 @@ class Running(NamedTuple):
     snapshot: Callable[[], Snapshot]
     """Reads its counters."""
     lanes: Callable[[], Mapping[str, Lane]]
-    """Its routes at run time."""
+    """Returns its routes at run time."""
     follow: Callable[[Settings], None]
     """Makes it take the routes of other settings, for new requests. Blocks for some milliseconds."""
     recreated: Callable[[], int]
@@ -201,7 +201,7 @@ class _OpenedWhenUsed:
         self._queue: ExchangeQueue | None = None
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """As `ExchangeQueue.put`."""
+        """Put exchanges into the queue, as `ExchangeQueue.put` does."""
         if self._queue is None:
             self._queue = self._open()
         return self._queue.put(exchanges)

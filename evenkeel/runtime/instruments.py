@@ -147,7 +147,7 @@ class JudgeHealth:
         self._breaker = breaker
         self._key_env = key_env
         self.problem: str | None = None
-        """One line for people; None while the judge works, and without a judge."""
+        """Problem of the judge, in one line; None while the judge works, and without a judge."""
         self._said: set[str] = set()
         """Reasons that were logged since the judge worked last. Details, such as seconds left, change."""
 

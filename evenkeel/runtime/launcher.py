@@ -94,9 +94,9 @@ class _Ports(NamedTuple):
     """The sockets that a role listens on."""
 
     data: list[socket.socket]
-    """One for each data-plane process."""
+    """Sockets for requests, one for each data-plane process."""
     admin: list[socket.socket]
-    """One, or none."""
+    """Socket of the admin port, if the role has one."""
 
     @classmethod
     def open(cls, settings: Settings, *, data: bool, admin: bool) -> _Ports:
@@ -141,7 +141,7 @@ class _Start(NamedTuple):
 
 
 async def _proxy(start: _Start) -> None:
-    """One data plane."""
+    """Run a data plane until a signal stops it."""
     settings, follower = start.settings, start.follower
     stop = stop_on_signal()
     loop = asyncio.get_running_loop()
@@ -479,7 +479,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
 
 
 def _first_steps(settings: Settings) -> list[str]:
-    """When the first number comes, and where to go on."""
+    """Tell when the first number appears, and what to do next."""
     first = settings.routes[0]
     if not first.sampling_rate:
         return [f"  first number   none: nothing of {first.name} is sampled; set its sampling_rate above 0"]

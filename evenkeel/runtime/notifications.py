@@ -37,7 +37,10 @@ _MONITOR_STALLED_S = 120.0
 
 
 def unknown_services(settings: Settings) -> list[str]:
-    """One line for each address that apprise makes nothing of. Takes a second: it loads all its services."""
+    """Return a problem for each address that apprise does not support.
+
+    Takes about a second, because apprise loads all of its services.
+    """
     problems = []
     for variable, url in addresses(settings).items():
         try:
@@ -65,17 +68,17 @@ class LateSink:
         self._sink: AppriseSink | None = None
 
     def send(self, notice: Notice, receipt: str) -> str | None:
-        """As `Sink`."""
+        """Send a notice, as `Sink.send` does."""
         sink = self._opened()
         return None if sink is None else sink.send(notice, receipt)
 
     def show(self, notice: Notice, receipt: str) -> bool:
-        """As `Sink`."""
+        """Do nothing and return True: everything sent is a message."""
         del notice, receipt
         return True
 
     def tell(self, message: Message) -> bool:
-        """As `Sink`."""
+        """Send a message, as `Sink.tell` does."""
         sink = self._opened()
         return sink is not None and sink.tell(message)
 

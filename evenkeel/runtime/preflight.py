@@ -30,7 +30,7 @@ _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
 
 
 def unreachable_upstreams(settings: Settings) -> list[str]:
-    """One line for each route whose upstream does not accept a connection now."""
+    """Return a problem for each upstream that does not accept a connection now."""
     problems = []
     tried: dict[Upstream, str | None] = {}
     for route in settings.routes:
@@ -48,7 +48,7 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 
 
 def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
-    """One line for each credential whose variable is empty, of those that a role uses; None = of all."""
+    """Return a problem for each empty variable of a credential that a role uses; None = all roles."""
     found = []
     if role in (None, "proxy"):
         found += [
@@ -111,7 +111,7 @@ def unusable_store(settings: Settings) -> list[str]:
 
 
 def host_notes(settings: Settings) -> list[str]:
-    """One line if routes have a key and applications may reach them by a name that is not in the settings."""
+    """Return a note if routes have a key and applications may use a host name that is not in the settings."""
     listen = settings.listen
     named = [
         route.name

@@ -67,7 +67,7 @@ _AS_STARTED: Final = ("listen", "access", "data_dir")
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One setting that differs. Its values are fit to be shown: nothing of a credential is in them."""
+    """A setting that differs. Its values can be shown: they never contain a credential."""
 
     path: str
     """Path such as `routes.triage.sampling_rate`; routes go by their names."""

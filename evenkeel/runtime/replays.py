@@ -208,7 +208,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
 
 
 def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
-    """By route, what replays to each of its upstreams carry."""
+    """Return the headers of replays by route, in the order of the route's upstreams."""
     return {
         route: tuple(one.replay_headers() for one in keys) for route, keys in keys_by_route(settings).items()
     }

@@ -34,7 +34,7 @@ def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
 
 
 def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
-    """By route each setting that decides what is tried and how it is scored, as text. No credentials."""
+    """Return, by route, the settings that decide what is tried and how it is scored, without credentials."""
     common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **_scoring(settings)})
     plans = replays.route_plans(settings)
     found: dict[str, dict[str, str]] = {}

@@ -243,11 +243,11 @@ class SqliteStores(DocumentStores):
         return SqliteCache(self._database, "rewrites", "rewrite")
 
     def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
-        """As `DocumentStores`."""
+        """Return the counters, as `DocumentStores.counters_of` does."""
         return SqliteCounterStore(self._database)
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:  # noqa: ARG002 - one process holds them all
-        """As `DocumentStores`."""
+        """Return a lease that is always held, because a single process uses the file."""
         return SoleLease()
 
     def losses(self) -> Snapshot:
@@ -379,14 +379,14 @@ class RedisStores(DocumentStores):
         return RedisCache(self._store, "rewrites")
 
     def counters_of(self, supervisor: int | None) -> CounterStore:
-        """As `DocumentStores`."""
+        """Return the counters of a supervisor, as `DocumentStores.counters_of` does."""
         from evenkeel.stores.redis.counters import RedisCounterStore
 
         group = "" if supervisor is None else f"{socket.gethostname()}:{supervisor}"
         return RedisCounterStore(self._store, time.time, group=group)
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
-        """As `DocumentStores`."""
+        """Return a lease that processes compete for, as `DocumentStores.lease` does."""
         from evenkeel.stores.redis.connection import process_name
         from evenkeel.stores.redis.lease import RedisLease
 

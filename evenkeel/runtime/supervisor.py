@@ -298,7 +298,7 @@ class Briefing:
     """File descriptor of the `Timesheet`."""
 
     def to_line(self) -> bytes:
-        """One line of JSON."""
+        """Return the briefing as a line of JSON."""
         settings = self.settings.model_dump(mode="json")
         # Only what somebody set: the limits of alerts say where they come from.
         settings["alerts"] = self.settings.alerts.model_dump(mode="json", exclude_unset=True)
