@@ -70,7 +70,7 @@ class Visitor:
     """A person or program that has been let in."""
 
     name: str = ""
-    """"" if nobody knows: then the name is asked for and recorded as typed."""
+    """Name of the visitor; if it is "", the form asks for a name and records it as typed."""
     role: Role = "admin"
     known_by: KnownBy = "typed"
     proposed: str = ""
@@ -99,7 +99,7 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
 
 
 def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """A guard of a whole application: refuses who has not the role that a route says it `needs`.
+    """Guard of a whole application: refuse visitors without the role that a route declares as `needs`.
 
     A route that says nothing is for admins.
     """
@@ -109,14 +109,14 @@ def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHa
 
 
 def require(connection: ASGIConnection[Any, Any, Any, Any], role: Role) -> None:
-    """Raises: HTTPException if who asks may not do what takes this role."""
+    """Raise HTTPException unless the visitor may do what requires this role."""
     visitor = visitor_of(connection)
     if not visitor.may(role):
         raise HTTPException(not_allowed(visitor, role), status_code=403)
 
 
 def not_allowed(visitor: Visitor, role: Role) -> str:
-    """Why somebody is refused."""
+    """Return the message for a visitor who lacks a role."""
     who = visitor.name or "Whoever has this token"
     return (
         f"{who} has the role {visitor.role} with the scope {SCOPES[visitor.role]}; this needs the role "
@@ -140,7 +140,7 @@ def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Writes down what was done: into the audit log, if there is one, and into that of the process."""
+    """Records actions in the audit log, if there is one, and in the log of the process."""
 
     def __init__(self, log: ActionLog | None) -> None:
         self._actions = log
@@ -148,7 +148,7 @@ class Recorder:
     def __call__(
         self, visitor: Visitor, by: str, what: What, subject: str, *, at: float, detail: str = ""
     ) -> None:
-        """Record that `by`, who asked as `visitor`, has done something. Blocks on the store."""
+        """Record an action by `by`, who made the request as `visitor`. Blocks on the store."""
         action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
         _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name breaks or steers the line
         if self._actions is not None:
@@ -156,7 +156,7 @@ class Recorder:
 
 
 def _signed_in(authorization: str) -> str:
-    """The name given to the browser's password dialogue, "" for none. Nobody has checked it."""
+    """Return the user name from the browser's password dialog, "" if none. It has not been verified."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() != "basic":
         return ""
@@ -190,7 +190,7 @@ def form_token(request: Request[Any, Any, Any]) -> str:
 
 
 def own_pages_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """A guard that refuses requests which a page of another site has caused."""
+    """Guard that refuses requests caused by a page of another site."""
     if comes_from_elsewhere(connection.scope):
         raise PermissionDeniedException("The request comes from a page of another site.")
 
@@ -210,7 +210,7 @@ def comes_from_elsewhere(scope: Scope) -> bool:
 
 
 def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """A guard that refuses bodies not declared as JSON, as the forms of other sites are."""
+    """Guard that refuses bodies not declared as JSON, such as those of forms on other sites."""
     kind = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException("Send the body as application/json.", status_code=415)
@@ -275,7 +275,7 @@ class Failures:
         self._by_address: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def count(self, client: str) -> int:
-        """Note a failure; returns how many there were in the window, this one included."""
+        """Count a failure and return the number in the current window, including this one."""
         address = self._counted_as(client)
         since, number = self._by_address.pop(address, (self._timer(), 0))
         if self._timer() - since >= self.WINDOW_S:
@@ -303,7 +303,7 @@ class Failures:
 
 
 class Tokens:
-    """Tokens and who they stand for; looked at only so often when wrong ones come."""
+    """Tokens and their visitors. Checks are throttled per address after wrong tokens."""
 
     def __init__(self, tokens: Iterable[tuple[str, Visitor]], failures: Failures | None = None) -> None:
         """Args: tokens: with who has them. failures: counts wrong ones."""
@@ -340,7 +340,7 @@ class Tokens:
         return self._failures.wait_s(client) if self._tokens else 0.0
 
     def note_failure(self, client: str, path: str, what: str = "token") -> None:
-        """Count a wrong one, and log it without what it was."""
+        """Count a failed sign-in, and log it without the secret that was sent."""
         failed = self._failures.count(client)
         _log.warning("wrong %s from %s for %r (%d in a minute)", what, client or "?", path[:100], failed)
         if failed == self._failures.MOST:

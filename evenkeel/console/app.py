@@ -101,7 +101,7 @@ _log = logging.getLogger("evenkeel.console")
 
 
 def create_app(sources: ConsoleSources) -> Litestar:
-    """The console over the given sources, an ASGI application to be served at the root of a port.
+    """Build the console as an ASGI application, to be served at the root of a port.
 
     It keeps no state; goldens and labels are the only things that it changes, in their stores. All sources
     may block: they are called in worker threads, several at a time.
@@ -162,7 +162,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
 
 
 def _places(sources: ConsoleSources) -> tuple[Place, ...]:
-    """The navigation; a route's page is reached from Now."""
+    """Return the entries of the navigation; pages of routes are reached from Now."""
     return (
         Place("Now", {"/": "Now", "/incidents": "Incidents"}),
         Place("Trials", {"/trials": "Trials"}),
@@ -192,7 +192,7 @@ def _static_handler(assets: Assets) -> HTTPRouteHandler:
 
 
 async def _add_headers(message: Message, _scope: Scope) -> None:
-    """Put the security headers on every response, errors of the router included."""
+    """Add the security headers to every response, including errors of the router."""
     if message["type"] != "http.response.start":
         return
     headers = list(message.get("headers", []))
@@ -214,7 +214,7 @@ _TITLES: Final = {
 
 def _error_handler(renderer: Renderer) -> Any:
     def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-        """A page for people, JSON for machines; details of a fault go to the log only."""
+        """Answer an error with a page for people, or JSON for programs; only the log has details."""
         if isinstance(error, HTTPException):
             status_code, text = error.status_code, str(error.detail)
             if isinstance(error, NotFoundException) and not error.extra and text == "Not Found":

@@ -1,4 +1,4 @@
-"""Approving the baselines of cells that drift: what would be approved is shown first, and nothing else is."""
+"""Approval of the baselines of cells that drift. Only figures that were shown can be approved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 OFFERED_S: Final = 900.0
 """Seconds after being shown in which an offer can be approved."""
 _LISTED: Final = 10
-"""Approvals of a route that are listed, the newest."""
+"""Approvals of a route on the page, newest first."""
 _SKIPPED_SHOWN: Final = 5
 
 
@@ -43,7 +43,7 @@ class Offers:
         self._key = key
 
     def make(self, route: str, cells: Sequence[ApprovedCell], at: float) -> str:
-        """An offer of the cells as they were at a time."""
+        """Return an offer of the cells as they were at a time, in Unix seconds."""
         draft = Approval.of(route, cells, by="-", at=at)
         body = base64.urlsafe_b64encode(to_json(draft).encode()).decode()
         return f"{body}.{self._mark(body)}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.release.calibration.calibration import Calibration, ModeResult, Role
 
 _APPROVALS: Final = 60
-"""Approved baselines on the page, the newest."""
+"""Approved baselines on the page, newest first."""
 _WHOLE: Final = Range(0.0, 1.0)
 _NAMES: Final = {
     "content": "shifted answers, points above noise",
@@ -29,11 +29,11 @@ _NAMES: Final = {
     "drift": "drift, points around the baseline",
 }
 _STEPS: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
-"""Sensitivities at which the colour changes."""
+"""Sensitivities at which the color changes."""
 
 
 class RouteLimits(NamedTuple):
-    """Limits that some routes share, and where they come from."""
+    """Limits shared by some routes, and their origin."""
 
     routes: tuple[str, ...]
     limits: tuple[tuple[str, Limit], ...]
@@ -71,17 +71,17 @@ def calibration_page(sources: ConsoleSources) -> Page:
 
 
 def shade(sensitivity: float) -> int:
-    """The colour of a sensitivity, 0 (none) to 5 (steep)."""
+    """Return the color of a sensitivity, from 0 (none) to 5 (steep)."""
     return sum(sensitivity >= each for each in _STEPS)
 
 
 def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/calibration` and its live part."""
+    """Handlers of `/calibration` and its live part."""
     return live_handlers("/calibration", "_calibration.html", lambda _: calibration_page(sources), renderer)
 
 
 def _limits(sources: ConsoleSources) -> list[RouteLimits]:
-    """The limits in effect, of routes that have trials."""
+    """Return the limits in effect, for routes that have trials."""
     if sources.thresholds is None:
         return []
     shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}

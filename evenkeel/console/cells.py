@@ -41,7 +41,7 @@ _ESTIMATES: Final = (
 
 
 def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellReport]]]:
-    """The cells of one route and model by category, in the order of the heatmap."""
+    """Group the cells of a route and model by category, in the order of the heatmap."""
     ordered = sorted(reports, key=lambda report: rewordings.position(report.key.perturbation))
     groups = groupby(ordered, key=lambda one: rewordings.category(one.key.perturbation).name)
     return [(category, list(members)) for category, members in groups]
@@ -82,7 +82,7 @@ def quality_changed(report: CellReport) -> str:
 
 
 def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Table:
-    """All estimates of all cells, or of those of a route, for a file."""
+    """Build a table of all estimates of all cells, or of one route."""
     columns: list[Column] = [
         ("route", lambda one: one.key.route),
         ("model", lambda one: one.key.model),

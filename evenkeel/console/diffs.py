@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Kind = Literal["same", "removed", "added", "gap"]
 
 MAX_WORDS = 2500
-"""Words a side that are compared; what follows is shown unmarked."""
+"""Words per side that are compared; the rest is shown unmarked."""
 
 MAX_CHARS = 40_000
 """Characters a side that are split into words, from where the texts part; a prompt may carry a whole file."""
@@ -28,7 +28,7 @@ _WORD_CHARS = 64
 """Characters reserved for a word and its space when the context around a change is cut out."""
 
 _GAP_WORDS = 3
-"""A gap that would hide no more words than this is not worth its dots."""
+"""Shortest gap in words: a gap that hides fewer is not worth its dots."""
 
 _WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
 _MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
@@ -43,17 +43,17 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Two texts with what each has that the other has not."""
+    """Two texts, each with the words marked that the other lacks."""
 
     left: tuple[Run, ...]
-    """`same` and `removed` runs."""
+    """Runs of kind `same` and `removed`."""
     right: tuple[Run, ...]
-    """`same` and `added` runs."""
+    """Runs of kind `same` and `added`."""
 
 
 class _Word(NamedTuple):
     text: str
-    """The word or sign itself."""
+    """The word or punctuation mark itself."""
     space: str
     """White space that follows it."""
 
@@ -112,7 +112,7 @@ _LED_BY: Final = 40
 _LONGEST_WORD: Final = 40
 _AROUND_WORDS: Final = 5
 _ROOM: Final = 3
-"""Times as many characters are compared as are shown: unchanged stretches between changes are left out."""
+"""Ratio of characters compared to characters shown, because unchanged stretches are left out."""
 
 
 class Difference(NamedTuple):
@@ -195,7 +195,7 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
-    """A text without marks: about so many characters of its beginning and of its end."""
+    """Shorten a text without marks to about `head` characters of its start and `tail` of its end."""
     if len(text) <= head + tail + _LED_BY:
         return cut([Run("same", text)], len(text))
     first, last = text[:head], text[len(text) - tail :] if tail else ""
@@ -222,7 +222,7 @@ def _shared(most: int, same: Callable[[int, int], bool]) -> int:
 def _opcodes(
     a: list[_Word], b: list[_Word], *, spaces: bool
 ) -> Iterable[tuple[str, Sequence[_Word], Sequence[_Word]]]:
-    """Blocks of equal and of different words; what lies beyond the cap counts as equal."""
+    """Yield blocks of equal and of different words; words beyond the cap count as equal."""
     # Perturbed prompts share long ends with the original: taking those off first keeps the
     # quadratic part small.
     keys_a = [word if spaces else word.text for word in a]
@@ -255,7 +255,7 @@ def _joined(words: Sequence[_Word]) -> str:
 
 
 def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[Run]:
-    """An unchanged stretch: `head` words of its start, a gap, `tail` words of its end."""
+    """Shorten an unchanged stretch to `head` words of its start, a gap, and `tail` words of its end."""
     if len(words) <= head + tail + _GAP_WORDS:
         return [Run("same", _joined(words))]
     return [
@@ -291,7 +291,7 @@ def _marked(space: str) -> str:
 
 
 def _merged(runs: Iterable[Run]) -> list[Run]:
-    """Join neighbours of one kind and drop empty runs."""
+    """Join neighboring runs of the same kind and drop empty ones."""
     merged: list[Run] = []
     for run in runs:
         if not run.text:
@@ -304,7 +304,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
 
 
 def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
-    """The runs up to `max_chars` characters; a cut is shown as a gap that says how much is missing.
+    """Cut the runs to `max_chars` characters; the cut is shown as a gap that says how much is missing.
 
     Controls and overrides of the writing direction are shown as U+FFFD.
     """

@@ -30,7 +30,7 @@ Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under named columns. Ratios are in [0, 1], times in Unix seconds, what is not known is None."""
+    """Rows under named columns. Ratios are in [0, 1], times in Unix seconds, unknown values are None."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
@@ -80,14 +80,14 @@ def _cell(value: Value) -> str | int | float:
 
 
 def as_records(table: Table) -> list[dict[str, Value]]:
-    """The rows as objects."""
+    """Return the rows as objects."""
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def download_handlers(
     tables: Mapping[str, Callable[[Mapping[str, str]], Table]],
 ) -> list[HTTPRouteHandler]:
-    """`/downloads/NAME.csv` and `/downloads/NAME.json`.
+    """Handlers of `/downloads/NAME.csv` and `/downloads/NAME.json`.
 
     Args:
         tables: by name; called in a worker thread with the query's parameters, those that are set.

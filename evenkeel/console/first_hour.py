@@ -1,4 +1,4 @@
-"""The first hour: what is being learned, how much is missing for the first number, and what holds it up.
+"""Progress during the first hour: what is missing before the first number, and what delays it.
 
 How many requests are missing follows from what the route has yielded so far; before that, from its settings.
 """
@@ -29,7 +29,7 @@ _NEARLY_EQUAL: Final = 0.5
 
 
 class Goal(NamedTuple):
-    """Something that is being learned."""
+    """A number to be measured, with the observations it has and needs."""
 
     name: str
     have: int
@@ -39,7 +39,7 @@ class Goal(NamedTuple):
 
 
 class HoldUp(NamedTuple):
-    """Why the first number is not getting nearer."""
+    """The reason why the first number does not get nearer."""
 
     problem: str
     next_step: str
@@ -55,7 +55,7 @@ class RouteProgress:
 
     @property
     def line(self) -> str:
-        """The nearest goal that is not reached, in one line."""
+        """Summary of the nearest goal that is not reached, in one line."""
         goal = next((one for one in self.goals if one.have < one.need), self.goals[0])
         return f"{self.route}: {goal.name} has {goal.have} of {goal.need} ({goal.outlook})"
 
@@ -129,7 +129,7 @@ def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: fl
 
 
 def _rounded(number: int) -> int:
-    """Up to two digits: more would promise what nobody knows."""
+    """Round up to two digits; more would suggest a precision that the estimate does not have."""
     if number < _EXACT_BELOW:
         return number
     step = int(10 ** (len(str(number)) - 2))
@@ -137,7 +137,7 @@ def _rounded(number: int) -> int:
 
 
 def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
-    """Exchanges of a route that were replayed, and those whose control was rated."""
+    """Count the exchanges of a route that were replayed, and those whose control was rated."""
     controls = [one for one in reports if one.key.perturbation == BASELINE]
     rated = sum(one.counts.trials for one in controls)
     # A trial that lacks only quality scores has a rating.
@@ -213,7 +213,7 @@ def _hold_ups(
 
 
 def _traffic(setup: RouteSetup, flow: RouteFlow | None) -> HoldUp | None:
-    """Why there are no exchanges to sample."""
+    """Return the reason why there are no exchanges to sample."""
     requests = dict(flow.requests) if flow else {}
     total, good = sum(requests.values()), requests.get("2xx", 0)
     own = flow.skipped.get("replay", 0) if flow else 0
@@ -236,7 +236,7 @@ def _traffic(setup: RouteSetup, flow: RouteFlow | None) -> HoldUp | None:
 
 
 def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> HoldUp | None:
-    """Why sampled exchanges are not replayed."""
+    """Return the reason why sampled exchanges are not replayed."""
     if flow is None or flow.scored:
         return None
     if not flow.sampled:
@@ -264,7 +264,7 @@ def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> H
 
 
 def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
-    """Why replays give no observations."""
+    """Return the reason why replays give no observations."""
     controls = [one for one in reports if one.key.perturbation == BASELINE]
     trials = sum(one.counts.trials for one in controls)
     failures = {name: count for one in controls for name, count in one.counts.failures.items()}

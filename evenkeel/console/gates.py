@@ -22,7 +22,7 @@ _WORDS: Final = {
 
 
 def gate_page(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler:
-    """GET `/gates`: the newest runs."""
+    """Handler of GET `/gates`: the newest runs."""
 
     @get("/gates", sync_to_thread=True, needs="viewer")
     def page() -> Response[bytes]:

@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
 
 SHOWN = 200
-"""Goldens on the list at most."""
+"""Most goldens on the list."""
 _EXCERPT_CHARS = 200
 _QUESTION_CHARS = 240
 _ALIKE = 3
-"""Prompts that tell what is template; fewer may begin alike by chance."""
+"""Prompts needed to recognize a template; fewer may begin alike by chance."""
 _PAGE_CHARS = 60_000
 _CONTEXT_WORDS = 12
 _MOST_NOISE: Final = 0.8
-"""Noise floor beyond which no gate finds anything."""
+"""Noise floor above which a gate detects nothing."""
 _MOST_VERSIONS = 20
-"""Versions whose differences are worked out for one page."""
+"""Versions of a golden whose differences are shown on a page."""
 
 
 def golden_list(
@@ -104,7 +104,7 @@ def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
 
 
 def _shared_lines(first: str, *others: str) -> int:
-    """Length of the whole lines with which all of these texts begin."""
+    """Return the length in characters of the whole lines with which all of these texts begin."""
     shared = min(diffs.difference(first, other).start for other in others)
     return first.rfind("\n", 0, shared) + 1
 
@@ -121,7 +121,7 @@ class Rated(NamedTuple):
 
 
 def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
-    """The last rating of a golden in its version; None if it was not asked in the last run of its route."""
+    """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
     run = runs.get(golden.route)
     key = key_of(golden.id, golden.version)
     found = next((one for one in run.results if one.golden == key), None) if run else None
@@ -224,7 +224,7 @@ _TEXTS = ("exchange", "retire", "unretire", "by", "name", "note")
 
 
 def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golden:
-    """Do one thing, and return the golden as it is then.
+    """Apply a change and return the golden in its new state.
 
     Args:
         sources: where.
@@ -272,7 +272,7 @@ def _changed(
 
 
 def _checked(asked: Mapping[str, Any]) -> str:
-    """Which of the changes is asked for."""
+    """Return the name of the requested change."""
     for name in asked:
         if name not in ("golden", *_TEXTS):
             raise GoldenError(f'"{name}" is unknown; known are golden, {", ".join(_TEXTS)}')
@@ -290,7 +290,7 @@ def _checked(asked: Mapping[str, Any]) -> str:
 def golden_handlers(
     sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
+    """Handlers of GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(
@@ -342,7 +342,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 
 
 def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list[ControllerRouterHandler]:
-    """GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
+    """Handlers of GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(
@@ -352,14 +352,14 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         retired: FromQuery[bool] = False,
         limit: Limit = 500,
     ) -> Response[bytes]:
-        """Newest versions, the last approved first, each as a line of a file says it."""
+        """Return goldens in their newest version, last approved first, as in an exported file."""
         found = goldens.store.select(route=route or None, task=task or None, active=not retired, limit=limit)
         return json_response({"goldens": _records(found)})
 
     # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(golden_id: PathText) -> Response[bytes]:
-        """All versions, oldest first, and what was done to it."""
+        """Return all versions of a golden, oldest first, and the record of what was done to it."""
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)
         if not history:
@@ -385,7 +385,7 @@ def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]
 
 
 def goldens_table(store: GoldenStore, route: str | None = None) -> Table:
-    """Goldens with their approvals, retired ones included; no prompts and no answers."""
+    """Build a table of goldens with their approvals, including retired ones; no prompts and no answers."""
     return Table.of(
         store.select(route=route, active=False),
         "id",

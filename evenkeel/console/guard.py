@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 _OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Probes of an orchestrator: they say nothing about content."""
+"""Probes of an orchestrator, which reveal no content."""
 _OPEN_FILE: Final = re.compile(r"/static/[a-z-]+\.[a-z]+")
 """Static files, which are open because the sign-in page needs them."""
 _METRICS_PATH: Final = "/metrics"
@@ -129,7 +129,7 @@ class TokenGuard:
         return visitor or self._refusal(scope)
 
     def _misnamed(self, scope: Scope) -> ASGIResponse | None:
-        """The answer to a request for a name that this port does not have; None if it has it."""
+        """Return the response to a request for a host name that is not this port's; None if it is."""
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(hosts) == 1 and self._means_this(hosts[0]):
             return None

@@ -24,7 +24,7 @@ PAIRS_IN_COLUMNS = 4
 """Language pairs that can have a column each; more than these share a column and are shown in a matrix."""
 
 TOOLTIPS = 80
-"""Cells that have them, row by row from the top; the page of a route has all of its own."""
+"""Cells that have tooltips, row by row from the top; the page of a route has all of its own."""
 
 _EDGES: Final = tuple(100 - floor for floor in BAND_FLOORS)
 BANDS: Final = tuple(
@@ -47,7 +47,7 @@ class Column(NamedTuple):
     label: str
     first_of_group: bool
     furthest_of: tuple[str, ...] = ()
-    """The perturbations of which the column shows one, () for a column of its own."""
+    """Perturbations of the category that the column stands for; () for a column of a single perturbation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class HeatCell:
     label: str
     href: str
     pairs: tuple[CellReport, ...] = ()
-    """Pairs of languages of which it is furthest above noise, () in a column of its own."""
+    """Language pairs that the cell stands for, by showing the furthest above noise; () for a single pair."""
 
     @property
     def id(self) -> str:
-        """Stable across refreshes, so that keyboard focus survives them."""
+        """Element id; stable across refreshes, so that keyboard focus survives them."""
         return f"{cell_id(self.report)}{'-furthest' if self.pairs else ''}"
 
     @property
@@ -108,12 +108,12 @@ class Heatmap:
     """The whole table."""
 
     groups: tuple[tuple[str, int], ...]
-    """Neighbouring columns of one category, and how many there are."""
+    """Neighboring columns of one category, with their number."""
     columns: tuple[Column, ...]
     rows: tuple[HeatRow, ...]
     """Models that answer; those with an open incident first."""
     retired: tuple[tuple[str, str, float], ...]
-    """Route, model and time of the last trial of those that no longer do, the latest first."""
+    """Retired models: route, model and time of the last trial, latest first."""
     without_judge: bool
     """True if any of the ratings came from heuristics."""
 
@@ -165,7 +165,7 @@ def cell_id(report: CellReport) -> str:
 
 
 def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list[CellReport]]]:
-    """The models of one route, those that answer first: name, time of the last trial, retired, reports."""
+    """Group the cells of a route by model: name, time of the last trial, retired, reports."""
     models: dict[str, list[CellReport]] = {}
     for report in reports:
         models.setdefault(report.key.model, []).append(report)
@@ -234,7 +234,7 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
 
 
 def _headline(report: CellReport, minimum: int) -> list[str]:
-    """Points above noise and the noise floor, or how far it is from having them."""
+    """Describe points above noise and the noise floor, or how many trials are missing for them."""
     current = report.current
     if current.content_delta is None:
         return [f"collecting: {report.counts.effective} of {minimum} trials"]
@@ -252,7 +252,7 @@ def _headline(report: CellReport, minimum: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LanguageMatrix:
-    """Pairs of languages of one route and model."""
+    """Language pairs of a route and model."""
 
     id: str
     route: str
@@ -261,7 +261,7 @@ class LanguageMatrix:
     languages: tuple[str, ...]
     """Languages of the answers, which head the columns."""
     rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
-    """Prompts by their language; None where a pair was never tried."""
+    """Languages of the prompts, each with its cells; None where a pair was never tried."""
     alerts: int
 
 
@@ -312,5 +312,5 @@ def _matrix(
 
 
 def _order(language: str) -> tuple[bool, str]:
-    """English first: it is what most prompts are in."""
+    """Return the sort key of a language: English first, since most prompts are in English."""
     return language != "en", language

@@ -59,7 +59,7 @@ _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 
 
 class IncidentLine(NamedTuple):
-    """An incident and what is said of it."""
+    """An incident with its headline, facts and next step."""
 
     incident: Incident
     said: str
@@ -160,7 +160,7 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
 
 
 def _worst(incident: Incident) -> Part | None:
-    """The alert of a cell that is furthest from what is allowed."""
+    """Return the alert of a cell that is furthest beyond its limit."""
     cells = [part for part in incident.up or incident.parts if part.raised.perturbation]
     cells = by_themselves(cells, lambda part: part.raised.perturbation)
     return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
@@ -169,7 +169,7 @@ def _worst(incident: Incident) -> Part | None:
 def _decide(
     sources: ConsoleSources, request: AnyRequest, incident: Incident, asked: Mapping[str, Any]
 ) -> Decision:
-    """Note a decision, on record. Raises: HTTPException."""
+    """Record a decision. Raises: HTTPException."""
     visitor = visitor_of(request)
     said = signed(visitor, asked)
     texts = {name: said.get(name, "") for name in ("decided", "by", "note")}
@@ -260,7 +260,7 @@ def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
 def incident_handlers(
     sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """GET `/incidents`, GET and POST `/incidents/{id}`, and the same under `/api`."""
+    """Handlers of GET `/incidents`, GET and POST `/incidents/{id}`, and the same under `/api`."""
     board, writer = situation.board, sources.writer
 
     def known(incident: str) -> Incident:
@@ -299,7 +299,7 @@ def incident_handlers(
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(request: AnyRequest, limit: Limit = 100) -> Response[bytes]:
-        """Newest first; `state` (open, acknowledged, resolved) and `route` narrow it.
+        """Return incidents, newest first; `state` (open, acknowledged, resolved) and `route` narrow the list.
 
         `count` says how many there are, `next` what `before` has to be for the following ones.
         """
@@ -335,7 +335,10 @@ def incident_handlers(
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:
-        """`{"decided": "acknowledged", "note": "…"}`; takes effect once the monitor has read it."""
+        """Record a decision such as `{"decided": "acknowledged", "note": "…"}`.
+
+        It takes effect once the monitor has read it.
+        """
         decision = _decide(sources, request, known(incident), json_object(body))
         return json_response({"incident": decision.incident, "decided": decision.decided, "by": decision.by})
 

@@ -1,4 +1,4 @@
-"""The page about the judge: how far it can be trusted, how often it is asked, and what it costs."""
+"""Page about the judge: its reliability, how often it is called, and its cost."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
 
 
 def judge_table(reports: Sequence[CellReport]) -> Table:
-    """The judge by route and model, for a file."""
+    """Build a table of the judge's figures by route and model."""
 
     def decided(stage: Stage) -> Callable[[Any], int]:
         return lambda report: report.decided.get(stage, 0)
@@ -80,7 +80,7 @@ def judge_table(reports: Sequence[CellReport]) -> Table:
 
 
 def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/judge` and its live part."""
+    """Handlers of `/judge` and its live part."""
     labels = CountedLabels(sources.labels)
 
     def page(_: object) -> Page:

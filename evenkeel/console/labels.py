@@ -1,4 +1,4 @@
-"""Labels: the form of a trial, a random trial to rate, the API, and how far people and the judge agree."""
+"""Labels: the form of a trial, a random trial to rate, the API, and agreement of people and judge."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DECIDERS: Final = {
 }
 _SOURCES: Final = {"drawn": "drawn at random and rated blind", "chosen": "chosen by people"}
 _DRAWN_FROM: Final = 2_000
-"""Newest verdicts of which one is drawn."""
+"""Newest verdicts from which a random one is drawn."""
 
 
 class AgreementLine(NamedTuple):
@@ -74,13 +74,13 @@ class Feedback(NamedTuple):
     qualities: Mapping[str, str]
 
     def said(self, label: Label) -> str:
-        """A label in words."""
+        """Describe a label."""
         parts = (self.ratings.get(label.rating or 0), self.qualities.get(label.quality or ""))
         return "; ".join(filter(None, parts))
 
 
 def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge: str) -> Feedback:
-    """The labels of a verdict and the agreement with its judge over all verdicts.
+    """Return the labels of a verdict, and the agreement with its judge over all verdicts.
 
     Args:
         store: of the labels.
@@ -93,7 +93,7 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
 
 
 def agreement_lines(found: Sequence[HumanAgreement]) -> tuple[AgreementLine, ...]:
-    """Agreement in words, drawn verdicts before those that people chose."""
+    """Describe agreement, first on verdicts drawn at random, then on those that people chose."""
     ordered = sorted(found, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
     return tuple(_line(one) for one in ordered)
 
@@ -145,7 +145,7 @@ _FIELDS = ("verdict", "by", "rating", "quality", "note", "drawn", "withdraw")
 def feedback_handlers(
     sources: ConsoleSources, store: LabelStore, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """POST `/feedback`, GET `/trials/drawn`, GET and POST `/api/labels`."""
+    """Handlers of POST `/feedback`, GET `/trials/drawn`, GET and POST `/api/labels`."""
     counted = CountedLabels(store)
 
     @get("/trials/drawn", sync_to_thread=True, needs="labeller")
@@ -169,7 +169,7 @@ def feedback_handlers(
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(route: QueryText = None, limit: Limit = 500) -> Response[bytes]:
-        """Labels that count, the last said first, and the agreement over all of them."""
+        """Return the labels that count, newest first, and the agreement over all of them."""
         every = counted()
         chosen = [label for label in every if route in (None, "", label.route)][:limit]
         agreement = [{**asdict(one), "value": one.value} for one in human_agreement(every)]
@@ -189,7 +189,7 @@ def feedback_handlers(
 
 
 def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) -> Label:
-    """Store what somebody says, and return it as it is then.
+    """Store a person's label and return it as stored.
 
     Args:
         sources: the log with the verdict and its texts; the clock.
@@ -223,7 +223,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
 
 
 def _logged(log: VerdictLog, label: Label) -> Label:
-    """Add a label to the log, from which the monitor learns of it; the same again changes nothing."""
+    """Add a label to the log, from which the monitor reads it; adding it again changes nothing."""
     log.note(label)
     return label
 
@@ -231,7 +231,7 @@ def _logged(log: VerdictLog, label: Label) -> Label:
 def _signed_label(
     sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Mapping[str, Any]
 ) -> Label:
-    """Store what a visitor says, under their name, and put that on record."""
+    """Store a visitor's label under their name, and record that in the audit log."""
     label = say(sources, store, {name: _text(value) for name, value in signed(visitor, asked).items()})
     what: What = "label_given" if label.withdrawn_at is None else "label_withdrawn"
     record, at = Recorder(sources.actions), sources.clock()
@@ -240,7 +240,7 @@ def _signed_label(
 
 
 def _text(value: Any) -> str:
-    """A JSON value as the text that a form would send. Raises: LabelError if there is none."""
+    """Return a JSON value as the text that a form would send. Raises: LabelError if there is none."""
     if isinstance(value, list | dict):
         raise LabelError("only the object itself has members; take text, numbers, true and false in it")
     if value is None or value is False:

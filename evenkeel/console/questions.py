@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _LEAST_WORDS: Final = 4
-"""A question of fewer words is shown with what stands around it."""
+"""Words below which a question is shown with the words around it."""
 _AROUND: Final = 70
 _TURN: Final = re.compile(r"(?:\A|\n\n)(?:user|human): ")
 _ROLE: Final = re.compile(r"(?:\A|\n\n)(?:system|developer|user|human|assistant|tool): ")
 _WORD: Final = re.compile(r"\w+")
 _FEW_WORDS: Final = 7
 _ROOM: Final = 6
-"""Times as many characters are compared as are shown."""
+"""Ratio of characters compared to characters shown."""
 
 
 class Span(NamedTuple):
@@ -71,7 +71,7 @@ def _words(prompt: str, span: Span) -> Iterator[re.Match[str]]:
 
 
 def _last_turn(prompt: str) -> Span:
-    """The text of the last user's turn; the whole of a prompt without turns."""
+    """Return the span of the user's last turn; all of a prompt without turns."""
     start, end = 0, len(prompt)
     for found in _TURN.finditer(prompt):
         start = found.end()

@@ -1,4 +1,4 @@
-"""Templates to bytes, and what pages consist of besides: style sheet, script, icons, parts that refresh.
+"""Renders templates to bytes, and serves the other parts of pages: style sheet, script, icons, live parts.
 
 Everything printed is escaped unless the template itself wrote it. Assets are read once and served from
 memory under their digest. A page that keeps itself fresh has one address for the page and one for the part
@@ -64,7 +64,7 @@ class Assets:
                 self._assets[entry.name] = Asset(content, media_type, digest)
 
     def get(self, name: str) -> Asset | None:
-        """The file, None if there is none of that name."""
+        """Return the file of a name, or None."""
         return self._assets.get(name)
 
     def url(self, name: str) -> str:
@@ -84,7 +84,7 @@ class Place(NamedTuple):
 
     name: str
     pages: Mapping[str, str]
-    """Names of its pages by address, in order; the place begins at the first."""
+    """Names of its pages by address, in order; the entry links to the first."""
 
     @property
     def href(self) -> str:
@@ -98,7 +98,7 @@ class Page(SimpleNamespace):
     title: str
     """The document's title, without the number of open incidents."""
     announcement: str
-    """Read by screen readers when it changes: without times, so that it is read once."""
+    """Text for screen readers, read when it changes; it has no times, so that it is read only once."""
 
     def __init__(self, title: str, *, announcement: str = "", **values: Any) -> None:
         super().__init__(title=title, announcement=announcement, **values)
@@ -139,7 +139,7 @@ def live_handlers(
 
 
 def tagged(content: bytes, known: str | None) -> Response[bytes]:
-    """The part of a page under a digest of it; without content if the browser has it already."""
+    """Respond with the part of a page, tagged by its digest; 304 if the browser has it already."""
     tag = f'"{blake2s(content, digest_size=8).hexdigest()}"'
     if known == tag:
         return Response(b"", status_code=304, headers={"etag": tag})
@@ -206,7 +206,7 @@ class Renderer:
         }
 
     def page(self, template: str, **values: Any) -> bytes:
-        """The template filled in, as UTF-8.
+        """Render a template as UTF-8.
 
         Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?". Reads the number
         of open incidents, unless it is among the values.
@@ -216,21 +216,21 @@ class Renderer:
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
 
     def response(self, template: str, status_code: int = 200, **values: Any) -> Response[bytes]:
-        """A whole page."""
+        """Respond with a whole page."""
         return Response(self.page(template, **values), status_code=status_code, media_type=MediaType.HTML)
 
     def not_found(self, title: str, text: str) -> Response[bytes]:
-        """A page that says what there is not."""
+        """Respond with a page that says what was not found."""
         return self.response("message.html", 404, title=title, text=text)
 
 
 def sentence(text: str) -> str:
-    """A line of a log as a sentence."""
+    """Turn a line of a log into a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def code_spans(text: str) -> Markup:
-    """Text in which `…` stands for code, as in the descriptions of settings."""
+    """Render text in which backticks mark code, as in the descriptions of settings."""
     parts = text.split("`")
     if len(parts) % 2 == 0:  # a mark without its partner
         return escape(text)
@@ -242,17 +242,17 @@ def code_spans(text: str) -> Markup:
 
 
 def spaced(name: str) -> str:
-    """A name of the API in words."""
+    """Return a name of the API as words."""
     return name.replace("_", " ")
 
 
 def points_measured(estimate: Estimate | None) -> str:
-    """A difference in points with its interval and trials, or a dash."""
+    """Format a difference in points with its interval and trials, or a dash."""
     return figures.MISSING if estimate is None else f"{figures.points_text(estimate, 0)} of {estimate.n:,}"
 
 
 def measured(estimate: Estimate | None) -> str:
-    """An estimate with its interval and trials, or a dash."""
+    """Format an estimate with its interval and trials, or a dash."""
     return figures.MISSING if estimate is None else figures.estimate_of(estimate)
 
 

@@ -1,4 +1,4 @@
-"""The page of a route: cells, languages, what its last change did, what it costs, its reference prompts."""
+"""Page of a route: cells, languages, the effect of its last change, cost, and reference prompts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ModelPart:
 
 
 def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
-    """Everything about one route; None if nothing is known of it."""
+    """Build the page of a route; None if the route is unknown."""
     now, view = sources.clock(), sources.pipeline()
     every = sources.reports()
     own = [report for report in every if report.key.route == route]
@@ -100,7 +100,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
 
 
 def trends_table(sources: ConsoleSources, route: str | None) -> Table:
-    """The points of the trend lines, of one route or of all, for a file."""
+    """Build a table of the points of the trend lines, of one route or of all."""
     points = [
         (report.key, point)
         for report in sorted(sources.reports(), key=lambda one: one.key.parts)
@@ -115,7 +115,7 @@ def trends_table(sources: ConsoleSources, route: str | None) -> Table:
 def route_handlers(
     sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
-    """`/routes/{name}` and its live part."""
+    """Handlers of `/routes/{name}` and its live part."""
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
@@ -134,7 +134,7 @@ def route_handlers(
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:
-    """The route's reference prompts; None where none can be kept."""
+    """Return the route's reference prompts; None if none can be kept."""
     if sources.references is None:
         return None
     found = route_references(sources.references, now)

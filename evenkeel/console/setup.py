@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 _LONGEST_PROMPT: Final = 4_000
 _ACTIONS: Final = 50
-"""Entries of the audit log on the page; the download has more."""
+"""Entries of the audit log on the page; the download has all of them."""
 _SENDING: Final = frozenset({"request", "notification"})
 """Checks that send something, and are therefore written to the audit log."""
 
@@ -121,7 +121,7 @@ def _reached(base_url: str, request: AnyRequest) -> str:
 
 
 def settings_table(sections: Sequence[SettingsSection]) -> Table:
-    """All settings for a file; credentials as on the page."""
+    """Build a table of all settings; credentials are shown as on the page."""
     columns = ("name", "value", "default", "meaning")
     rows = [
         (section.name, *(getattr(line, name) for name in columns))
@@ -132,7 +132,7 @@ def settings_table(sections: Sequence[SettingsSection]) -> Table:
 
 
 def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
-    """The settings that are not at their default, by section; None if they are not known here."""
+    """Return the settings that differ from their defaults, by section; None if they are not known here."""
     if sources.settings is None:
         return None
     sections = [
@@ -143,12 +143,12 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
 
 
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:
-    """GET `/setup`, and POST `/setup` to try one part."""
+    """Handlers of GET `/setup`, and POST `/setup` to run a check."""
     record = Recorder(sources.actions)
     setup = sources.setup or SetupSources((), 0, {})
 
     def models() -> list[str]:
-        """Names of the models that answered so far, the latest first."""
+        """Return the names of the models that have answered, latest first."""
         latest: dict[str, float] = {}
         for report in sources.reports():
             model = report.key.model

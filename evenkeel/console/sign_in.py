@@ -34,7 +34,7 @@ LOGOUT: Final = "/logout"
 PATHS: Final = frozenset({LOGIN, LOGOUT})
 
 _WHO: Final = 401
-"""Unauthorized: nobody knows who asks."""
+"""Status 401: the visitor is unknown."""
 _MOST_BODY_BYTES: Final = 8192
 _MOST_PATH_CHARS: Final = 2000
 _HEADERS: Final = {name.decode(): value.decode() for name, value in SECURITY_HEADERS} | {
@@ -44,7 +44,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Sessions:
-    """Cookies that say who has signed in, for so long."""
+    """Cookies that say who has signed in, valid for some hours."""
 
     def __init__(self, key: str, hours: float, clock: Callable[[], float], *, secure: bool) -> None:
         """Args: key: a secret. hours: how long. clock: Unix time. secure: whether the port speaks TLS."""
@@ -61,16 +61,16 @@ class Sessions:
         self._name = f"{'__Host-' if secure else ''}evenkeel-session-{own}"
 
     def cookie(self, token_mark: str) -> str:
-        """The header that begins a session."""
+        """Return the header that begins a session."""
         sealed = self._fernet.encrypt_at_time(token_mark.encode(), int(self._clock()))
         return self._header(sealed.decode(), self._lasts_s)
 
     def ended(self) -> str:
-        """The header that ends it."""
+        """Return the header that ends a session."""
         return self._header("", 0)
 
     def token_mark(self, scope: Scope) -> str:
-        """The mark of the token that a request's session stands for; "" without one, or when it is over."""
+        """Return the mark of the token of a request's session; "" without a session, or when it is over."""
         for name, value in scope["headers"]:
             if name != b"cookie":
                 continue
@@ -88,7 +88,7 @@ class Sessions:
 
 
 class SignIn:
-    """The pages at `/login` and `/logout`."""
+    """Pages at `/login` and `/logout`."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class SignIn:
         whereabouts: str,
         redeem: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        """Prepare them.
+        """Prepare the pages.
 
         Args:
             sessions: Has the cookies.
@@ -116,7 +116,7 @@ class SignIn:
         return tokens.marked(self._sessions.token_mark(scope))
 
     async def answer(self, scope: Scope, receive: Receive, tokens: Tokens) -> ASGIResponse:
-        """The answer to a request for one of the pages."""
+        """Answer a request for one of the pages."""
         method, path = _method(scope), scope["path"]
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         onward = own_path(query.get("next", ""))
@@ -137,7 +137,7 @@ class SignIn:
         return answer
 
     def refusal(self, scope: Scope) -> ASGIResponse:
-        """The page for a browser that asks for another one without having signed in.
+        """Return the sign-in page for a browser that requested another page without having signed in.
 
         A link of another site, as in a message, does not bring the cookie: asking again from here does.
         """
@@ -193,7 +193,7 @@ class SignIn:
 
 
 def own_path(text: str) -> str:
-    """A path of this port to go on to; `/` for anything that could lead elsewhere."""
+    """Return a path of this port to continue at; `/` for anything that could lead elsewhere."""
     usable = (
         text.startswith("/")
         and not text.startswith(("//", *PATHS))
@@ -211,7 +211,7 @@ def _method(scope: Scope) -> str:
 
 
 def header_of(scope: Scope, name: bytes) -> bytes:
-    """The last header of that name, b"" if there is none."""
+    """Return the last header of this name, b"" if there is none."""
     return dict(scope["headers"]).get(name, b"")
 
 
@@ -221,7 +221,7 @@ def wants_page(scope: Scope) -> bool:
 
 
 def throttled(wait_s: float) -> ASGIResponse:
-    """The answer to an address that has sent too many wrong tokens."""
+    """Respond to an address that has sent too many wrong tokens."""
     body = b"Too many wrong tokens came from this address. Wait a minute.\n"
     return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
 
@@ -232,7 +232,7 @@ def _see_other(location: str, cookie: str) -> ASGIResponse:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str]:
-    """The fields of a form; {} if it is none, or too long."""
+    """Return the fields of a form; {} if it is not a form, or too long."""
     if header_of(scope, b"content-type").partition(b";")[0].strip().lower() != _FORM.encode():
         return {}
     body = b""

@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PipelineView:
-    """The replay plane at a glance, and what the console must say about the set-up."""
+    """State of the replay plane, and of the set-up as far as the console reports it."""
 
     base_url: str
     """Base URL that an application sets, such as "http://127.0.0.1:8080/v1"."""
     routes: tuple[RouteFlow, ...] = ()
     waiting: int = 0
-    """Exchanges in the queue that no worker holds."""
+    """Exchanges in the queue that no worker has leased."""
     leased: int = 0
     dead: int = 0
-    """Exchanges given up."""
+    """Exchanges that were given up."""
     oldest_s: float = 0.0
-    """Age of the oldest exchange that waits or is being worked on."""
+    """Age in seconds of the oldest exchange that waits or is in progress."""
     tokens_today: int = 0
     usd_today: float = 0.0
     budget_tokens: int | None = None
-    """Tokens a day; None = no limit."""
+    """Tokens per day; None = no limit."""
     budget_usd: float | None = None
-    """US dollars a day; None = no limit."""
+    """US dollars per day; None = no limit."""
     scorer: Scorer = "metrics"
     """Scorer of new trials."""
     judge: str = ""
@@ -65,7 +65,7 @@ class PipelineView:
 
 @dataclass(frozen=True, slots=True)
 class JudgeSetup:
-    """The judge as it is set. Shares are in [0, 1]."""
+    """Settings of the judge. Shares are in [0, 1]."""
 
     model: str
     endpoint: str
@@ -90,7 +90,7 @@ class SettingLine:
     """A setting in effect."""
 
     name: str
-    """Within its section."""
+    """Name within its section."""
     value: str
     """Value as text; for a credential only "set" or "not set"."""
     default: bool
@@ -104,7 +104,7 @@ class SettingsSection:
     """Settings that belong together."""
 
     name: str
-    """Dotted, such as "routes[0].timeouts"; "" at the top."""
+    """Dotted name, such as "routes[0].timeouts"; "" at the top level."""
     meaning: str
     anchor: str
     """Anchor of the section on the reference page."""
@@ -120,18 +120,18 @@ class RouteSetup(NamedTuple):
     upstream: str
     """Address of the upstream, without credentials."""
     sampling_rate: float
-    """Share of the requests that is replayed, in [0, 1]."""
+    """Share of the requests that are replayed, in [0, 1]."""
     trials_per_exchange: int
     """Perturbed trials of each sampled request, besides the control."""
     rewordings: int
-    """Kinds that can run as things are set."""
+    """Number of rewordings that can run with the current settings."""
 
 
 class Check(NamedTuple):
     """The result of checking a part of the set-up."""
 
     state: Literal["good", "note", "bad"]
-    """"note": it works, or is not set, and there is something to know."""
+    """Result; "note" means that the part works or is not set, and that there is something to know."""
     said: str
     """Finding, in one or two sentences."""
     next_step: str = ""
@@ -159,7 +159,7 @@ class GoldenSources:
 
     store: GoldenStore
     archive: ExchangeArchive
-    """Exchanges that can be approved."""
+    """Archived exchanges, which can be approved."""
     last_runs: Callable[[], Mapping[str, GoldenRun]] = dict
     """The last run of each route's goldens."""
 
@@ -170,7 +170,7 @@ class ReferenceSetup(NamedTuple):
     calls_per_day: int
     """Calls of a route per day, spread over the day."""
     burst_calls: int
-    """Further ones at once on a suspicion."""
+    """Further calls per suspicion, made at once."""
     usd_per_day: float | None
     """US dollars of a route per day; None = no limit besides the common ones."""
     false_alarms_per_year: float
@@ -185,7 +185,7 @@ class ReferenceSources:
     archive: ExchangeArchive
     setup: ReferenceSetup
     routes: tuple[str, ...] = ()
-    """All that there are."""
+    """Names of all routes."""
     tests: Callable[[], Sequence[SilentReport]] = tuple
     """State of the tests for silent changes, by route and requested model."""
 
@@ -214,13 +214,13 @@ class ConsoleSources:
     writer: Writer = field(default_factory=Writer)
     """Says what happened in an incident."""
     setup: SetupSources | None = None
-    """None leaves the set-up page and the first hour out."""
+    """Sources of the set-up page and the first hour; None leaves these out."""
     gates: Callable[[], list[GateRun]] = list
     """Results of gate runs, oldest first."""
     goldens: GoldenSources | None = None
-    """None leaves the pages about goldens out."""
+    """Sources of goldens; None leaves their pages out."""
     references: ReferenceSources | None = None
-    """None leaves the page about reference prompts out, and examples before and after a change."""
+    """Sources of reference prompts; None leaves out their page, and examples of answers around a change."""
     labels: LabelStore | None = None
     """Labels that people gave to verdicts; None hides labels."""
     actions: ActionLog | None = None
@@ -232,13 +232,13 @@ class ConsoleSources:
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """Budgets of routes that have limits of their own."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
-    """The newest exchanges that were given up, at most so many; None shows their number only."""
+    """Returns the newest exchanges that were given up, at most this many; None shows only their number."""
     dead_exchange: Callable[[str], Exchange | None] = lambda _: None
     """Returns an exchange that was given up, with its bodies decoded; None if it is no longer stored."""
     judge: JudgeSetup | None = None
-    """None without a judge."""
+    """Settings of the judge; None without a judge."""
     calibration: CalibrationInForce | None = None
-    """None without one."""
+    """Calibration in effect; None without one."""
     thresholds: MonitorSettings | None = None
     """Limits of alerts, calibrated or not; None shows only those of the cells."""
     proposals: Callable[[], Sequence[LimitProposal]] = tuple

@@ -34,7 +34,7 @@ PURPOSES: Final = {
 
 
 class Meter(NamedTuple):
-    """A budget and how much of it is used. `share` in [0, 1]; None without a limit."""
+    """A budget and the used share of it, in [0, 1]; None without a limit."""
 
     text: str
     share: float | None
@@ -48,11 +48,11 @@ class SpendLine(NamedTuple):
     share: float | None
     """Share of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None if both are zero."""
     meters: tuple[Meter, ...]
-    """The limits it has of its own."""
+    """Limits of this route."""
 
 
 class Split(NamedTuple):
-    """Spend by route and purpose, with sums both ways."""
+    """Spend by route and purpose, with the sums over both."""
 
     routes: list[str | None]
     """Routes, the most expensive first; None stands for their sum."""
@@ -67,9 +67,9 @@ class SpendPart(NamedTuple):
     routes: list[SpendLine]
     purposes: list[SpendLine]
     split: Split | None
-    """None while there is nothing to split."""
+    """Spend by route and purpose together; None while there is nothing to split."""
     words: Mapping[str, str]
-    """Purposes in words."""
+    """Names of the purposes for people."""
 
 
 def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend]:
@@ -78,12 +78,12 @@ def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend
 
 
 def total_meters(view: PipelineView) -> tuple[Meter, ...]:
-    """The day's totals against the common budgets."""
+    """Compare the day's totals with the common budgets."""
     return meters(Spend(view.tokens_today, view.usd_today), Budget(view.budget_tokens, view.budget_usd))
 
 
 def spend_part(sources: ConsoleSources) -> SpendPart:
-    """The day's totals against the common budgets, and where they went."""
+    """Return the day's totals, and the spend by route and by purpose."""
     view, sums = sources.pipeline(), _sums(spent_today(sources))
     return SpendPart(
         total_meters(view),
@@ -95,12 +95,12 @@ def spend_part(sources: ConsoleSources) -> SpendPart:
 
 
 def _routes(view: PipelineView, sums: Mapping[_Place, Spend]) -> list[str]:
-    """Routes of the settings, and those that have spent anything."""
+    """Return the routes of the settings, and any others that have spent something."""
     return list(dict.fromkeys([flow.route for flow in view.routes] + [route for route, _ in sums if route]))
 
 
 def _purposes(sums: Mapping[_Place, Spend]) -> list[str]:
-    """All purposes; what was lost, which is rare, only where anything was."""
+    """Return all purposes, except "lost" if nothing was lost."""
     return [name for name in PURPOSES if name != "lost" or (None, name) in sums]
 
 
@@ -113,7 +113,7 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
 
 
 def spend_table(sources: ConsoleSources) -> Table:
-    """All amounts for a file: of everything, by route and by purpose."""
+    """Build a table of all amounts: in total, by route and by purpose."""
     view, sums = sources.pipeline(), _sums(spent_today(sources))
     rows: list[tuple[str, str | None, int, float, int | None, float | None]] = [
         ("all", None, view.tokens_today, view.usd_today, view.budget_tokens, view.budget_usd)
@@ -128,7 +128,7 @@ def spend_table(sources: ConsoleSources) -> Table:
 
 
 def split_table(sources: ConsoleSources) -> Table:
-    """Spend by route and purpose for a file. None stands for all routes, or for all purposes."""
+    """Build a table of spend by route and purpose. None stands for all routes, or for all purposes."""
     sums = _sums(spent_today(sources))
     return Table(("route", "purpose", "tokens", "usd"), [(*place, *sums[place]) for place in _places(sums)])
 
@@ -211,12 +211,12 @@ class Pace(NamedTuple):
     route: str
     rewordings: int
     per_day: float
-    """Trials of rewordings."""
+    """Trials of rewordings per day."""
     usd_each: float
-    """Their controls included."""
+    """US dollars of a trial, including its share of the control."""
 
     def found_after_s(self, delay: Delay) -> float:
-        """Seconds until the change is found, with trials spread evenly over the rewordings."""
+        """Return the seconds until the change is detected, with trials spread evenly over the rewordings."""
         return delay.trials * self.rewordings / self.per_day * _DAY_S
 
     def usd(self, delay: Delay) -> float:
@@ -240,7 +240,7 @@ def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
 
 
 def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/spend` and its live part."""
+    """Handlers of `/spend` and its live part."""
 
     def page(_: object) -> Page:
         routes = (flow.route for flow in sources.pipeline().routes)

@@ -49,7 +49,7 @@ class Status:
 
     @property
     def announcement(self) -> str:
-        """Read by screen readers when it changes: without ages, so that it is read once."""
+        """Text for screen readers, read when it changes; it has no ages, so that it is read only once."""
         return " ".join(line.said for line in self.going) or self.title
 
 
@@ -126,7 +126,7 @@ def coverage(reports: Sequence[CellReport]) -> str:
 
 
 def _live(reports: Sequence[CellReport]) -> list[CellReport]:
-    """The cells of models that answer."""
+    """Return the cells of models that still answer."""
     return [report for report in reports if not report.retired]
 
 

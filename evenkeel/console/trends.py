@@ -42,7 +42,7 @@ class Trend:
     alert: bool
     chart: Chart
     description: str
-    """The chart in a sentence, for those who do not see it."""
+    """Description of the chart in a sentence, for people who cannot see it."""
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ def trends(
 def incident_trend(
     incident: Incident, worst: Part | None, reports: Sequence[CellReport], store: MonitorStore, now: float
 ) -> Trend | None:
-    """The chart of an incident: the rewording that moved furthest, with the change marked.
+    """Build the chart of an incident: the rewording that moved furthest, with the change marked.
 
     Args:
         incident: what is shown.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PAGE_CHARS = 60_000
 _QUESTION_CHARS = 6_000
 _OTHERS = 8
-"""Trials that show which words of a prompt are template where none was learned."""
+"""Other trials compared to find which words of a prompt are template, if no template was learned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Approval:
     empty: bool
     """True if the answer has neither text nor tool calls and therefore cannot be approved."""
     golden_href: str
-    """The golden that it is under its own id already, "" if it is none."""
+    """Address of the golden that this exchange already is, "" if it is none."""
 
 
 def approval(sources: GoldenSources, exchange_id: str) -> Approval:
@@ -73,7 +73,7 @@ def approval(sources: GoldenSources, exchange_id: str) -> Approval:
 
 
 def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | None:
-    """The exchange, None if it is not archived or cannot be read."""
+    """Return the exchange, None if it is not archived or cannot be read."""
     try:
         return sources.archive.find(exchange_id)
     except SealError:
@@ -112,19 +112,19 @@ class Exhibit:
     whole_prompt: tuple[Run, ...] = ()
     """The prompt with its template; empty where there is no room for it."""
     control: tuple[Run, ...] = ()
-    """The answer to the control, with what the original's answer has not."""
+    """The control's answer, with the words marked that the original's answer lacks."""
 
 
 class TrialView(NamedTuple):
-    """A verdict with what is said of it in words."""
+    """A verdict with its descriptions for people."""
 
     verdict: Verdict
     exhibit: Exhibit | None = None
-    """None once the texts have been pruned."""
+    """Texts of the trial; None once they have been pruned."""
 
     @property
     def name(self) -> str:
-        """The rewording, or that it is the control."""
+        """Name of the rewording, or that of the control."""
         return (
             "control"
             if self.verdict.perturbation == BASELINE
@@ -146,7 +146,7 @@ class TrialView(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """Why there is no rating, "" if there is one."""
+        """Reason why there is no rating, "" if there is one."""
         failure = self.verdict.failure
         return f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else ""
 
@@ -177,7 +177,7 @@ class TrialView(NamedTuple):
 
 
 def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
-    """The texts at the length of a page of their own.
+    """Return the texts at the length that a trial's own page shows.
 
     Args:
         evidence: what is shown.
@@ -204,11 +204,11 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
 
 
 class Texts(NamedTuple):
-    """Prompts and answers of a trial, or why there are none."""
+    """Prompts and answers of a trial, or the reason why there are none."""
 
     evidence: Evidence | None
     missing: str = ""
-    """Why there are none, as a sentence; "" if there are."""
+    """Reason why there are no texts, as a sentence; "" if there are."""
 
 
 _NOT_STORED: Final = "Prompt and answers are no longer stored."
@@ -307,13 +307,13 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
-    """The body of the original request, "" if it is not archived or cannot be read."""
+    """Return the body of the original request, "" if it is not archived or cannot be read."""
     found = _archived(sources.goldens, exchange_id) if sources.goldens else None
     return visible(found.request[:_PAGE_CHARS]) if found else ""
 
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
-    """The other trials of the same exchange, the control first."""
+    """Return the other trials of the same exchange, the control first."""
     others = [one for one in log.of_exchange(verdict.exchange_id) if one.id != verdict.id]
     return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
 

@@ -1,4 +1,4 @@
-"""Finding trials in the log, newest first, by what is in the address of the page.
+"""Search for trials in the log, newest first, by the query of a page's address.
 
 SQLite finds them by an index (`stores.trial_index`). Redis has none, and texts are in none:
 there one page reads at most `SCANNED` verdicts and `TEXTS` texts, for about `SECONDS`. Where that ends before
@@ -46,7 +46,7 @@ OUTCOMES: Final = {
 CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rated control"}
 """Labels for the outcome of the control."""
 ORDERS: Final = {"newest": "newest first"}
-"""Orders of the list beside the worst first."""
+"""Orders of the list besides the default, worst first."""
 LABELS: Final = {"disputed": "people disagree", "any": "labelled", "none": "not labelled"}
 SIDES: Final = {"after": "after it", "before": "before it"}
 LONGEST: Final = 300
@@ -75,7 +75,7 @@ class TrialFilter:
     incident: str = ""
     """Id of an incident: only trials of its cells, from the change on until it was closed."""
     reason: str = ""
-    """Why there is no rating: a word of a failure."""
+    """Word of a failure: the reason why there is no rating."""
     format: str = ""
     language: str = ""
     """Base tag of the language that was asked for, or else of the prompt."""
@@ -91,13 +91,13 @@ class TrialFilter:
     labels: str = ""
     """A key of `LABELS`."""
     text: str = ""
-    """Looked for in prompts, answers and explanations, without regard to case."""
+    """Text to find in prompts, answers and explanations, ignoring case."""
     order: str = ""
     """A key of `ORDERS`; "" = the worst first."""
 
     @classmethod
     def of(cls, query: Mapping[str, Any]) -> TrialFilter:
-        """Read a query string's values; what is not known among the fixed choices means anything."""
+        """Read the values of a query string; an unknown value of a fixed choice counts as not set."""
         given = {each.name: str(query.get(each.name, "")).strip()[:LONGEST] for each in fields(cls)}
         known = {
             "rating": RATINGS,
@@ -154,7 +154,7 @@ class TrialFilter:
         return since, None if until is None else until + whole
 
     def beside(self, changes: Sequence[ChangeReport]) -> TrialFilter | None:
-        """The same with the change put into route and time; None if there is no such change any more."""
+        """Return the filter with its change turned into route and time; None if the change is unknown."""
         if not self.change:
             return self
         found = next((one for one in changes if one.is_called(self.change)), None)
@@ -167,7 +167,7 @@ class TrialFilter:
         return replace(narrowed, route=found.route)
 
     def within(self, since: float | None, until: float | None = None) -> TrialFilter:
-        """The same, no earlier and no later than two moments in Unix seconds."""
+        """Return the filter limited to the time between two moments in Unix seconds."""
         first, last = self.span
         starts = [one for one in (first, since) if one is not None]
         ends = [one for one in (last, until) if one is not None]
@@ -189,7 +189,7 @@ def unix_time(text: str) -> float | None:
 
 
 def minute(moment: float) -> str:
-    """A moment as the field of a form takes it, to the minute in UTC."""
+    """Format a moment as the field of a form takes it, to the minute in UTC."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M")
 
 
@@ -230,7 +230,7 @@ def _cell(part: Part) -> Narrow:
 
 
 def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
-    """Sorts trials, the worst first.
+    """Return a sort key that puts the worst trials first.
 
     First those whose control held and whose answer moved, the furthest first, better answers behind the
     others; then those of which that is not clear; at last the counter-examples: the control moved as well, or
@@ -253,7 +253,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
 
 
 SHOWN: Final = 50
-"""Trials of an answer of the API."""
+"""Trials in a response of the API."""
 RANKED: Final = 1_000
 """Trials among which the worst come first."""
 SCANNED: Final = 50_000
@@ -261,7 +261,7 @@ SCANNED: Final = 50_000
 TEXTS: Final = 1_500
 """Texts read for one page."""
 SECONDS: Final = 0.5
-"""Time after which no further piece is read for one page."""
+"""Seconds after which no further part of the log is read for a page."""
 _FIRST_STEP: Final = 100
 _LONGEST_STEP: Final = 1_000
 
@@ -298,7 +298,7 @@ class Labelled:
     agrees: Mapping[str, bool | None]
 
     def ids(self, choice: str) -> frozenset[str] | None:
-        """Verdicts with any label, or a disputed one; None for other choices."""
+        """Return the verdicts with any label, or with a disputed one; None for other choices."""
         if choice == "disputed":
             return frozenset(verdict for verdict, agrees in self.agrees.items() if agrees is False)
         return frozenset(self.agrees) if choice == "any" else None

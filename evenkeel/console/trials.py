@@ -65,7 +65,7 @@ _NAMES: Final = {
     "since": "from",
     "until": "to",
 }
-"""Parts of the filter whose names are not those of the address."""
+"""Labels of the filter's parts that differ from their names in the address."""
 
 
 class Option(NamedTuple):
@@ -85,14 +85,14 @@ class Field(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """A choice that is in effect, with the link that undoes it."""
+    """A filter in effect, with the link that removes it."""
 
     text: str
     href: str
 
 
 class FilterForm(NamedTuple):
-    """The lists to choose from, and what is chosen."""
+    """The lists to choose from, and the filters in effect."""
 
     fields: tuple[Field, ...]
     more: tuple[Field, ...]
@@ -216,7 +216,7 @@ MOST_ROWS: Final = 10_000
 MOST_SCANNED: Final = 400_000
 """Verdicts read for a file."""
 _LONGEST_PLACE: Final = 18
-"""Digits of a place in the log; more would not fit the store's 64 bits."""
+"""Digits of a position in the log; more would not fit the store's 64 bits."""
 _EXCERPT: Final = 160
 _ROWS: Final = 20
 """Trials on a page."""
@@ -225,22 +225,22 @@ _ANSWER_CHARS: Final = 300
 
 
 class TrialRow(NamedTuple):
-    """A trial as the list shows it."""
+    """A trial as a row of the list."""
 
     offset: int
     view: TrialView
     question: tuple[Run, ...] = ()
     """Question in the prompt, without the template and with its rewording marked."""
     answers: SideBySide | None = None
-    """Shortened to where they differ; None if they are not stored."""
+    """Answers, shortened to where they differ; None if they are not stored."""
     no_candidate: bool = False
     """True if the replay gave no answer."""
     missing: str = ""
-    """Why there are no texts, "" if there are."""
+    """Reason why there are no texts, "" if there are."""
 
 
 def trial_rows(log: VerdictLog, trials: Sequence[LoggedVerdict]) -> list[TrialRow]:
-    """The trials with their texts."""
+    """Return the trials with their texts."""
     rows = []
     for one in trials:
         evidence, missing = texts_of(log, one.verdict.id)
@@ -348,7 +348,7 @@ def trials_page(
 
 
 def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/trials` and `/api/trials`; both take the parts of `TrialFilter`, and `before`."""
+    """Handlers of `/trials` and `/api/trials`; both take the parts of `TrialFilter`, and `before`."""
     counted, board = CountedLabels(sources.labels), IncidentBoard(sources.monitor_store)
 
     @get("/trials", sync_to_thread=True, needs="viewer")
@@ -364,7 +364,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
 
     @get("/api/trials", sync_to_thread=True, needs="viewer")
     def api(request: AnyRequest) -> Response[bytes]:
-        """The newest first, whatever `order` says."""
+        """Return trials, newest first regardless of `order`."""
         chosen = TrialFilter.of(request.query_params)
         wanted = _Search.of(sources, chosen, counted(), board.all())
         found = wanted.find(_whole(request.query_params, "before"), Limits())
