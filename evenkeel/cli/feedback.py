@@ -1,4 +1,4 @@
-"""`feedback`: what people say of verdicts, listed and exported."""
+"""`feedback`: lists and exports people's ratings of verdicts."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _judged(labels: Sequence[Label]) -> list[Label]:
 
 
 def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool) -> list[Label]:
-    """The labels that are meant; None = any."""
+    """Return the labels that the options select; None = any."""
     return [
         label
         for label in stores.labels.select(route=route)

@@ -1,4 +1,4 @@
-"""Labels as the two files that `evenkeel judge-audit` reads: what people said, and what the judge said."""
+"""Labels as the two files that `evenkeel judge-audit` reads: ratings by people, and by the judge."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
 
 
 def _by_verdict(labels: Iterable[Label]) -> dict[str, list[Label]]:
-    """Grouped, the verdict that was labelled first coming first."""
+    """Group labels by verdict; the verdict that was labelled first comes first."""
     grouped: dict[str, list[Label]] = {}
     for label in sorted(labels, key=lambda one: (one.at, one.verdict_id, one.by)):
         grouped.setdefault(label.verdict_id, []).append(label)

@@ -1,4 +1,4 @@
-"""The entry of the command line: which commands there are, and how their errors are shown."""
+"""Entry point of the command line: the list of commands, and the display of their errors."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class _Commands(click.Group):
 
 
 def _with_suggestion(error: click.ClickException) -> click.ClickException:
-    """The error with the choice that was perhaps meant, if it is about a choice that does not exist."""
+    """Return the error with a suggestion, if it is about a choice that does not exist."""
     given = re.match(r"'([^']*)' is not one of", error.message)
     if given is None or not isinstance(error, click.BadParameter) or error.param is None:
         return error
@@ -135,13 +135,13 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
 
 
 def _fail_as_json(message: str, exit_code: int) -> None:
-    """Say on standard error, in one line, why a command that was to print JSON prints none."""
+    """Report on standard error, in one line, why a command that should print JSON prints none."""
     error = {"error": {"message": message, "exit_code": exit_code}}
     click.echo(escaped(json.dumps(error, ensure_ascii=False)), err=True)
 
 
 class TerminalGuard:
-    """A stream that shows control characters as U+FFFD: texts of clients and models steer no terminal.
+    """A stream that shows control characters as U+FFFD, so that foreign texts cannot steer a terminal.
 
     Bytes pass as they are, and so does what rich draws on a terminal: its own colours and bars.
     """

@@ -1,4 +1,4 @@
-"""Tries the parts of a set-up: the upstreams, one request, the judge, the budget, the notifications.
+"""Checks of the parts of a set-up: the upstreams, one request, the judge, the budget, the notifications.
 
 The console's set-up page runs these checks, and `evenkeel check-config` the same.
 """
@@ -118,12 +118,12 @@ class _Credential(NamedTuple):
 
     headers: Headers
     said: str
-    """Sentence with the variable, never the key."""
+    """Description that names the variable, never the key."""
     variable: str
 
 
 def _credential(settings: Settings) -> _Credential:
-    """The key of replays, which is for the same upstream; none where the data plane puts one in."""
+    """Return the replay key for this upstream; none where the data plane puts a key in."""
     first = keys_by_route(settings)[settings.routes[0].name][0]
     if first.traffic:
         return _Credential((), f"the route's own key in {first.traffic.variable}", first.traffic.variable)
@@ -185,7 +185,7 @@ def _models(client: httpx2.Client, base: str) -> Check:
 
 
 def _without_keys(text: str, headers: Headers) -> str:
-    """A text in which an endpoint may have repeated a key."""
+    """Remove any request key that an endpoint may have repeated in a text."""
     for _, value in headers:
         text = text.replace(value.removeprefix("Bearer "), "…")
     return text
@@ -217,7 +217,7 @@ def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
 
 
 def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
-    """Ask the judge one question whose answer is known."""
+    """Ask the judge a question with a known answer."""
     judge = settings.judge
     if judge is None:
         return Check(

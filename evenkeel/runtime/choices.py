@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 
 def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
-    """Every perturbation there is under these settings.
+    """Return every perturbation that is available under these settings.
 
     Raises: ValueError if a language or a compound can't be.
     """
@@ -45,7 +45,7 @@ def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
 
 
 def bundles(settings: Settings) -> Mapping[Task, Bundle]:
-    """The metrics of each task.
+    """Return the metrics of each task.
 
     Raises: ValueError for a task or a quality that does not exist, naming the nearest one.
     """
@@ -55,7 +55,7 @@ def bundles(settings: Settings) -> Mapping[Task, Bundle]:
 
 
 def encoder_name(settings: Settings) -> str | None:
-    """Name of the encoder the settings ask for, None for none; whether it can be loaded is not tried."""
+    """Return the name of the encoder in the settings, None for none. It does not try to load it."""
     chosen = settings.embeddings
     if chosen.enabled is False:
         return None
@@ -106,7 +106,7 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
 
 
 def addresses(settings: Settings) -> dict[str, str]:
-    """The address in each variable that `alerts.notify` names.
+    """Return the address in each variable that `alerts.notify` names.
 
     Raises: ValueError if one is empty, or apprise is not installed.
     """
@@ -134,7 +134,7 @@ def notification_keys(settings: Settings) -> dict[str, str]:
 
 
 def check(settings: Settings, where: str) -> None:
-    """Look everything up that the settings name.
+    """Look up everything that the settings name.
 
     Args:
         settings: What was read.

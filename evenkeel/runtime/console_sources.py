@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 _SHOWN_BYTES: Final = 1 << 20
-"""Bodies that are larger once decoded are not shown."""
+"""Largest decoded body in bytes that is shown."""
 
 
 def with_operations(
     sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
-    """The sources, completed from the settings, the queue and the spend. Reads the calibration's file."""
+    """Complete the sources from the settings, the queue and the spend. Reads the calibration's file."""
     choices.perturbations(settings)  # publishes what the console calls them
     return replace(
         sources,
@@ -70,7 +70,7 @@ def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
 
 
 def judge_setup(settings: Settings) -> JudgeSetup | None:
-    """The judge of the settings; None without one."""
+    """Return the settings of the judge; None without one."""
     judge = settings.judge
     if judge is None:
         return None
@@ -84,7 +84,7 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
 
 
 def calibration(settings: Settings) -> CalibrationInForce | None:
-    """The calibration of the settings; None without one, or if it no longer fits, which is logged."""
+    """Return the calibration of the settings; None without one, or if it no longer fits, which is logged."""
     try:
         found = choices.calibration(settings)
     except ValueError as error:
@@ -128,11 +128,11 @@ def budget_notices(budget: Budget, spent: Spend) -> list[str]:
 
 
 _SPENT: Final = 0.99
-"""Share of what is free: the rest is too little for another exchange."""
+"""Share of a budget that counts as all of it: the rest is too little for another exchange."""
 
 
 class Pipeline:
-    """Reads queue, counters and budget each time it is asked."""
+    """Reads queue, counters and budget each time it is called."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Pipeline:
         self._unavailable = unavailable(settings)
 
     def snapshot(self) -> Snapshot:
-        """Gauges of the moment."""
+        """Return the current gauges."""
         lag = self._queue.lag()
         spent = self._ledger.today()
         gauges = {
@@ -180,7 +180,7 @@ class Pipeline:
         }
 
     def view(self) -> PipelineView:
-        """Everything the console shows of the pipeline."""
+        """Return everything that the console shows of the pipeline."""
         settings = self._settings
         lag = self._queue.lag()
         spent = self._ledger.today()

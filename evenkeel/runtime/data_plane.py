@@ -57,9 +57,9 @@ _POLL_S: Final = 2.0
 _MOST_FILES = 262_144
 _MOST_CONNECTIONS = 65_536
 _FILES_OF_ONE = 2
-"""The client's connection and one to the upstream."""
+"""Files per client: its connection, and one to the upstream."""
 _RESERVED = 128
-"""Files for the store, the admin port, clients that are turned away, names that are resolved."""
+"""Files for the store, the admin port, clients that are turned away, and name resolution."""
 _RESERVED_SHARE = 8
 """Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`."""
 _HANDOFF_BYTES = 32 << 20
@@ -68,7 +68,7 @@ _SECONDS_PER_HOUR = 3600.0
 
 
 def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) -> None:
-    """Set the sampling rate of every lane: as its route says, or as an override says if that is more.
+    """Set the sampling rate of every lane: that of its route, or of an override if that is higher.
 
     May be called from any thread: the rate is one number, which a request reads once. The hot path neither
     waits nor looks anything up.
@@ -81,7 +81,7 @@ def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) ->
 def follow_bursts(
     stopping: threading.Event, lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]
 ) -> None:
-    """Apply what the store says of bursts, every other second: the body of a thread.
+    """Apply the store's bursts every other second: the body of a thread.
 
     A burst has more of a route's requests sampled for a while than its settings say.
 
@@ -101,7 +101,7 @@ def follow_bursts(
 
 
 def raised_limit() -> int:
-    """Open files that this process may have, once it has asked for as many as it may ask for."""
+    """Raise the limit of open files as far as allowed, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft == resource.RLIM_INFINITY or soft >= most:
@@ -113,7 +113,7 @@ def raised_limit() -> int:
 
 
 def connections_within(files: int) -> int:
-    """Connections of clients that so many open files leave room for.
+    """Return the number of client connections for which a number of open files leaves room.
 
     Each may need two files. Some are kept back for everything else: half of them at most, however few there
     are.
@@ -123,7 +123,7 @@ def connections_within(files: int) -> int:
 
 
 def connection_limit(wanted: int | None) -> int:
-    """Connections of clients that this process takes.
+    """Return the number of client connections that this process accepts.
 
     Args:
         wanted: as the settings say; a warning is logged if there is no room for as many. None = all there is
@@ -166,7 +166,7 @@ def redactor(settings: Redaction) -> Redactor:
 
 
 def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> ExchangeSink:
-    """The sink, with redaction before it if there is any.
+    """Return the sink, with redaction before it if there is any.
 
     Raises: ProtectionError, as `redactor`.
     """
@@ -178,14 +178,14 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
 
 
 class Running(NamedTuple):
-    """A data plane at work, as seen from other threads."""
+    """A running data plane, as seen from other threads."""
 
     snapshot: Callable[[], Snapshot]
     """Reads its counters."""
     lanes: Callable[[], Mapping[str, Lane]]
     """Returns its routes at run time."""
     follow: Callable[[Settings], None]
-    """Makes it take the routes of other settings, for new requests. Blocks for some milliseconds."""
+    """Makes it use the routes of other settings for new requests. Blocks for some milliseconds."""
     recreated: Callable[[], int]
     """Count of times that its store was found deleted and made again."""
 
@@ -240,14 +240,14 @@ def run(briefing: Briefing) -> None:
 
 
 class Shared(NamedTuple):
-    """Part of a data plane in a store that other processes use as well."""
+    """Connection of a data plane to a store that other processes use as well."""
 
     source: str
     """Name of the process among those of its supervisor."""
     supervisor: int
     """Process id."""
     counted: Callable[[], Snapshot] = dict
-    """Further counters to publish."""
+    """Returns further counters to publish."""
 
 
 async def serve(
@@ -258,7 +258,7 @@ async def serve(
     started: Callable[[Running], None],
     shared: Shared | None = None,
 ) -> Callable[[], Snapshot]:
-    """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
+    """Forward until `stop` is set, then drain and empty the hand-off. Return a reader of the counters.
 
     Args:
         settings: routes and store.
@@ -324,7 +324,7 @@ def _salt(settings: Settings) -> bytes:
 def _bodies(
     settings: Settings, running: Running, shared: Shared, stopping: threading.Event
 ) -> tuple[Callable[[], None], ...]:
-    """Bodies of the threads that keep a data plane and the store in touch, until `stopping` is set."""
+    """Return the bodies of the threads that connect a data plane and the store, until `stopping` is set."""
 
     def snapshot() -> Snapshot:
         return merge([running.snapshot(), shared.counted()])

@@ -1,4 +1,4 @@
-"""Channels of the messages, and troubles that make alerts meaningless."""
+"""Channels of messages, and problems that make alerts meaningless."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def unknown_services(settings: Settings) -> list[str]:
 
 
 class LateSink:
-    """Opens its service at the first message: loading all that apprise knows would delay a start."""
+    """Opens its service at the first message, because loading all of apprise would delay the start."""
 
     def __init__(self, name: str, url: str, announce: Callable[[str], None]) -> None:
-        """Remember the address, which is a secret.
+        """Keep the address, which is a secret.
 
         Args:
             name: of the variable that holds it.
@@ -91,7 +91,7 @@ class LateSink:
 
 
 class Troubles:
-    """Troubles that make alerts on robustness meaningless, as the alerts that mute them in Prometheus.
+    """Problems that make alerts on robustness meaningless, like the alerts that mute them in Prometheus.
 
     Looks at most every five seconds; a store that can't be read leaves what was seen last.
     """
@@ -107,7 +107,7 @@ class Troubles:
         self._look_at = float("-inf")
 
     def __call__(self) -> Sequence[str]:
-        """A sentence for each; none while all is well."""
+        """Return a sentence for each problem; none while all is well."""
         now = self._clock()
         # A clock that was set back must not stop the looking.
         if now >= self._look_at or now < self._look_at - _LOOK_EVERY_S:
@@ -143,7 +143,7 @@ def contacts(settings: Settings) -> dict[str, Contact]:
 
 
 def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
-    """Writes what is said about incidents: whose routes they are about, and where the console is."""
+    """Return a writer of notices, with the contacts of routes and the address of the console."""
     return Writer(
         contacts(settings), settings.alerts.console_url or "", monitor.reports, partial(worst_trials, log)
     )
@@ -157,7 +157,7 @@ def channels(
     announce: Callable[[str], None],
     clock: Callable[[], float],
 ) -> list[Channel]:
-    """The channels that the settings ask for; a problem with one is logged and does not stop the monitor.
+    """Return the channels of the settings; a problem with one is logged and does not stop the monitor.
 
     Args:
         settings: name the services and the variables with their keys.
@@ -174,7 +174,7 @@ def channels(
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
-    """The services that the settings name; `announce` gets a line for those that cannot be used."""
+    """Yield the services of the settings; `announce` gets a line for those that cannot be used."""
     alert = settings.alerts
     try:
         keys = notification_keys(settings)

@@ -1,4 +1,4 @@
-"""Checks before the start: what can be found wrong is said at once, in one line each."""
+"""Checks before the start. Each problem is reported at once, in one line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "replays.rewriter": (None, "worker"),
     "embeddings": (None, "worker", "monitor"),
 }
-"""Roles that ask each model; None stands for all of them in one place."""
+"""Roles that call each model; None stands for all roles in one place."""
 
 
 def unreachable_upstreams(settings: Settings) -> list[str]:
@@ -128,7 +128,7 @@ def host_notes(settings: Settings) -> list[str]:
 
 
 def redis_notes(settings: Settings) -> list[str]:
-    """Warn of what others on the way to a Redis on another host could read or do, one line each."""
+    """Return warnings of what others could read or do on the way to a remote Redis, one line each."""
     redis = settings.storage.redis
     if redis is None:
         return []
