@@ -371,9 +371,9 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
     """Return the options of a run.
 
     Args:
-        files: Goldens.
+        files: Files of goldens.
         given: The options.
-        planned: Whether nothing is asked, so that neither an endpoint nor goldens need be there.
+        planned: True if nothing is sent, so that neither an endpoint nor goldens are needed.
 
     Raises: UserError in one line.
     """

@@ -94,7 +94,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
     Args:
         service: "judge" or "rewriter".
         help: What the model is for; "" for a command that names it by another option.
-        default: Whether endpoint and variable are the usual ones where nothing is said. Otherwise they are
+        default: True if endpoint and variable have the usual defaults. Otherwise their defaults are
             None, so that a settings file can name others.
     """
     url, variable = "https://api.openai.com/v1", f"EVENKEEL_{service.upper()}_API_KEY"
@@ -265,7 +265,7 @@ def settings_of(
         config: the file, if there is one.
         given: the options.
         more: further values, by section.
-        injecting: whether the keys that routes send upstream must be there.
+        injecting: True if the keys that routes send upstream must be set.
 
     Raises: SettingsError with a one-line message.
     """
@@ -314,11 +314,11 @@ def settings_source(
     """Return a source that reads the settings of a role from a file and options.
 
     Args:
-        config: As `settings_of`, and so the next two and `injecting`.
-        given: The options.
-        more: Further values.
-        injecting: Whether the keys that routes send upstream must be there.
-        checked: Whether what the settings name (perturbations, tasks, a calibration) is looked up each time.
+        config: File, as for `settings_of`.
+        given: Options of the command.
+        more: Further values, by section.
+        injecting: True if the keys that routes send upstream must be set.
+        checked: True if names in the settings (perturbations, tasks, a calibration) are looked up each time.
     """
 
     def read() -> Settings:
@@ -343,8 +343,8 @@ def experiment_settings(
     Args:
         given: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
             `…_model`, `…_url` and `…_key_env`.
-        services: Sections of models that are asked, such as "rewriter".
-        prices: Of models, by name.
+        services: Sections of models that are called, such as "rewriter".
+        prices: Prices of models, by name.
 
     Raises: SettingsError with a one-line message.
     """

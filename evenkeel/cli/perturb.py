@@ -150,8 +150,8 @@ def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, se
 
     Args:
         view: The prompt.
-        kinds: What to apply.
-        severity: Of the kinds that have degrees; the others are tried at 1.
+        kinds: Perturbations to apply.
+        severity: Severity of those that have degrees; the others are applied at 1.
         seed: Stands for an exchange's id: the same seed gives the variants of that exchange.
     """
     return tuple(_try(view, kind, severity if kind.graded else _ALL, seed) for kind in kinds)
@@ -222,7 +222,7 @@ def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) ->
     A text is a body if it begins with a brace, or if an API is named.
 
     Args:
-        text: What the file holds.
+        text: Content of the file.
         where: Names the file in messages.
         api: The API of the body; None to tell it by the body's members.
         classify: Decides what is template and what is input.

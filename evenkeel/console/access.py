@@ -101,7 +101,7 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
 def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
     """Guard of a whole application: refuse visitors without the role that a route declares as `needs`.
 
-    A route that says nothing is for admins.
+    A route that declares nothing is for admins.
     """
     role = handler.opt.get("needs", "admin")
     if role != NOBODY:
@@ -127,7 +127,7 @@ def not_allowed(visitor: Visitor, role: Role) -> str:
 def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request with `by` set to the visitor's name if that is known, else as typed.
 
-    Raises: HTTPException if another name is given than the known one.
+    Raises: HTTPException if `by` is another name than the visitor's.
     """
     if not visitor.name:
         return dict(asked)
@@ -198,7 +198,7 @@ def own_pages_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: Bas
 def comes_from_elsewhere(scope: Scope) -> bool:
     """Return whether a page of another site caused a request.
 
-    Programs that are no browsers say nothing of their origin and pass.
+    Programs other than browsers do not state their origin and pass.
     """
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     site = headers.get(b"sec-fetch-site")
@@ -260,7 +260,7 @@ class LoginProxy:
 class Failures:
     """Failed log-ins by address: after some in a minute an address has to wait.
 
-    Remembers the last addresses that failed, and of each no more than a number and a time.
+    Remembers the latest addresses that failed, each with only a count and a time.
     """
 
     MOST: Final = 10

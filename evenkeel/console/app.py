@@ -103,10 +103,10 @@ _log = logging.getLogger("evenkeel.console")
 def create_app(sources: ConsoleSources) -> Litestar:
     """Build the console as an ASGI application, to be served at the root of a port.
 
-    It keeps no state; goldens and labels are the only things that it changes, in their stores. All sources
-    may block: they are called in worker threads, several at a time.
-    Its pages show prompts and answers, so whoever serves it on other than loopback must put
-    authentication in front.
+    It keeps no state: goldens, labels, baselines, decisions on incidents and the audit log go to their
+    stores, where reference prompts can be deleted, too. All sources may block: they are called in worker
+    threads, several at a time. Its pages show prompts and answers, so whoever serves it on other than
+    loopback must put authentication in front.
     """
     assets = Assets()
     situation = Situation(sources.monitor_store, sources.reports)

@@ -74,7 +74,7 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], off
     Args:
         sources: reports and the log.
         asked: `route`, and `model`, `perturbation`, or `approved` (the id of what has been).
-        offers: makes what the form sends.
+        offers: makes the offer that the form sends.
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
     reports = sources.reports()

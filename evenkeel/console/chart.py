@@ -120,8 +120,8 @@ def chart(
         series: oldest model first; the last is the current one. Samples in order of time.
         marks: alerts raised and resolved.
         threshold: the largest excess allowed, in [0, 1].
-        values: of the vertical axis, from `value_range`: shared by charts that are to be compared.
-        now: Unix time in seconds, the right edge, so that a line that has stopped is seen to have.
+        values: range of the vertical axis, from `value_range`; charts to be compared share it.
+        now: Unix time in seconds, the right edge, so that it is visible if a line has stopped.
     """
     times = [sample.at for samples in series for sample in samples if sample.rated]
     start, end = _time_range(times, now)

@@ -95,7 +95,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
 def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
     """Both texts in full (up to `max_chars` a side), each with its own words marked.
 
-    White space counts for nothing here: two answers that only break lines differently are the same.
+    White space is ignored: two answers that only break lines differently are the same.
     """
     a, b = _words(left), _words(right)
     left_runs: list[Run] = []
@@ -154,7 +154,7 @@ def _inside(text: str, at: int) -> bool:
 def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
     """Both texts shortened to where they differ, with what each has that the other has not.
 
-    White space counts for nothing and is shown as single spaces. Equal texts show their beginning.
+    White space is ignored and shown as single spaces. Equal texts show their beginning.
     """
     left, right = (" ".join(text.split()) for text in (left, right))
     if left == right:
@@ -306,7 +306,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
 def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
     """Cut the runs to `max_chars` characters; the cut is shown as a gap that says how much is missing.
 
-    Controls and overrides of the writing direction are shown as U+FFFD.
+    Control characters and overrides of the writing direction are shown as U+FFFD.
     """
     kept: list[Run] = []
     left = max_chars

@@ -82,8 +82,8 @@ def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:
 
     Args:
         text: the page.
-        name: its own, to which its links are relative.
-        known: whether there is a page of a name; links to others lose their address.
+        name: name of the page, to which its links are relative.
+        known: returns whether a page exists; links to other pages lose their address.
     """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)

@@ -40,8 +40,8 @@ class Table:
         """A table of nouns of one class.
 
         Args:
-            rows: in order.
-            columns: each the name of an attribute, or a name with what gives its value.
+            rows: nouns in the order of the table.
+            columns: each the name of an attribute, or a name with a function that returns its value.
         """
         named = [(one, attrgetter(one)) if isinstance(one, str) else one for one in columns]
         return cls(tuple(name for name, _ in named), [[read(row) for _, read in named] for row in rows])
@@ -90,7 +90,7 @@ def download_handlers(
     """Handlers of `/downloads/NAME.csv` and `/downloads/NAME.json`.
 
     Args:
-        tables: by name; called in a worker thread with the query's parameters, those that are set.
+        tables: by name; each is called in a worker thread with the query parameters that are set.
     """
 
     @get("/downloads/{name:str}", sync_to_thread=True, needs="viewer")

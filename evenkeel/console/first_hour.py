@@ -109,11 +109,11 @@ def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: fl
     """Describe the requests that a goal still needs.
 
     Args:
-        setup: of the route.
+        setup: settings of the route.
         replayed: exchanges so far.
         have: observations so far.
         need: observations for the goal.
-        planned: observations that an exchange brings by the settings.
+        planned: observations expected of an exchange by the settings.
     """
     if have >= need:
         return "known"

@@ -177,9 +177,9 @@ def golden_page(
 
     Args:
         history: all versions, oldest first, at least one.
-        trail: what was done to it, oldest first.
-        actions: what is on record, in any order.
-        rating: the last one, None if there is none.
+        trail: changes to the golden, oldest first.
+        actions: its entries in the audit log, in any order.
+        rating: its last rating, None if there is none.
     """
     newest = history[-1]
     prompt = prompt_text(newest.request)
@@ -227,7 +227,7 @@ def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golde
     """Apply a change and return the golden in its new state.
 
     Args:
-        sources: where.
+        sources: stores of goldens and exchanges.
         asked: `by` (who does it) and one of `exchange` (id of an archived exchange to approve, with an
             optional `name` and `note`), `golden` (an object as a line of a file, to approve), `retire` and
             `unretire` (id of a golden).

@@ -1,7 +1,7 @@
 """Access checks of the admin port, and the responses to requests that fail them.
 
-A token comes as a bearer, as any user's password, or was entered on the sign-in page, after which a cookie
-stands for it. `sign_in` has that page; `access` says who somebody is.
+A token comes as a bearer token, as any user's password, or from the sign-in page, after which a cookie stands
+for it. `sign_in` has that page; `access` defines visitors and roles.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class TokenGuard:
         """Put the guard in front of an application.
 
         Args:
-            app: What is guarded.
-            token: What clients have to know; None or "" for nothing. Beside people or a login it only reads.
+            app: Application to guard.
+            token: Token that clients must send; None or "" for none. With `people` or `login` it only reads.
             hosts: Names, without a port, under which the application is reached; with a token none means any.
             people: Tokens of single people and programs, with who they are.
-            login: Who else is believed about names.
+            login: Proxy that is trusted to name visitors.
             metrics_token: Reads `/metrics`, and nothing else.
             failures: Counts failed log-ins.
             sign_in: Has the page where people enter their token; None = browsers ask for it themselves.

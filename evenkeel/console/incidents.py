@@ -301,7 +301,7 @@ def incident_handlers(
     def listed(request: AnyRequest, limit: Limit = 100) -> Response[bytes]:
         """Return incidents, newest first; `state` (open, acknowledged, resolved) and `route` narrow the list.
 
-        `count` says how many there are, `next` what `before` has to be for the following ones.
+        `count` is the number of incidents, `next` the value of `before` for the following ones.
         """
         state, route = (request.query_params.get(name) for name in ("state", "route"))
         found = [

@@ -83,10 +83,10 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
     """Return the labels of a verdict, and the agreement with its judge over all verdicts.
 
     Args:
-        store: of the labels.
-        counted: all that count.
+        store: store of labels.
+        counted: all labels that count.
         verdict_id: the verdict that the page is about.
-        judge: its judge's model, "" without a judge.
+        judge: model of the verdict's judge, "" without a judge.
     """
     found = [one for one in human_agreement(counted) if one.judge == judge]
     return Feedback(store.of_verdict(verdict_id), agreement_lines(found), RATINGS, QUALITIES)
@@ -99,11 +99,12 @@ def agreement_lines(found: Sequence[HumanAgreement]) -> tuple[AgreementLine, ...
 
 
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:
-    """Id of a verdict that chance chooses for somebody to rate; None if there is none to choose from.
+    """Return the id of a random verdict for somebody to rate; None if there is none to choose from.
 
-    One of the newest 2,000 that has a rating and no label: first those that chance drew when they were made,
-    which correct the judge, those that a judge decided before the others; then any that a judge decided.
-    The same log and labels give the same one, so that nobody can draw until the verdict is convenient.
+    Chosen from the newest 2,000 that have a rating and no label: first those drawn at random when they were
+    made, which correct the judge, judged ones before the others; then any that a judge decided, or any at all
+    if there are none.
+    The same log and labels give the same verdict, so that nobody can draw again until they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
     rated = [
@@ -193,7 +194,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
 
     Args:
         sources: the log with the verdict and its texts; the clock.
-        store: of the labels.
+        store: store of labels.
         asked: `verdict` (its id), `by`, and `rating` ("3", "2", "1"), `quality` ("worse", "equal",
             "better"), `note`, `drawn` ("1"); or `withdraw` ("1") in their place.
 

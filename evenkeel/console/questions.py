@@ -1,6 +1,6 @@
 """Finds the question in a prompt: the user's own words, stored with a trial if its template was learned.
 
-What differs between a prompt and its rewording is always shown.
+Differences between a prompt and its rewording are always shown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def question_spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[Span]:
 
     Args:
         prompt: "role: text" blocks, a blank line between, as trials store them.
-        asked: where the user's own words stand, as far as that is known; else it is the last turn of a user.
+        asked: spans of the user's own words, if known; else the user's last turn is taken.
 
     Returns: at least one span of a prompt that has words.
     """
@@ -99,7 +99,7 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
     Args:
         prompt: the original.
         variant: the reworded prompt.
-        spans: where the question stands in the original.
+        spans: spans of the question in the original.
         max_chars: the output is cut, ending in a gap, once it is longer than this.
     """
     if prompt == variant:

@@ -118,10 +118,10 @@ def live_handlers(
 
     Args:
         path: may end in one parameter of type `path`.
-        template: prints the live part: one element `.view` with sections that have ids.
-        view: what is on the page, given the request; called in a worker thread.
-        renderer: of the templates.
-        needs: the role that it takes.
+        template: template of the live part: one element `.view` with sections that have ids.
+        view: returns the page for a request; called in a worker thread.
+        renderer: renders the templates.
+        needs: role that a visitor needs.
     """
     here = f"/{path.split('/')[1]}"
 
@@ -177,9 +177,9 @@ class Renderer:
         Args:
             assets: static files.
             clock: Unix time in seconds, for times of day and ages.
-            places: of the navigation, in order.
-            open_incidents: how many there are, for the title and the icon of every page.
-            signs_in: whether people sign in, and so can sign out.
+            places: entries of the navigation, in order.
+            open_incidents: returns their number, for the title and the icon of every page.
+            signs_in: True if people sign in, and so can sign out.
         """
         self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")

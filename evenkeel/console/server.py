@@ -48,9 +48,9 @@ async def serving(
     """Serve an application on listening sockets while the block runs; requests under way get 2 s.
 
     Args:
-        app: What is served.
+        app: Application to serve.
         sockets: Bound and listening.
-        tls: What the connections are encrypted with; None = not at all.
+        tls: TLS context of the connections; None = no encryption.
     """
     server = _Server(
         uvicorn.Config(

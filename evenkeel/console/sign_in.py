@@ -101,10 +101,10 @@ class SignIn:
         """Prepare the pages.
 
         Args:
-            sessions: Has the cookies.
+            sessions: Makes and reads the cookies.
             clock: Unix time in seconds.
-            whereabouts: Says where the token is found.
-            redeem: The token that a code stands for, the first time it is asked; None if for none.
+            whereabouts: Text that says where to find the token.
+            redeem: Returns the token for a one-time code, the first time it is used; else None.
         """
         self._sessions = sessions
         self._redeem = redeem

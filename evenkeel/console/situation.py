@@ -1,7 +1,7 @@
 """Incidents and cells as all pages see them.
 
-The detectors say of a cell that its alert is up. Whether that is still news is decided with the incident: it
-is over once the change is reversed, the model retired, or a person has said so.
+The detectors report that a cell's alert is up. Whether that is still news is decided by the incident: it
+is over once the change is reversed, the model retired, or a person has closed it.
 """
 
 from __future__ import annotations

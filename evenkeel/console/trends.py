@@ -89,10 +89,10 @@ def incident_trend(
     """Build the chart of an incident: the rewording that moved furthest, with the change marked.
 
     Args:
-        incident: what is shown.
-        worst: its alert that is furthest from what is allowed; None if it has none of a cell.
+        incident: incident to show.
+        worst: its alert furthest beyond the limit; None if none of its alerts is about a cell.
         reports: of all cells, in any order.
-        store: has the points.
+        store: store of the points.
         now: Unix time in seconds.
 
     Returns: None while there is nothing to draw.

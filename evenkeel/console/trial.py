@@ -180,7 +180,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
     """Return the texts at the length that a trial's own page shows.
 
     Args:
-        evidence: what is shown.
+        evidence: texts to show.
         control: the answer to the control of the same exchange, None if there is none to show.
     """
     spans = question_spans(evidence.prompt, evidence.asked)

@@ -206,10 +206,10 @@ def narrowed(
     """Return the criteria for the log's own search, with change and incident turned into cells and times.
 
     Args:
-        chosen: what was chosen.
-        changes: the latest ones.
-        incidents: all that are kept.
-        began: when what an incident is about began, in Unix seconds.
+        chosen: filter of the page.
+        changes: latest changes.
+        incidents: all stored incidents.
+        began: returns the start of an incident in Unix seconds.
 
     Returns: None if the change or the incident is no longer known.
     """
@@ -232,9 +232,9 @@ def _cell(part: Part) -> Narrow:
 def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
     """Return a sort key that puts the worst trials first.
 
-    First those whose control held and whose answer moved, the furthest first, better answers behind the
-    others; then those of which that is not clear; at last the counter-examples: the control moved as well, or
-    the answer held.
+    First come trials whose control held and whose answer changed, the largest change first, better answers
+    after the others; then trials for which that is unclear; last the counter-examples, in which the control
+    changed as well or the answer held.
     """
     moved, control = verdict.shifted, verdict.control.shifted
     if verdict.perturbation == BASELINE:
@@ -321,14 +321,14 @@ def search(
     """The newest trials of a choice.
 
     Args:
-        log: where they are.
-        narrow: what is looked for.
-        text: looked for in prompts, answers and explanations.
+        log: log to search.
+        narrow: criteria for the log's own search.
+        text: text to find in prompts, answers and explanations.
         labels: a key of `LABELS`, "" for any trial.
-        labelled: what people said.
+        labelled: verdicts with people's labels.
         before: only trials before this place in the log; None = from the newest.
-        limits: how much is read at most.
-        clock: in seconds, for the limit of time.
+        limits: most that is read.
+        clock: seconds, for the limit of time.
     """
     limits = limits or Limits()
     narrow = replace(narrow, ids=labelled.ids(labels))
@@ -387,9 +387,9 @@ def each_page(
     """Trials over as many pages as it takes.
 
     Args:
-        find: a page, given where to begin and how many trials are still wanted.
-        most: trials at most.
-        scanned: verdicts read at most; a page that is under way is finished.
+        find: returns a page, given its position and the number of trials still wanted.
+        most: most trials to yield.
+        scanned: most verdicts to read; a page in progress is finished.
     """
     before: int | None = None
     given = read = 0

@@ -274,11 +274,11 @@ class Listing(NamedTuple):
 def listing(wanted: _Search, before: int | None, page: int) -> Listing:
     """A page of trials, by default the worst first.
 
-    The worst are looked for among the newest 1,000 that changed or are unclear; behind these stand the trials
+    The worst come from the newest 1,000 trials that changed or are unclear; after these follow the trials
     whose answers held, newest first.
 
     Args:
-        wanted: the choice, with the order.
+        wanted: the search, with its order.
         before: only trials before this place in the log; None = from the newest.
         page: number of the page, from 1, where the worst come first.
     """
@@ -309,10 +309,10 @@ def trials_page(
     """A page of the trials of a choice.
 
     Args:
-        sources: what is read.
-        wanted: the choice.
-        query: of the address, for the place in the list.
-        incidents: all that are kept.
+        sources: sources of the console.
+        wanted: the search.
+        query: query of the address, for the position in the list.
+        incidents: all stored incidents.
     """
     chosen = wanted.chosen
     now, before, number = sources.clock(), _whole(query, "before"), _whole(query, "page") or 1

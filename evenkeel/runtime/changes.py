@@ -1,8 +1,8 @@
 """Responses to changes (`evenkeel.monitor.changes` says what they are).
 
-`Responder` sees that a route has changed, starts a burst of
-sampling and has its goldens asked again; it also asks them every so many hours as canaries. `ChangeResponse`
-wires all that in one process, and where several monitors could respond, the one that holds the lease does.
+`Responder` notices that a route has changed, starts a burst of
+sampling and has its goldens replayed; it also replays them every few hours as canaries. `ChangeResponse`
+connects all that in a process. If several monitors could respond, only the holder of the lease does.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ class Responder:
 
         Args:
             records: The latest changes of all routes.
-            store: What was done already.
-            bursts: What is sampled more.
-            goldens: Asks them.
-            settings: What is to be done.
+            store: Responses made so far.
+            bursts: Bursts of sampling.
+            goldens: Replays goldens.
+            settings: Settings of replays.
             rates: Sampling rate of each route, as its settings say.
             scores: Scores the answers before and after silent changes. Loads what scoring needs, also before
                 goldens are asked: few monitors ever do.
@@ -189,11 +189,11 @@ class Responder:
 
 
 def urgent_routes(monitor: Monitor, settings: Replays, clock: Callable[[], float]) -> frozenset[str]:
-    """Routes that changed so short a time ago that a burst would last, and those with a suspicion.
+    """Return the routes that changed so recently that a burst would still run, and those with a suspicion.
 
     Args:
-        monitor: Knows of changes and suspicions.
-        settings: How long a burst lasts.
+        monitor: Provides changes and suspicions.
+        settings: Duration of a burst.
         clock: Unix time in seconds.
     """
     since = clock() - settings.burst_minutes * _MINUTE_S
@@ -217,10 +217,10 @@ async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: s
     """Step while the lease is held, until `stop` is set. An error of the store is retried.
 
     Args:
-        stop: Ends it.
-        responder: Steps.
-        lease: Held by one of several.
-        what: Is not done meanwhile, for the log.
+        stop: Ends the loop.
+        responder: Makes the steps.
+        lease: Held by one of several processes.
+        what: Message for the log when a step fails.
     """
     reported = ""
     while not stop.is_set():
@@ -273,10 +273,10 @@ class ChangeResponse:
         """Connect the parts. Loading an encoder for a calibration takes seconds: do it in a thread.
 
         Args:
-            settings: Of the process.
-            stores: What is remembered, what is sampled more, the goldens.
-            instruments: Ask goldens and rate the answers.
-            monitor: Has the changes.
+            settings: Settings of the process.
+            stores: Responses made so far, bursts and goldens.
+            instruments: Replay goldens and rate the answers.
+            monitor: Provides the changes.
         """
         self._monitor = monitor
         self.book = ChangeBook(

@@ -55,8 +55,8 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
     """Return the content and the checks of the set-up page.
 
     Args:
-        settings: What is set up.
-        ask_judge: Asks the judge the question whose answer is known; blocks. Not called without a judge.
+        settings: Settings of the set-up.
+        ask_judge: Asks the judge a question with a known answer; blocks. Not called without a judge.
     """
     plans = replays.route_plans(settings)
     return SetupSources(
@@ -95,9 +95,9 @@ def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str
     """Run checks of `setup_sources` in a process of their own, one after the other.
 
     Args:
-        settings: What is checked.
-        names: Of the checks.
-        asked: As the set-up page's form has it.
+        settings: Settings to check.
+        names: Names of the checks.
+        asked: Fields of the set-up page's form.
     """
 
     def ask_judge() -> Reply:
@@ -137,8 +137,8 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     """Send one request through the data plane to the first route. It is marked, so it is never sampled.
 
     Args:
-        settings: Of the data plane.
-        asked: `model`, and `prompt` in place of the usual one.
+        settings: Settings of the data plane.
+        asked: `model`, and `prompt` to replace the usual one.
     """
     route = settings.routes[0]
     base, credential = settings.base_url(route), _credential(settings)
@@ -254,8 +254,8 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     """Check the limits of the budget and whether prices are known.
 
     Args:
-        settings: Have the limits.
-        asked: `models`: names of the models that answered so far, a line each.
+        settings: Provide the limits.
+        asked: `models`: names of the models that have answered so far, one per line.
     """
     prices, budget = replays.budgeted_prices(settings), settings.budget
     limits = [

@@ -137,8 +137,8 @@ def check(settings: Settings, where: str) -> None:
     """Look up everything that the settings name.
 
     Args:
-        settings: What was read.
-        where: The file it was read from, for the message.
+        settings: Settings to check.
+        where: File of the settings, for the message.
 
     Raises: SettingsError with a one-line message.
     """

@@ -106,8 +106,8 @@ def budget_notices(budget: Budget, spent: Spend) -> list[str]:
     """Return a notice for each daily budget that is spent, except perhaps for the reserve kept for changes.
 
     Args:
-        budget: Of all routes.
-        spent: Of it today.
+        budget: Budget of all routes.
+        spent: Spend of this UTC day.
     """
     found = []
     for name, limit, amount, unit in (

@@ -86,9 +86,9 @@ def follow_bursts(
     A burst has more of a route's requests sampled for a while than its settings say.
 
     Args:
-        stopping: Ends it.
-        lanes: Gives the routes at run time, which a reload replaces.
-        connect: Opens the store. While it is in trouble, routes are sampled as the settings say.
+        stopping: Ends the loop.
+        lanes: Returns the routes at run time, which a reload replaces.
+        connect: Opens the store. While it fails, routes are sampled as the settings say.
     """
     bursts: Bursts | None = None
     trouble = Trouble(log, "bursts cannot be read (%s); sampling goes on as the settings say")
@@ -115,8 +115,7 @@ def raised_limit() -> int:
 def connections_within(files: int) -> int:
     """Return the number of client connections for which a number of open files leaves room.
 
-    Each may need two files. Some are kept back for everything else: half of them at most, however few there
-    are.
+    Each may need two files. Some files are kept back for everything else, but at most half of them.
     """
     reserved = min(files // 2, _RESERVED + files // _RESERVED_SHARE)
     return min(_MOST_CONNECTIONS, max(1, (files - reserved) // _FILES_OF_ONE))
@@ -263,8 +262,8 @@ async def serve(
     Args:
         settings: routes and store.
         sockets: bound and listening.
-        stop: ends it.
-        started: called once requests are taken.
+        stop: ends the forwarding.
+        started: called once requests are accepted.
         shared: how it takes part in a store with others; None = it keeps its counters to itself, and nobody
             has it sample more for a while.
     """

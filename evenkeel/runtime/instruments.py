@@ -160,8 +160,8 @@ class JudgeHealth:
         """Check until `stop` is set.
 
         Args:
-            stop: Ends it.
-            announced: Whether trouble is logged. Of the processes of an evenkeel that use the judge one does.
+            stop: Ends the checks.
+            announced: True if problems are logged, which only one of the processes that use the judge does.
         """
         if self._judge is None:
             return

@@ -60,8 +60,8 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
 
     Args:
         role: `up` is all of them on this machine.
-        source: Where the settings are read, now and again.
-        admin: Whether the admin port is served.
+        source: Reads the settings, now and after changes.
+        admin: True if the admin port is served.
         say: Prints the banner.
 
     Raises:
@@ -243,11 +243,11 @@ def _supervise(
 
     Args:
         start: The settings and the banner.
-        children: What to run.
-        counters: Where their counters meet, and the outcome of reloads is published.
-        counted: What else the supervisor counts.
+        children: Processes to run.
+        counters: Store of the children's counters, where the results of reloads are published.
+        counted: Further counters of the supervisor.
         problems: Logged after the banner.
-        probed: Whether the supervisor serves the admin port, for children that are data planes or a worker.
+        probed: True if the supervisor serves the admin port, for children that are data planes or a worker.
     """
     follower = start.follower
     warnings: set[asyncio.Task[None]] = set()
@@ -333,7 +333,7 @@ def _counters(settings: Settings, *, readable: bool = False) -> Iterator[Counter
 
     Args:
         settings: Name the store.
-        readable: Whether the exchanges in it must be readable.
+        readable: True if the exchanges in it must be readable.
 
     Raises: StoreError, in one line, if it cannot be used.
     """

@@ -57,9 +57,9 @@ class LateSink:
         """Keep the address, which is a secret.
 
         Args:
-            name: of the variable that holds it.
-            url: of the service.
-            announce: told if apprise makes nothing of it.
+            name: variable that holds the address.
+            url: address of the service.
+            announce: called with a line if apprise does not support the address.
         """
         self.name = name
         self.problem = ""

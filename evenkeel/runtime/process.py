@@ -150,7 +150,7 @@ def probes(
 
     Args:
         read: Reads the counters.
-        problems: What keeps it from working, by part.
+        problems: Returns the problems that keep it from working, by part.
     """
     # Loaded on demand: a process without an admin port stays small.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
@@ -167,8 +167,8 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     """Return the application behind the guard that the settings require.
 
     Args:
-        app: What is guarded.
-        admin: Who gets in.
+        app: Application to guard.
+        admin: Access settings.
         folder: The data folder; holds the tokens if the settings name none, and the key of sessions.
 
     Raises: ValueError if a token of somebody cannot be read any more.
@@ -247,7 +247,7 @@ def publish_counters(
     """Publish the counters of this process every second until `stopping` is set, and then once more.
 
     Args:
-        stopping: Ends it.
+        stopping: Ends the loop.
         source: Names this process among those of its supervisor.
         connect: Opens the store that the process which shows the counters reads them from.
         snapshot: Reads the counters.

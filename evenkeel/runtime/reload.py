@@ -234,9 +234,9 @@ class Reloader:
         """Remember the settings at the start.
 
         Args:
-            source: Where they come from.
-            written: As they were read at the start.
-            running: As the process runs them, with the ports that were free.
+            source: Source of the settings.
+            written: Settings as read at the start.
+            running: Settings as the process runs them, with the actual ports.
             clock: Unix time in seconds.
         """
         self.source = source

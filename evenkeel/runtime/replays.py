@@ -90,7 +90,7 @@ def endpoint(
 
     Args:
         section: Names the endpoint and its limits.
-        costs: What its calls cost.
+        costs: Prices of its calls.
         observer: Sees each call.
         model: Another model than that of the section.
         **more: As `Endpoint` takes it.

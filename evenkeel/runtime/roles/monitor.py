@@ -94,9 +94,9 @@ class MonitorRole:
         """Connect the parts.
 
         Args:
-            settings: What raises an alert, who is notified, what is done about changes.
+            settings: Limits of alerts, channels, and responses to changes.
             stores: Where verdicts come from and everything learned from them is kept.
-            instruments: Ask goldens and rate the answers.
+            instruments: Replay goldens and rate the answers.
             counted: Counters to export beside those of the monitor; may read the stores.
         """
         health = instruments.health

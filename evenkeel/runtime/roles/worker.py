@@ -54,7 +54,7 @@ class WorkerRole:
             settings: Routes, rewriter, what is archived.
             stores: Where exchanges come from and verdicts go.
             instruments: Ask and rate.
-            sheet: Watched by the supervisor.
+            sheet: Sheet that the supervisor watches.
         """
         for note in replay_notes(settings):
             log.warning("note: %s", note)
