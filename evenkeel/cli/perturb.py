@@ -298,7 +298,7 @@ def show(view: PromptView, tried: Sequence[Tried], console: Console) -> None:
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
-    # As it is: no markup, no wrapping, so that a diff stays one line a line wherever it goes.
+    # Without markup and wrapping, so that each line of a diff stays a line.
     line = Text.assemble(*pieces)
     line.plain = visible(line.plain)
     console.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -389,7 +389,7 @@ def _listed(title: str, lines: Sequence[tuple[Tried, str]], console: Console) ->
     alike: dict[tuple[str, str], list[str]] = {}
     for tried, why in lines:
         alike.setdefault((tried.kind.rewording.category.name, why), []).append(tried.kind.name)
-    # Kinds of one category with the same to say share a line: there are 80 pairs of languages.
+    # Perturbations of a category with the same reason share a line: there are 80 language pairs.
     named = {
         names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it": why
         for (_, why), names in alike.items()

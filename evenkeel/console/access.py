@@ -150,7 +150,7 @@ class Recorder:
     ) -> None:
         """Record an action by `by`, who made the request as `visitor`. Blocks on the store."""
         action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
-        _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name breaks or steers the line
+        _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name can break or steer the line
         if self._actions is not None:
             self._actions.record(action)
 
@@ -238,7 +238,7 @@ class LoginProxy:
             return None
         wanted = self.header.lower().encode()
         given = [value for name, value in scope["headers"] if name == wanted]
-        # Two of them: one may be the client's own.
+        # If there are two, one may be the client's own.
         if len(given) != 1:
             return None
         try:

@@ -156,7 +156,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
         exception_handlers={Exception: _error_handler(renderer)},
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=4, minimum_size=2048),
         openapi_config=None,  # its documentation page loads scripts from elsewhere
-        logging_config=None,  # the process that serves the console has set logging up
+        logging_config=None,  # the process that serves the console has configured logging
         debug=False,
     )
 
@@ -198,7 +198,7 @@ async def _add_headers(message: Message, _scope: Scope) -> None:
     headers = list(message.get("headers", []))
     headers.extend(SECURITY_HEADERS)
     if not any(name.lower() == b"cache-control" for name, _ in headers):
-        # Prompts and answers do not belong into a browser's cache.
+        # Prompts and answers do not belong in a browser's cache.
         headers.append((b"cache-control", b"no-store"))
     message["headers"] = headers
 

@@ -94,7 +94,7 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], off
         rows=[(cell, known.get((cell.model, cell.perturbation))) for cell in ready],
         short=short,
         skipped_shown=_SKIPPED_SHOWN,
-        # What a form sends to have just this approved; "" if there is nothing to.
+        # The form sends it to approve exactly this; "" if there is nothing to approve.
         offer=offers.make(route, ready, round(sources.clock(), 3)) if ready and done is None else "",
         approved=done,
         past=past[:_LISTED],
@@ -132,13 +132,13 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
             raise HTTPException(
                 f"Nothing was approved: {error}. Open the page anew and look again.", status_code=400
             ) from error
-        # Sent twice, it is the same entry of the log.
+        # A form that is sent twice makes the same entry of the log.
         if sources.log.note(approval):
             cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
             record(visitor, approval.by, "baseline_approved", approval.route, at=now, detail=cells)
         return see_other(links.baselines_link(approval.route, approved=approval.id))
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/baselines", route_handlers=[shown, approved])]
 
 
@@ -152,7 +152,7 @@ def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, An
         raise ApprovalError("say your name")
     ready, _ = approvable(sources.reports(), offered.route)
     trials = {(cell.model, cell.perturbation): cell.n for cell in ready}
-    # A change begins the count anew; a busy route has as many trials again before long.
+    # A change resets the count, but a busy route soon has as many trials again.
     changed = any(trials.get((cell.model, cell.perturbation), 0) < cell.n for cell in offered.cells) or any(
         mark.at > offered.at for one in sources.changes() if one.route == offered.route for mark in one.latest
     )

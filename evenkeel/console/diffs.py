@@ -167,7 +167,7 @@ def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
     end = start + _ROOM * max_chars
     blocks = list(_opcodes(_words(left[start:end]), _words(right[start:end]), spaces=False))
     if max(len(left), len(right)) > end and len(blocks) > 1 and blocks[-1][0] != "equal":
-        blocks.pop()  # it differs because both sides end there
+        blocks.pop()  # a difference only because both sides were cut there
     lead = [Run("gap", "… ")] if start else []
     left_runs, right_runs = [*lead], [*lead]
     for place, (tag, old, new) in enumerate(blocks):

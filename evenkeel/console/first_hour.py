@@ -152,7 +152,7 @@ def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
 
 def _stages(flow: RouteFlow | None, replayed: int, rated: int) -> tuple[Stage, ...]:
     seen, sampled = (flow.eligible, flow.sampled) if flow else (0, 0)
-    # Counters begin anew with each start, verdicts do not.
+    # Counters start at zero with each process, verdicts do not.
     return (
         Stage("seen", max(seen, sampled, replayed), None),
         Stage("sampled", max(sampled, replayed), None),

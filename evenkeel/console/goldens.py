@@ -139,7 +139,7 @@ def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
     noise = noise_of(reports, route)
     if not goldens or noise is None or noise > _MOST_NOISE:
         return ""
-    # Rounded, so that the simulation is done once for a while.
+    # Rounded, so that the cached simulation is used for a while.
     noise = round(noise, 2)
     said = sentence(Scenario(noise), goldens)
     limited = (
@@ -178,7 +178,7 @@ def golden_page(
     Args:
         history: all versions, oldest first, at least one.
         trail: changes to the golden, oldest first.
-        actions: its entries in the audit log, in any order.
+        actions: entries of the audit log, in any order.
         rating: its last rating, None if there is none.
     """
     newest = history[-1]
@@ -332,7 +332,7 @@ def golden_handlers(
             raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
         return see_other(links.golden_link(golden.id))
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]
 
 
@@ -376,7 +376,7 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"golden": _records([golden])[0]})
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/api/goldens", route_handlers=[listed, changed]), one]
 
 

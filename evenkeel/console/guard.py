@@ -78,7 +78,7 @@ class TokenGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 401 (not known), 403 (no login), 421 (for another name) or 429."""
-        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so nothing asks for their token
+        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so they need no token check
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
             return
         if scope["type"] != ScopeType.HTTP or scope["path"] in _OPEN_PATHS:
@@ -106,7 +106,7 @@ class TokenGuard:
         visitor = self._scrapers.find(given)
         if visitor is not None and scope["path"] != _METRICS_PATH:
             return ASGIResponse(body=f"{not_allowed(visitor, 'viewer')}\n".encode(), status_code=403)
-        # A scraper is let in all the same: others at its address must not be able to stop it.
+        # A scraper is never throttled: others at its address must not be able to lock it out.
         wait_s = self._tokens.wait_s(client) if given and visitor is None else 0.0
         if wait_s:
             return throttled(wait_s)

@@ -37,7 +37,7 @@ BANDS: Final = tuple(
         )
     )
 )
-"""The colours of points above noise, the calmest first: those of robustness, counted from the other end."""
+"""Color bands of points above noise, the calmest first: the bands of robustness in reverse."""
 
 
 class Column(NamedTuple):
@@ -147,7 +147,7 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
     for category, members in groupby(names, key=lambda name: rewordings.category(name).name):
         kinds = list(members)
         if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
-            # The bare category: as a filter of verdicts it would find nothing, so the cell leads elsewhere.
+            # The bare category would match nothing as a filter of verdicts, so the cell links elsewhere.
             found.append(Column(category, "furthest pair", bool(found), tuple(kinds)))
             continue
         found += [
@@ -182,7 +182,7 @@ def _rows_of_route(reports: Sequence[CellReport], columns: tuple[Column, ...]) -
     for model, _, _, own in by_model(reports):
         cells = {report.key.perturbation: report for report in own}
         rows.append(HeatRow(own[0].key.route, model, tuple(_in_column(cells, column) for column in columns)))
-    # Sorting keeps the order of those that are alike.
+    # Sorting is stable, so rows without an alert keep their order.
     return sorted(rows, key=lambda row: not any(cell and cell.alert for cell in row.cells))
 
 

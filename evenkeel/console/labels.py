@@ -185,7 +185,7 @@ def feedback_handlers(
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"label": msgspec.to_builtins(label)}, 201)
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [draw, said, Router("/api/labels", route_handlers=[listed, given])]
 
 

@@ -107,7 +107,7 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
     start, end, other_end = diffs.difference(prompt, variant)
     before = _joined(_kept(prompt, Span(0, start), spans))
     after = _joined(_kept(prompt, Span(end, len(prompt)), spans))
-    # Where words change one after the other, as many characters as are shown are enough.
+    # If words change one after the other, the characters that are shown are enough.
     for chars in (max_chars, _ROOM * max_chars):
         runs = _middle(prompt[start:end], variant[start:other_end], chars, max_chars)
         if max(end, other_end) <= start + chars or sum(len(run.text) for run in runs) > max_chars:
@@ -132,7 +132,7 @@ def _middle(before: str, after: str, chars: int, max_chars: int) -> list[Run]:
     )
     if max(len(before), len(after)) > chars:
         while len(found) > 1 and found[-1].kind in {"removed", "added"}:
-            found = found[:-1]  # it differs because both sides end there
+            found = found[:-1]  # a difference only because both sides were cut there
         found = (*found, Run("gap", " …"))
     return [part for run in found for part in _brief(run, max_chars // 4)]
 

@@ -232,7 +232,7 @@ def sentence(text: str) -> str:
 def code_spans(text: str) -> Markup:
     """Render text in which backticks mark code, as in the descriptions of settings."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # a mark without its partner
+    if len(parts) % 2 == 0:  # a backtick without a partner
         return escape(text)
     marked = [
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part)

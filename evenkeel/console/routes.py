@@ -121,7 +121,7 @@ def route_handlers(
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
         known = {report.key.route for report in sources.reports()}
         known |= {flow.route for flow in sources.pipeline().routes}
-        # As addresses hold them: they can't hold all that a name of old may consist of.
+        # In the form of an address, which cannot hold every character of an old name.
         name = next((route for route in known if links.path_part(route) == asked), None)
         found = None if name is None else route_page(sources, situation, name)
         if found is None:

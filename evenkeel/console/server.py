@@ -56,10 +56,10 @@ async def serving(
         uvicorn.Config(
             _Reserving(app),
             http=_Connection,
-            backlog=_MOST_CONNECTIONS,  # so many are accepted at once, before any of them can be refused
+            backlog=_MOST_CONNECTIONS,  # connections accepted at once, before any of them can be refused
             log_config=None,
             access_log=False,
-            proxy_headers=False,  # else whoever asks from this machine could say to ask from elsewhere
+            proxy_headers=False,  # else a client on this machine could claim another address
             lifespan="on",
             timeout_graceful_shutdown=2,
         ),
@@ -108,7 +108,7 @@ class _Server(uvicorn.Server):
         while True:
             try:
                 accepted, _ = await loop.sock_accept(sock)
-            except OSError:  # It has left already, or this process has no descriptor left for it.
+            except OSError:  # The client has left, or the process has no file descriptor for it.
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
             connection = _Connection(self.config, self.server_state, self.lifespan.state, loop)
@@ -143,7 +143,7 @@ class _Connection(HttpToolsProtocol):
     async def _encrypt(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
         try:
             await self.loop.connect_accepted_socket(lambda: self, accepted, ssl=tls)
-        except OSError:  # It left, has no certificate, or speaks no TLS.
+        except OSError:  # The client has left, has no certificate, or does not speak TLS.
             self.drop()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -167,7 +167,7 @@ class _Connection(HttpToolsProtocol):
 
     def drop(self) -> None:
         """Close the connection at once."""
-        self.connections.discard(self)  # Now: others may come before the loop says that it is gone.
+        self.connections.discard(self)  # Now, since others may come before the loop reports the close.
         self._stop_waiting()
         if self._handshake is not None:
             self._handshake.cancel()

@@ -48,7 +48,7 @@ class Sessions:
 
     def __init__(self, key: str, hours: float, clock: Callable[[], float], *, secure: bool) -> None:
         """Args: key: a secret. hours: how long. clock: Unix time. secure: whether the port speaks TLS."""
-        # Loaded here: a process without an admin port needs none of it.
+        # Loaded on demand: a process without an admin port does not need it.
         from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415
 
         digest = hashlib.sha256(b"evenkeel sessions " + key.encode()).digest()
@@ -182,7 +182,7 @@ class SignIn:
             whereabouts=self.whereabouts,
             again=again,
         )
-        # Not "Basic", for which browsers would show their own dialogue in place of this page.
+        # Not "Basic", for which browsers would show their own dialog instead of this page.
         challenge = {"www-authenticate": 'Bearer realm="evenkeel"'} if status_code == _WHO else {}
         return ASGIResponse(
             body=body,

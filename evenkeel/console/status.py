@@ -132,7 +132,7 @@ def _live(reports: Sequence[CellReport]) -> list[CellReport]:
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
     if any(report.counts.effective for report in reports):
-        # The control has the most trials, and no figure of its own.
+        # The control has the most trials, but no figure to report.
         ahead = max((one.counts.effective for one in reports if one.key.perturbation != BASELINE), default=0)
         return (
             f"A rewording's first figure needs {pipeline.minimum_trials} trials with a rated control; "

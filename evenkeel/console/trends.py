@@ -72,7 +72,7 @@ def trends(
     for members in chosen.values():
         newest = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
         drawn.append((newest, [_samples(report, store) for report in newest]))
-    # One scale for all charts: a small wobble must not look like the alert beside it.
+    # All charts share a scale: a small wobble must not look like the alert next to it.
     values = value_range(
         [samples for _, series in drawn for samples in series],
         max((members[-1].detection.threshold for members, _ in drawn), default=0.0),

@@ -165,7 +165,7 @@ def _kinds(perturbations: Iterable[str]) -> Callable[..., tuple[str, ...]]:
 def _field(chosen: TrialFilter, name: str, label: str, options: tuple[Option, ...]) -> Field:
     value: str = getattr(chosen, name)
     if value and value not in {option.value for option in options}:
-        options = (*options, Option(value, value))  # of a link from elsewhere, or of what is over
+        options = (*options, Option(value, value))  # from an old link, or of something that is over
     return Field(name, label, value, options)
 
 
@@ -492,7 +492,7 @@ def _labelled(labels: Iterable[Label]) -> Labelled:
     agrees: dict[str, bool | None] = {}
     for label in labels:
         known = agrees.get(label.verdict_id)
-        # One person who says otherwise disputes a verdict.
+        # A single person who disagrees disputes a verdict.
         agrees[label.verdict_id] = label.agrees if known is None else known and label.agrees is not False
     return Labelled(agrees)
 

@@ -234,7 +234,7 @@ async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: s
                 log.warning("%s (%s); trying again", what, error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _POLL_S)
-    with contextlib.suppress(Exception):  # a courtesy: the lease runs out anyway
+    with contextlib.suppress(Exception):  # a courtesy: the lease expires anyway
         await asyncio.to_thread(lease.leave)
 
 
@@ -249,7 +249,7 @@ async def _step(responder: Stepper, lease: Lease) -> None:
 async def _renew(lease: Lease) -> None:
     while True:
         await asyncio.sleep(_RENEW_S)
-        with contextlib.suppress(Exception):  # tried again in time; if not, another one takes over
+        with contextlib.suppress(Exception):  # retried in time; if that fails, another takes over
             await asyncio.to_thread(lease.hold)
 
 
@@ -323,7 +323,7 @@ class ChangeResponse:
         found = choices.calibration(settings)
         if found is None:
             return None
-        # Brings every metric, which nobody without a calibration needs.
+        # Loaded on demand: brings every metric, which only a calibration needs.
         from evenkeel.release.gate.thresholds import calibrated  # noqa: PLC0415
 
         try:

@@ -143,7 +143,7 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     route = settings.routes[0]
     base, credential = settings.base_url(route), _credential(settings)
     headers = {LOOP_GUARD_HEADER.decode(): "1", **dict(credential.headers)}
-    # The data plane is on this machine; a proxy of the environment has no part in it.
+    # The data plane is on this machine, so a proxy from the environment must not be used.
     with httpx2.Client(headers=headers, timeout=_REQUEST_S, trust_env=False) as client:
         try:
             if not asked.get("model"):

@@ -70,14 +70,14 @@ def calibration(settings: Settings) -> Calibration | None:
     path = settings.alerts.calibration
     if path is None:
         return None
-    # Brings numpy and every metric, which nobody without such a file needs.
+    # Loaded on demand: brings numpy and every metric, which are needed only for such a file.
     from evenkeel.release.calibration.calibration import CalibrationError, read_calibration  # noqa: PLC0415
     from evenkeel.release.calibration.columns import versions  # noqa: PLC0415
 
     encoder = encoder_name(settings)
     try:
         found = read_calibration(path.read_text(encoding="utf-8"))
-        # Thresholds that no encoder stands behind hold beside any.
+        # Thresholds made without an encoder are valid with any.
         found.check(versions(), None if found.encoder is None else encoder)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
@@ -94,7 +94,7 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
     path = settings.alerts.limits
     if path is None:
         return ()
-    # Brings numpy and what degrades answers, which nobody without such a file needs.
+    # Loaded on demand: brings numpy and the degradations, which are needed only for such a file.
     from evenkeel.release.calibration.limits import LimitsError, read_limits  # noqa: PLC0415
 
     try:

@@ -44,7 +44,7 @@ def with_operations(
     sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
     """Complete the sources from the settings, the queue and the spend. Reads the calibration's file."""
-    choices.perturbations(settings)  # publishes what the console calls them
+    choices.perturbations(settings)  # registers the names that the console shows
     return replace(
         sources,
         ledger=ledger,
@@ -164,7 +164,7 @@ class Pipeline:
         budget = self._ledger.budget
         limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
         gauges |= {f"budget_{unit}_per_day": limit for unit, limit in limits.items() if limit is not None}
-        # Requests are counted by data planes, verdicts by workers: only here the two come together.
+        # Data planes count requests, workers count verdicts; only here are both known.
         covered = coverage(merge(self._counters.read()))
         return {
             "counters": [],

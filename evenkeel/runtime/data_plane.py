@@ -106,7 +106,7 @@ def raised_limit() -> int:
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft == resource.RLIM_INFINITY or soft >= most:
         return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
-    with contextlib.suppress(OSError, ValueError):  # not everywhere the stated maximum is granted
+    with contextlib.suppress(OSError, ValueError):  # some systems do not grant the stated maximum
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         return most
     return soft
@@ -293,7 +293,7 @@ async def serve(
             tls = ssl.create_default_context() if encrypted else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
             handoff.client_quota = settings.replays.client_exchanges_per_hour
-        except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
+        except Exception:  # the boundary of a reload: if it fails, requests continue as before
             log.exception("the new routes cannot be taken; the old ones stay in force")
 
     keep_freed_memory()

@@ -257,7 +257,7 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
     if judge is None:
         return heuristic_scorer(heuristic, bundles=bundles)
     chosen = settings.judge
-    assert chosen is not None  # who has a judge has its settings
+    assert chosen is not None  # a judge is made only from its settings
     return judge_scorer(
         judge,
         votes=chosen.votes,

@@ -77,7 +77,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
     if role in {"up", "monitor"} and settings.access.makes_tokens:
-        for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
+        for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that an unwritable folder is reported
             kept(settings.data_dir, name)
     new = settings.storage.shared_at is None and not (settings.data_dir / DATABASE_FILE).exists()
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
@@ -161,7 +161,7 @@ async def _proxy(start: _Start) -> None:
         tasks.append(loop.create_task(follower.run(partial(apply, running))))
         start.ready()
 
-    # On a Redis other processes show its counters, too; on a file nobody else is there.
+    # With Redis, other processes show its counters, too; a file has no other readers.
     shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
     async with served(partial(probes, lambda: [snapshot()]), settings, start.ports.admin):
         await data_plane.serve(
@@ -420,7 +420,7 @@ def _lock(folder: Path) -> TextIO:
             f"the data folder {folder} is in use by another evenkeel (pid {holder}); "
             "stop it, or choose another folder with --data-dir"
         ) from None
-    with contextlib.suppress(OSError):  # a full disk; the number is for people only
+    with contextlib.suppress(OSError):  # a full disk; the process id is only for people
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -443,7 +443,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
     metrics = [f"  metrics    {url}/metrics"] if admin else []
     if admin and settings.access.makes_tokens:
         name = ADMIN_TOKEN if role in {"up", "monitor"} else METRICS_TOKEN
-        if (settings.data_dir / name).exists():  # a proxy forwards also where none can be kept
+        if (settings.data_dir / name).exists():  # a proxy also runs if no token can be stored
             metrics.append(f"  token      in {settings.data_dir / name}")
     if role == "proxy":
         return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])

@@ -109,7 +109,7 @@ class Troubles:
     def __call__(self) -> Sequence[str]:
         """Return a sentence for each problem; none while all is well."""
         now = self._clock()
-        # A clock that was set back must not stop the looking.
+        # A clock that was set back must not stop the checks.
         if now >= self._look_at or now < self._look_at - _LOOK_EVERY_S:
             self._look_at = now + _LOOK_EVERY_S
             self._seen = tuple(self._look(now))

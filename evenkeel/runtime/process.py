@@ -173,7 +173,7 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
 
     Raises: ValueError if a token of somebody cannot be read any more.
     """
-    # With the web framework, which only who serves something needs.
+    # Loaded on demand: brings the web framework, which only a process that serves needs.
     from evenkeel.console.access import SCOPES, LoginProxy, Visitor  # noqa: PLC0415
     from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 

@@ -200,7 +200,7 @@ class Follower:
 
     def _hung_up(self) -> None:
         if self._at_a_terminal and not _terminal():
-            # Nobody asked to reload: the window is closed that evenkeel was started in.
+            # Nobody asked to reload: the terminal in which evenkeel was started has been closed.
             os.kill(os.getpid(), signal.SIGTERM)
         else:
             self._asked.set()

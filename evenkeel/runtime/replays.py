@@ -188,7 +188,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     def target(exchange: Exchange) -> Target:
         route = table.named(exchange.route)
         assert route is not None
-        # The upstream that answered, so that the pair compares prompts and not deployments.
+        # The upstream that answered, so that a trial compares prompts and not deployments.
         place = exchange.upstream if exchange.upstream < len(route.upstreams) else 0
         upstream = route.upstreams[place]
         path = route.target(without_further_query(exchange.path).encode("latin-1"), upstream).decode(
@@ -200,7 +200,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
             (*kept, *headers[exchange.route][place]),
             upstream.unix_path,
             exchange.route,
-            # Of fallbacks nobody says which tiers they have.
+            # The settings do not say which tiers a fallback has.
             flex=place == 0 and exchange.route in flexible,
         )
 

@@ -153,7 +153,7 @@ class Supervisor:
         for child in self._children:
             process = self._processes.get(child.name)
             if process is None or process.returncode is not None or process in self._leaving:
-                continue  # It is about to be started, with what stands in `_settings` then.
+                continue  # It is about to start, and will read `_settings` then.
             if child.follows:
                 self._brief(process, child.briefing)
             else:
@@ -194,7 +194,7 @@ class Supervisor:
                 log.info("%s has finished; starting it with the new settings", child.name)
                 continue
             if process in self._over:
-                # At once, however often: the exchange is given up, so the next one gets its turn.
+                # Restart at once, however often: the exchange is given up, so the next gets its turn.
                 self._over.discard(process)
                 continue
             if time.monotonic() - started > _STABLE_AFTER_S:
@@ -300,7 +300,7 @@ class Briefing:
     def to_line(self) -> bytes:
         """Return the briefing as a line of JSON."""
         settings = self.settings.model_dump(mode="json")
-        # Only what somebody set: the limits of alerts say where they come from.
+        # Only values that were set, because limits of alerts report their origin.
         settings["alerts"] = self.settings.alerts.model_dump(mode="json", exclude_unset=True)
         settings["budget"] = self.settings.budget.model_dump(mode="json", exclude_unset=True)
         fields = {

@@ -195,7 +195,7 @@ class MonitorRole:
 
     async def close(self) -> None:
         """Let another monitor take over."""
-        with contextlib.suppress(Exception):  # a courtesy to the other one: the lease runs out anyway
+        with contextlib.suppress(Exception):  # a courtesy to the other monitor: the lease expires anyway
             await asyncio.to_thread(self._notifying.leave)
 
 
