@@ -1,4 +1,4 @@
-"""The audit log: what was done in words, as a file, and as JSON."""
+"""The audit log: actions as text for the page, as a table and as JSON."""
 
 from __future__ import annotations
 

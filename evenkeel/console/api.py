@@ -1,4 +1,4 @@
-"""The admin API: what the pages show, as JSON. Ratios are in [0, 1], times in Unix seconds."""
+"""The admin API: the content of the pages as JSON. Ratios are in [0, 1], times in Unix seconds."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:
-    """A report, its key beside its estimates, with the age of its latest rating in seconds."""
+    """Merge a report with its key and with the age of its latest rating in seconds."""
     flat = msgspec.to_builtins(report.flat() if isinstance(report, CellReport) else report)
     flat.pop("revision", None)
     last = report.last_scored_at

@@ -48,7 +48,7 @@ class RoleLine(NamedTuple):
     """"primary" or "secondary", "" if nothing watches the mode."""
     role: Role | None = None
     bar: Bar | None = None
-    """The threshold; None without one."""
+    """Threshold of the metric; None without one."""
     why_not: str = ""
 
 

@@ -173,7 +173,7 @@ def _thinned(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Line | None:
-    """A series without samples is no line."""
+    """Lay out a series as a line; a series without samples has none."""
     points = [(x.at(one.at), y.at(one.value)) for one in samples if one.value is not None]
     if not points:
         return None

@@ -93,7 +93,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
 
 
 def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
-    """Both texts in full (up to `max_chars` a side), each with its own words marked.
+    """Return both texts in full (up to `max_chars` per side), each with its own words marked.
 
     White space is ignored: two answers that only break lines differently are the same.
     """
@@ -152,7 +152,7 @@ def _inside(text: str, at: int) -> bool:
 
 
 def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
-    """Both texts shortened to where they differ, with what each has that the other has not.
+    """Shorten both texts to the part where they differ, and mark the words that only one of them has.
 
     White space is ignored and shown as single spaces. Equal texts show their beginning.
     """
@@ -186,7 +186,7 @@ def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
 
 
 def _word_start(text: str, at: int) -> int:
-    """The first place from there on where a word begins, within as many characters as words have."""
+    """Return the start of the next word within `_LED_BY` characters, else the position itself."""
     space = _SPACE.search(text, at, at + _LED_BY)
     return space.end() if space else at
 
@@ -204,14 +204,14 @@ def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
 
 
 def _words(text: str, before: int = 0) -> list[_Word]:
-    """The words of `before` characters and of `MAX_CHARS` more; the rest is one word."""
+    """Split a text into words, up to `before` characters and `MAX_CHARS` more; the rest is a single word."""
     most = before + MAX_CHARS
     words = [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:most])]
     return [*words, _Word(text[most:], "")] if len(text) > most else words
 
 
 def _shared(most: int, same: Callable[[int, int], bool]) -> int:
-    """The greatest length up to `most` for which everything is the same, found by halves."""
+    """Return the greatest length up to `most` for which `same` holds, found by bisection."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -266,7 +266,7 @@ def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[Run]:
 
 
 def _replaced(old: Sequence[_Word], new: Sequence[_Word]) -> list[Run]:
-    """Removed and added words; word by word where both sides have as many, so pairs stay together."""
+    """Mark words as removed and added; word by word if both sides have as many, to keep pairs together."""
     if len(old) != len(new):
         return [Run("removed", _visible(_joined(old))), Run("added", _visible(_joined(new)))]
     runs: list[Run] = []

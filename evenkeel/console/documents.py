@@ -131,7 +131,7 @@ def _link(token: Token, name: str, known: Callable[[str], bool]) -> None:
 
 
 def _resolved(name: str, target: str) -> str:
-    """The name that a relative link to a Markdown file means; not a name if it leads elsewhere."""
+    """Return the name that a relative link to a Markdown file refers to; ":" if it leads elsewhere."""
     if not target.endswith(".md") or ":" in target:
         return ":"
     parts = name.split("/")[:-1]

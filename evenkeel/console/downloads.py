@@ -37,7 +37,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Any], *columns: Column) -> Table:
-        """A table of nouns of one class.
+        """Build a table from nouns of one class.
 
         Args:
             rows: nouns in the order of the table.
@@ -57,7 +57,7 @@ def estimate_columns(name: str) -> list[Column]:
 
 
 def as_csv(table: Table) -> bytes:
-    """The table as CSV (RFC 4180) in UTF-8: what is not known is empty, true and false are 1 and 0.
+    """Write the table as CSV (RFC 4180) in UTF-8: unknown values are empty, true and false are 1 and 0.
 
     Texts come from clients and models; one that a spreadsheet would take for a formula gets an apostrophe.
     """

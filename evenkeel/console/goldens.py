@@ -1,4 +1,4 @@
-"""The pages about goldens and `/api/goldens`: the list, one golden with its history, and changes to them."""
+"""Pages about goldens and `/api/goldens`: the list, a golden with its history, and changes to goldens."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MOST_VERSIONS = 20
 def golden_list(
     sources: ConsoleSources, store: GoldenStore, route: str | None, task: str | None, *, retired: bool
 ) -> Page:
-    """The goldens of a route and a task, retired ones too if wanted, with the links that narrow the list."""
+    """Build the list of goldens of a route and task, with retired ones if wanted, and links to narrow it."""
     found = store.select(route=route, task=task, active=not retired, limit=SHOWN + 1)
     labels = store.labels()
     runs = sources.goldens.last_runs() if sources.goldens else {}
@@ -173,7 +173,7 @@ def golden_page(
     actions: Sequence[Action] = (),
     rating: Rated | None = None,
 ) -> Page:
-    """The page of one golden.
+    """Build the page of a golden.
 
     Args:
         history: all versions, oldest first, at least one.

@@ -105,7 +105,7 @@ class HeatRow:
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """The whole table."""
+    """The whole table of the heatmap."""
 
     groups: tuple[tuple[str, int], ...]
     """Neighboring columns of one category, with their number."""
@@ -158,7 +158,7 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
 
 
 def cell_id(report: CellReport) -> str:
-    """An element id for a cell: a digest of its key, which may hold any character."""
+    """Return an element id for a cell: a digest of its key, because keys may hold any character."""
     key = report.key
     text = f"{key.route}\0{key.model}\0{key.perturbation}"
     return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"

@@ -69,7 +69,7 @@ class IncidentLine(NamedTuple):
     """Next step to take; "" once the incident is over."""
     contact: Contact
     routes: tuple[Incident, ...] = ()
-    """The incidents of each route, where one cause has several."""
+    """Incidents of each route, if one cause affects several routes."""
 
 
 def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
@@ -249,7 +249,7 @@ def incident_page(
 
 
 def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
-    """The trials with their texts, the question without the template."""
+    """Return the trials with their texts; questions are shown without the template."""
     texts = [readable_evidence(log, verdict.id) for verdict in verdicts]
     return [
         TrialView(verdict, exhibit_in_full(evidence) if evidence else None)

@@ -1,4 +1,4 @@
-"""The first page: open incidents with their next step, then every route as points above noise."""
+"""First page: open incidents with their next step, then every route as points above noise."""
 
 from __future__ import annotations
 

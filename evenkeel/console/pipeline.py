@@ -1,4 +1,4 @@
-"""The pipeline: where exchanges go and get lost, how far scoring is behind, and what waits."""
+"""The pipeline: exchanges at each stage, reasons for losses, the delay of scoring, and the queue."""
 
 from __future__ import annotations
 

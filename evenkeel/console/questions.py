@@ -56,7 +56,7 @@ def leaves_out(prompt: str, spans: Sequence[Span]) -> bool:
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
-    """The stretches in order, those that few words part as one: dots would take as much room."""
+    """Merge spans that are at most `_AROUND // 2` characters apart, since dots would take as much room."""
     found: list[Span] = []
     for one in sorted(spans):
         if found and one.start - found[-1].end <= _AROUND // 2:
@@ -80,7 +80,7 @@ def _last_turn(prompt: str) -> Span:
 
 
 def _widened(prompt: str, span: Span) -> Span:
-    """A short stretch with the words around it that stand in the same line of the same turn."""
+    """Widen a short span by the words around it in the same line of the same turn."""
     begins = [found.end() for found in _ROLE.finditer(prompt, 0, span.start + 1)]
     begins += [0, prompt.rfind("\n", 0, span.start) + 1]
     line = prompt.find("\n", span.end)
@@ -94,7 +94,7 @@ def _widened(prompt: str, span: Span) -> Span:
 
 
 def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars: int) -> tuple[Run, ...]:
-    """The question, shortened to where it was reworded, with removals and additions in place.
+    """Shorten the question to the part that was reworded, with removals and additions in place.
 
     Args:
         prompt: the original.
@@ -138,7 +138,7 @@ def _middle(before: str, after: str, chars: int, max_chars: int) -> list[Run]:
 
 
 def _brief(run: Run, longest: int) -> tuple[Run, ...]:
-    """A run, of a long one its beginning and its end: what was moved shows at both places."""
+    """Shorten a long run to its beginning and its end, so that a text that was moved shows at both places."""
     if len(run.text) <= longest:
         return (run,)
     half = longest // 2
@@ -150,7 +150,7 @@ def _within(spans: Sequence[Span], at: int) -> bool:
 
 
 def _kept(text: str, within: Span, spans: Sequence[Span]) -> list[str]:
-    """The parts of the question that lie within a stretch."""
+    """Return the parts of the question that lie within a span."""
     cut = (text[max(one.start, within.start) : min(one.end, within.end)] for one in spans)
     return [part for part in cut if part]
 

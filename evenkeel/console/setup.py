@@ -112,7 +112,7 @@ def snippets(base_url: str, model: str) -> tuple[Snippet, ...]:
 
 
 def _reached(base_url: str, request: AnyRequest) -> str:
-    """A base URL by which this visitor can reach a data plane that listens everywhere."""
+    """Return a base URL by which this visitor can reach a data plane that listens on all addresses."""
     host = urlsplit(base_url).hostname or ""
     own = request.base_url.hostname
     if host not in _EVERYWHERE or not own:

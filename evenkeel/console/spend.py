@@ -173,7 +173,7 @@ def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
 
 
 def _places(sums: Mapping[_Place, Spend]) -> list[_Place]:
-    """The routes that cost most first, sums last."""
+    """Return all routes and purposes: routes that cost most first, sums last."""
     order = (*PURPOSES, None)
 
     def rank(place: _Place) -> tuple[bool, float, int, str, int]:
@@ -225,7 +225,7 @@ class Pace(NamedTuple):
 
 
 def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
-    """The pace of each route, from its latest verdicts of the last day; routes with too few are left out."""
+    """Return the pace of each route, from its verdicts of the last day; routes with too few are left out."""
     found = []
     for route in routes:
         recent = [verdict for verdict in log.latest(_RECENT, route=route) if verdict.scored_at > now - _DAY_S]

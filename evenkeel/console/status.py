@@ -1,4 +1,4 @@
-"""The top of Now: what is wrong and what to do next, or that nothing is; and how much is watched at all."""
+"""Top of Now: problems and next steps, or that there are none, and how much is watched."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _TITLES: Final[dict[State, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The top of the page."""
+    """State shown at the top of the page."""
 
     state: State
     going: Sequence[IncidentLine]
-    """The open incidents, newest first; those with one cause together."""
+    """Open incidents, newest first; those with a common cause share a line."""
     lately: Sequence[IncidentLine]
     """Incidents that ended within the last day."""
     summary: str
@@ -85,7 +85,7 @@ def status(
 
 
 def blind_notices(reports: Sequence[CellReport]) -> list[str]:
-    """A sentence for each route and model with cells that can't see any change, and what to do about it."""
+    """Return a notice for each route and model with blind cells, which cannot detect a change."""
     groups: dict[tuple[str, str], list[CellReport]] = {}
     for report in _live(reports):
         if report.is_blind:

@@ -59,7 +59,7 @@ def trends(
     *,
     limit: int = MAX_CHARTS,
 ) -> tuple[Trend, ...]:
-    """Up to `limit` charts worth looking at: cells of an incident first, then those furthest above noise."""
+    """Build up to `limit` charts: cells of an incident first, then those furthest above noise."""
     chosen: dict[tuple[str, str], list[CellReport]] = {}
     for report in sorted(reports, key=_urgency):
         if report.estimates.excess is None or report.key.perturbation == BASELINE:

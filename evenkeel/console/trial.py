@@ -152,7 +152,7 @@ class TrialView(NamedTuple):
 
     @property
     def quality(self) -> list[QualityRow]:
-        """The quality metrics on both answers."""
+        """Scores of the quality metrics on both answers."""
         return [quality_row(score) for score in self.verdict.quality]
 
     @property
@@ -224,7 +224,7 @@ def texts_of(log: VerdictLog, verdict_id: str) -> Texts:
 
 
 def answer_text(answer: Answer | None) -> str:
-    """An answer's text and the tools it called, a line each; "" if there is no answer."""
+    """Return an answer's text and its tool calls, one per line; "" without an answer."""
     if answer is None:
         return ""
     calls = [f"→ {call.name}({call.arguments})" for call in answer.tool_calls]
@@ -277,7 +277,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
 
 def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
-    """The texts of the control among the other trials of an exchange; without a reason if there is none."""
+    """Return the texts of the control among an exchange's other trials; empty if there is none."""
     found = next((trial for trial in others if trial.perturbation == BASELINE), None)
     return texts_of(log, found.id) if found else Texts(None)
 
@@ -319,7 +319,7 @@ def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
 
 
 def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> ChangeReport | None:
-    """The first change of the route after the trial, or the last one before it."""
+    """Return the first change of the route after the trial, or the last one before it."""
     of_route = [
         one
         for one in (sources.change_reports or tuple)()

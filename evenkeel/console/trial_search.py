@@ -118,7 +118,7 @@ class TrialFilter:
         return cls(**given)
 
     def parts(self, **changes: str) -> dict[str, str | None]:
-        """The values that are set, with some of them changed, as parts of a link."""
+        """Return the values that are set, with `changes` applied, as parts of a link."""
         changed = replace(self, **changes)
         return {each.name: getattr(changed, each.name) or None for each in fields(self)}
 
@@ -318,7 +318,7 @@ def search(
     limits: Limits | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """The newest trials of a choice.
+    """Return the newest trials that match a filter.
 
     Args:
         log: log to search.

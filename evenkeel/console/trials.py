@@ -1,4 +1,4 @@
-"""The list of trials and its form: every trial there is, narrowed by its address; as page, files and JSON."""
+"""The list of trials and its form, filtered by the address; as page, files and JSON."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def filter_form(
     *,
     labels: bool,
 ) -> FilterForm:
-    """The form, with what is known of cells, changes and incidents as entries of its lists."""
+    """Build the form; its lists have the known cells, changes and incidents as entries."""
     keys = [report.key for report in reports]
     perturbations = {key.perturbation for key in keys}
     kinds = _kinds(perturbations)
@@ -272,7 +272,7 @@ class Listing(NamedTuple):
 
 
 def listing(wanted: _Search, before: int | None, page: int) -> Listing:
-    """A page of trials, by default the worst first.
+    """Return a page of trials, by default the worst first.
 
     The worst come from the newest 1,000 trials that changed or are unclear; after these follow the trials
     whose answers held, newest first.
@@ -306,7 +306,7 @@ def listing(wanted: _Search, before: int | None, page: int) -> Listing:
 def trials_page(
     sources: ConsoleSources, wanted: _Search, query: Mapping[str, Any], incidents: Sequence[Incident]
 ) -> Page:
-    """A page of the trials of a choice.
+    """Build the page of the trials that match a filter.
 
     Args:
         sources: sources of the console.
@@ -429,7 +429,7 @@ _COLUMNS: Final[tuple[Column, ...]] = (
 
 
 class _Search(NamedTuple):
-    """A choice over a log."""
+    """A search of a log by a filter."""
 
     log: VerdictLog
     chosen: TrialFilter
@@ -445,13 +445,13 @@ class _Search(NamedTuple):
         labels: Iterable[Label],
         incidents: Sequence[Incident],
     ) -> _Search:
-        """The search for what was chosen."""
+        """Build the search for a filter."""
         changes = _changes(sources)
         narrow = narrowed(chosen, changes, incidents, lambda incident: _began(sources.log, incident, changes))
         return cls(sources.log, chosen, narrow, _labelled(labels))
 
     def find(self, before: int | None, limits: Limits, rating: str = "") -> Found:
-        """The newest trials of the choice, with another rating if one is given."""
+        """Return the newest trials that match, with another rating if one is given."""
         narrow = self.narrow
         if narrow is None:
             return Found((), None, 0, None, full=False)
