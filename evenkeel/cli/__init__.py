@@ -1,4 +1,4 @@
-"""The command line: one module a command, with its options, its help and its body up to calling a library.
+"""The command line: a module per command, with its options, its help, and the calls to the library.
 
 `main` names the commands and loads the one that runs; `options` holds options that several of them share.
 """

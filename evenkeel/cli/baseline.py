@@ -123,7 +123,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
 
 
 def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
-    """Every cell as the monitor that has seen most of it tells.
+    """Return the report of every cell, from the monitor that has seen most trials of it.
 
     Raises: SettingsError if a monitor's checkpoint is of another version.
     """

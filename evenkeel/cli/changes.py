@@ -1,4 +1,4 @@
-"""`changes`: reads the store as `evenkeel up` left it, or is just writing it."""
+"""`changes`: reads the store, even while `evenkeel up` is writing to it."""
 
 from __future__ import annotations
 

@@ -94,7 +94,6 @@ def check_config(
 
 
 def _checked(settings: Settings, names: Sequence[str], asked: Mapping[str, str]) -> list[tuple[str, Check]]:
-    """What came of the checks of the set-up page."""
     # Loaded on demand: it brings the console.
     from evenkeel.runtime.checks import run_checks
 

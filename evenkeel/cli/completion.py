@@ -8,7 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 _BEFORE: Final = {"zsh": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n"}
-"""A zsh without a framework has no completion until it is asked for."""
+"""Lines that load zsh's completion system, which a zsh without a framework does not do by itself."""
 
 
 @click.command()

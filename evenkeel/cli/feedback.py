@@ -1,4 +1,4 @@
-"""`feedback`: what people say of verdicts, listed and exported."""
+"""`feedback`: lists and exports people's ratings of verdicts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,10 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
 
 
 def _judged(labels: Sequence[Label]) -> list[Label]:
-    """Those about verdicts that a judge decided. Raises: SettingsError if it is none, or several."""
+    """Return the labels of verdicts that a judge decided.
+
+    Raises: SettingsError if there are none, or if they are of several judges.
+    """
     judged = [label for label in labels if label.decided_by == "judge"]
     judges = sorted({label.judge_model for label in judged})
     if len(judges) > 1:
@@ -119,7 +122,7 @@ def _judged(labels: Sequence[Label]) -> list[Label]:
 
 
 def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool) -> list[Label]:
-    """The labels that are meant; None = any."""
+    """Return the labels that the options select; None = any."""
     return [
         label
         for label in stores.labels.select(route=route)

@@ -89,7 +89,7 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 log = logging.getLogger("evenkeel")
 
 COULD_NOT_MEASURE: Final = 2
-"""Exit code of a gate that says nothing about the candidate; 1 would read as a verdict."""
+"""Exit code of a gate without a result; 1 would read as a regression."""
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
 _NO_GOLDENS: Final[tuple[tuple[Golden, ...], str]] = ((), "no goldens yet")
 _MOST_NOISE: Final = 0.95
@@ -163,7 +163,7 @@ _SHARED: Final = {
     "concurrency": call_options(8, 60.0),
     "price": price_option,
 }
-"""By the first of their keywords."""
+"""Groups of options by the first of their keywords."""
 _TYPES: Final = {
     "repeats": click.IntRange(1, 100),
     "max_usd": click.FloatRange(0),
@@ -173,7 +173,7 @@ _TYPES: Final = {
 
 
 def _options() -> Iterator[Decorator]:
-    """The options of the command, in the order of the keywords."""
+    """Yield the options of the command, in the order of the keywords."""
     for name, described in get_type_hints(GateKeywords, include_extras=True).items():
         if name in _SHARED:
             yield _SHARED[name]
@@ -224,7 +224,7 @@ def gate(
 
 
 def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, *, json: bool) -> None:
-    """Show what a gate over the goldens would find.
+    """Show what a gate over the goldens could detect.
 
     Raises: UserError for options, files and stores that cannot be used.
     """
@@ -252,7 +252,7 @@ def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, 
 
 
 def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
-    """The noise floor to plan for, and where it comes from."""
+    """Return the noise floor to plan for, and its origin."""
     if text is not None:
         try:
             share, said = float(text), "as stated"
@@ -277,7 +277,7 @@ def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
 
 
 def _noise_of_report(path: Path) -> float:
-    """The reference's share of breaches in a gate's JSON report, of the first measure."""
+    """Return the reference's share of breaches in a gate's JSON report, for the first measure."""
     try:
         findings = json.loads(read_text(path))["report"]["findings"]
         return float(next(one["reference"] for one in findings if one["reference"] is not None))
@@ -340,7 +340,7 @@ def _keep(outcome: Outcome, given: Mapping[str, Any]) -> None:
 
 
 class Outputs(NamedTuple):
-    """Files to write, each if wanted."""
+    """Files to write; None = not wanted."""
 
     markdown: Path | None = None
     junit: Path | None = None
@@ -348,7 +348,7 @@ class Outputs(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Outputs:
-        """The files that the options name.
+        """Return the files that the options name.
 
         Raises: InputError for a file, or a cache, that cannot be written.
         """
@@ -361,19 +361,19 @@ class Outputs(NamedTuple):
         self.write_texts(markdown(document(outcome), level=2), as_junit(outcome), as_json(outcome))
 
     def write_texts(self, markdown: str, junit: str, json: str) -> None:
-        """Write what has been rendered already."""
+        """Write reports that have already been rendered."""
         for target, text in zip(self, (markdown, junit, json), strict=True):
             if target is not None:
                 target.write_text(text, encoding="utf-8", errors="replace")
 
 
 def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bool = False) -> GateOptions:
-    """What a run needs.
+    """Return the options of a run.
 
     Args:
-        files: Goldens.
+        files: Files of goldens.
         given: The options.
-        planned: Whether nothing is asked, so that neither an endpoint nor goldens need be there.
+        planned: True if nothing is sent, so that neither an endpoint nor goldens are needed.
 
     Raises: UserError in one line.
     """
@@ -411,7 +411,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
 
 
 def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rated: bool) -> int:
-    """Measures that can fail the gate."""
+    """Count the measures that can fail the gate."""
     named = words(given["gate_on"])
     modes = () if calibration is None else watched_modes(calibration)
     harmless = {result.mode for result in calibration.modes if result.harmless} if calibration else set()
@@ -422,7 +422,7 @@ def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rate
 async def _raters(
     settings: Settings, prices: Prices, database: Database, *, rated: bool, judged: bool
 ) -> AsyncIterator[Raters]:
-    """Judge and heuristics of the settings; loading an encoder takes seconds."""
+    """Yield the judge and the heuristics of the settings; loading an encoder takes seconds."""
     judge = make_judge(settings, rulings(database), prices)[0] if judged else None
     encoder = make_encoder(settings, prices) if rated else None
     try:
@@ -437,7 +437,7 @@ async def _raters(
 def _goldens(
     files: tuple[Path, ...], settings: Settings, route: str | None
 ) -> tuple[tuple[Golden, ...], str]:
-    """The goldens of files, else of the store, and where they are from."""
+    """Return the goldens of files, else of the store, and their origin."""
     if files:
         versions = (golden for path in files for golden in load_goldens(path))
         found = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
@@ -469,7 +469,7 @@ def _settings(given: Mapping[str, Any], *, planned: bool) -> Settings:
 
 
 def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
-    """Candidate and, unless there is none, reference."""
+    """Return the candidate and, unless there is none, the reference."""
     url, reference_url = given["base_url"], given["reference_url"]
     try:
         own = Upstream.parse(url) if url else None
@@ -494,7 +494,7 @@ def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
 
 
 class _Keys:
-    """The keys of both sides: each is sent to the one origin that it is for."""
+    """Keys of both sides. Each key is sent only to its own origin."""
 
     def __init__(self, given: Mapping[str, Any], settings: Settings, own: Upstream | None) -> None:
         configured = given["config"] is not None
@@ -503,7 +503,7 @@ class _Keys:
         self._shadow = settings.replays
         self._usual_home = shadow_origin(settings) if configured else own
         self._named: list[tuple[str, Upstream]] = []
-        """Variables that options name, and where each belongs."""
+        """Variables that options name, with the upstream that each belongs to."""
 
     def side(
         self,
@@ -512,7 +512,7 @@ class _Keys:
         routes: Mapping[str, tuple[UpstreamKeys, ...]],
         option: str,
     ) -> Side:
-        """A side that is asked at the routes' upstreams, or else at `upstream`.
+        """Return a side that uses the routes' upstreams, or else `upstream`.
 
         The candidate comes first: its named key also serves a reference of the same origin.
         """

@@ -55,17 +55,17 @@ _retired = click.option("--all", "retired", is_flag=True, help="Include retired 
 
 
 class Narrowed(NamedTuple):
-    """Which goldens are meant; None = any."""
+    """Filter of goldens; None = any."""
 
     route: str | None = None
     task: str | None = None
     model: str | None = None
-    """Which gave the answer, as the endpoint returned it."""
+    """Model that gave the answer, as the endpoint returned it."""
     retired: bool = False
-    """Whether retired ones are meant, too."""
+    """True if retired goldens are included."""
 
     def select(self, stores: Stores) -> tuple[Golden, ...]:
-        """The goldens in their newest version, the last approved first."""
+        """Return the goldens in their newest version, the last approved first."""
         found = stores.goldens.select(route=self.route, task=self.task, active=not self.retired)
         return tuple(golden for golden in found if self.model in (None, golden.model))
 
@@ -195,7 +195,7 @@ def approve(
 
 
 def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Golden]:
-    """The goldens that archived exchanges become: all, or none if one is not archived or cannot be one."""
+    """Turn archived exchanges into goldens: all, or none if one is missing or cannot become a golden."""
     found = []
     for exchange_id in ids:
         exchange = stores.archive.find(exchange_id)
@@ -209,7 +209,7 @@ def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Go
 
 
 def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) -> list[Golden]:
-    """The goldens that a choice of candidates becomes, if it is confirmed once it has been shown."""
+    """Turn a sample of candidates into goldens, once it has been shown and confirmed."""
     named = {name: given[name] for name in ("route", "task", "model")}
     found = approvable(stores.archive, stores.goldens, **named)
     picked = chosen(found, given["sample"], Random(given["seed"]), spread_out=given["spread"])
@@ -372,7 +372,7 @@ def record(*, as_json: bool, yes: bool, **given: Any) -> None:
 
 
 def _sample_options(file: Path, given: Mapping[str, Any]) -> SampleOptions:
-    """What a run needs.
+    """Return the options of a run.
 
     Raises: UserError in one line.
     """
@@ -411,7 +411,7 @@ def _record(stores: Stores, what: What, who: str, at: float, golden: Golden) -> 
 
 
 def _now() -> float:
-    """Unix time in seconds, to the millisecond: so that it reads well in files, and reads back the same."""
+    """Return Unix time in seconds, rounded to milliseconds, which files show briefly and restore exactly."""
     return round(time.time(), 3)
 
 

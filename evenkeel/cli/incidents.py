@@ -1,4 +1,4 @@
-"""`incidents`: reads the store as `evenkeel up` left it, or is just writing it, and notes decisions."""
+"""`incidents`: reads the store, even while `evenkeel up` is writing to it, and records decisions."""
 
 from __future__ import annotations
 

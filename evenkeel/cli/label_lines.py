@@ -1,4 +1,4 @@
-"""Labels as the two files that `evenkeel judge-audit` reads: what people said, and what the judge said."""
+"""Labels as the two files that `evenkeel judge-audit` reads: ratings by people, and by the judge."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 SIMILARITY: Final = "similarity"
 QUALITY_CHANGE: Final = "quality_change"
 METRICS: Final = (SIMILARITY, QUALITY_CHANGE)
-"""Of the rows: how alike two answers are, and which of them is better."""
+"""Metrics of the rows: similarity of two answers, and which of them is better."""
 SCALE: Final = "1-3"
 _QUALITY_STEPS: Final[dict[Quality, int]] = {"worse": 1, "equal": 2, "better": 3}
 
 
 def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None]) -> Iterator[str]:
-    """What people said, a line of JSON for each verdict and metric, without line ends.
+    """Yield the ratings that people gave, as a line of JSON per verdict and metric, without line ends.
 
     Each has `item` (the verdict's id), `metric`, `scale`, `ratings` by person, `text` (the answer to the
     changed prompt) and `context` (the request and the answer to the original), "" where they are not known.
@@ -47,7 +47,7 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
 
 
 def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
-    """What the verdicts said of the same items, for `--recorded`; a rating that failed is a failure."""
+    """Yield the verdicts' ratings of the same items, for `--recorded`; a missing rating becomes a failure."""
     for verdict_id, said in _by_verdict(labels).items():
         for metric in METRICS:
             if all(_said(label, metric) is None for label in said):
@@ -63,7 +63,7 @@ def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
 
 
 def _by_verdict(labels: Iterable[Label]) -> dict[str, list[Label]]:
-    """Grouped, the verdict that was labelled first coming first."""
+    """Group labels by verdict; the verdict that was labelled first comes first."""
     grouped: dict[str, list[Label]] = {}
     for label in sorted(labels, key=lambda one: (one.at, one.verdict_id, one.by)):
         grouped.setdefault(label.verdict_id, []).append(label)

@@ -1,4 +1,4 @@
-"""The entry of the command line: which commands there are, and how their errors are shown."""
+"""Entry point of the command line: the list of commands, and the display of their errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COMMANDS: Final = {
     "completion": "Print the completion script for bash, zsh or fish.",
     "child": "",
 }
-"""What each command does, in the order of the help; those without words are hidden.
+"""Help text of each command, in the order of the help; commands with an empty text are hidden.
 
 `check-config` is `check_config` in the module `evenkeel.cli.check_config`. The words stand here because the
 help of the program would otherwise have to load every command, which takes seconds.
@@ -54,7 +54,7 @@ _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "re
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 _AS_JSON: Final = "evenkeel.json"
-"""Whether the command was asked for JSON, in the context's `meta`."""
+"""Key in the context's `meta` that tells whether the command was asked for JSON."""
 _OVERPRINTS: Final = re.compile("\r(?!\n)")
 
 
@@ -121,7 +121,7 @@ class _Commands(click.Group):
 
 
 def _with_suggestion(error: click.ClickException) -> click.ClickException:
-    """The error with the choice that was perhaps meant, if it is about a choice that does not exist."""
+    """Return the error with a suggestion, if it is about a choice that does not exist."""
     given = re.match(r"'([^']*)' is not one of", error.message)
     if given is None or not isinstance(error, click.BadParameter) or error.param is None:
         return error
@@ -135,13 +135,13 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
 
 
 def _fail_as_json(message: str, exit_code: int) -> None:
-    """Say on standard error, in one line, why a command that was to print JSON prints none."""
+    """Report on standard error, in one line, why a command that should print JSON prints none."""
     error = {"error": {"message": message, "exit_code": exit_code}}
     click.echo(escaped(json.dumps(error, ensure_ascii=False)), err=True)
 
 
 class TerminalGuard:
-    """A stream that shows control characters as U+FFFD: texts of clients and models steer no terminal.
+    """A stream that shows control characters as U+FFFD, so that foreign texts cannot steer a terminal.
 
     Bytes pass as they are, and so does what rich draws on a terminal: its own colours and bars.
     """
@@ -155,7 +155,7 @@ class TerminalGuard:
 
     @property
     def rich_proxied_file(self) -> Any:
-        """What rich writes to."""
+        """Stream that rich writes to: the wrapped one on a terminal, or if colors are forced."""
         return self._stream if self._stream.isatty() or "FORCE_COLOR" in os.environ else self
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the settings they give."""
+"""Options that several commands share, and the settings that result from them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from evenkeel.settings.types import Section
 
 NOWHERE: Final = "http://127.0.0.1:9"
-"""Stands for the upstream that settings must have where none is named; never asked."""
+"""Placeholder for the upstream that settings must have if none is named; never called."""
 PIPED_WIDTH: Final = 220
-"""Columns of a table that goes into a file or a pipe, where nothing needs to be cut."""
+"""Columns of a table written to a file or a pipe, where nothing needs to be cut."""
 
 FILE: Final = click.Path(path_type=Path)
 EXISTING: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -62,7 +62,7 @@ by_option = click.option(
 
 
 class CommandFailedError(UserError):
-    """A command could not finish what it was asked to do, though nothing is wrong with how it was asked."""
+    """Error that a command could not finish its work, although it was called correctly."""
 
     exit_code = 1
 
@@ -73,7 +73,7 @@ def emit(value: Any) -> None:
 
 
 def together(*options: Decorator) -> Decorator:
-    """Several options as one decorator, in the order of the help."""
+    """Combine several options into a decorator, in the order of the help."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -84,17 +84,17 @@ def together(*options: Decorator) -> Decorator:
 
 
 def file_option(name: str, help: str, *, metavar: str = "FILE", **more: Any) -> Decorator:  # noqa: A002 - click's
-    """An option that names a file or, with another `metavar`, a folder."""
+    """Return an option that names a file or, with another `metavar`, a folder."""
     return click.option(name, type=FILE, metavar=metavar, help=help, **more)
 
 
 def model_options(service: str, help: str, *, default: bool = False) -> Decorator:  # noqa: A002 - click's word
-    """Options of a model that a command asks: its name, its endpoint, and the variable that holds its key.
+    """Return the options of a model that a command calls: name, endpoint, and the variable with its key.
 
     Args:
         service: "judge" or "rewriter".
         help: What the model is for; "" for a command that names it by another option.
-        default: Whether endpoint and variable are the usual ones where nothing is said. Otherwise they are
+        default: True if endpoint and variable have the usual defaults. Otherwise their defaults are
             None, so that a settings file can name others.
     """
     url, variable = "https://api.openai.com/v1", f"EVENKEEL_{service.upper()}_API_KEY"
@@ -115,7 +115,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
 def call_options(
     concurrency: int, timeout_s: float, *, most: int | None = 256, least_s: float | None = 0.1
 ) -> Decorator:
-    """Options of a command that asks models: how many calls at a time, and how long each may take."""
+    """Return the options of a command that calls models: calls at a time, and seconds for each."""
     return together(
         click.option(
             "--concurrency", type=click.IntRange(1, most), default=concurrency, help="Concurrent calls."
@@ -131,7 +131,7 @@ def call_options(
 
 
 def table_console() -> Console:
-    """Standard output for tables."""
+    """Return the console for tables on standard output."""
     from evenkeel.release.kit.terminal import consoles
 
     return consoles(PIPED_WIDTH).out
@@ -143,11 +143,11 @@ store_options = together(
         "--data-dir", "Data folder.  [default: $EVENKEEL_DATA_DIR, else ./evenkeel-data]", metavar="DIR"
     ),
 )
-"""Options of a command that reads the stores: where they are."""
+"""Options of a command that reads the stores: their location."""
 
 
 def announce(text: str) -> None:
-    """Print a line or more on standard output; one event where logs are JSON."""
+    """Print text on standard output, or log it as an event if logs are JSON."""
     if logs.is_json():
         logs.log.info("%s", text)
     else:
@@ -155,7 +155,7 @@ def announce(text: str) -> None:
 
 
 def _logging(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Take effect at once: what is wrong with the other options is an event, too."""
+    """Configure logging at once, so that errors in the other options are logged the same way."""
     assert parameter.name is not None
     chosen = context.meta.setdefault("evenkeel.log", {})
     chosen[parameter.name] = value
@@ -177,7 +177,7 @@ log_options = together(
 
 
 def _default(section: type[Section], name: str) -> str:
-    """The default of a setting as the help of its option states it."""
+    """Return the default of a setting, as the help of its option states it."""
     value = section.model_fields[name].default
     return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
 
@@ -259,13 +259,13 @@ def settings_of(
     *,
     injecting: bool = False,
 ) -> Settings:
-    """The settings of a file with those options laid over them, and `more`, by section.
+    """Load the settings of a file, overlaid with the options and with `more`.
 
     Args:
         config: the file, if there is one.
         given: the options.
         more: further values, by section.
-        injecting: whether the keys that routes send upstream must be there.
+        injecting: True if the keys that routes send upstream must be set.
 
     Raises: SettingsError with a one-line message.
     """
@@ -311,14 +311,14 @@ def settings_source(
     injecting: bool = False,
     checked: bool = True,
 ) -> SettingsSource:
-    """Where the settings of a role come from: a file and options.
+    """Return a source that reads the settings of a role from a file and options.
 
     Args:
-        config: As `settings_of`, and so the next two and `injecting`.
-        given: The options.
-        more: Further values.
-        injecting: Whether the keys that routes send upstream must be there.
-        checked: Whether what the settings name (perturbations, tasks, a calibration) is looked up each time.
+        config: File, as for `settings_of`.
+        given: Options of the command.
+        more: Further values, by section.
+        injecting: True if the keys that routes send upstream must be set.
+        checked: True if names in the settings (perturbations, tasks, a calibration) are looked up each time.
     """
 
     def read() -> Settings:
@@ -338,13 +338,13 @@ def experiment_settings(
     services: Sequence[str] = ("judge",),
     prices: Mapping[str, ModelPrice] = MappingProxyType({}),
 ) -> Settings:
-    """The settings of an experiment: those of --config with its other options laid over them.
+    """Load the settings of an experiment: those of --config, overlaid with the other options.
 
     Args:
         given: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
             `…_model`, `…_url` and `…_key_env`.
-        services: Sections of models that are asked, such as "rewriter".
-        prices: Of models, by name.
+        services: Sections of models that are called, such as "rewriter".
+        prices: Prices of models, by name.
 
     Raises: SettingsError with a one-line message.
     """

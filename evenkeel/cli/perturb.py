@@ -1,4 +1,4 @@
-"""`perturb`: what each perturbation would do to a prompt, for people and for programs."""
+"""`perturb`: shows what each perturbation would do to a prompt, for people and for programs."""
 
 from __future__ import annotations
 
@@ -122,14 +122,14 @@ def perturb(
 Status = Literal["changed", "unchanged", "not_applicable", "needs_rewriter"]
 
 _ALL: Final = 1.0
-"""Severity of kinds that have no degrees."""
+"""Severity of perturbations that have no degrees."""
 _PROMPT_MEMBERS: Final = frozenset(member for api in APIS for member in api.prompt_members)
 """Members of a body that carry its text, which is compared as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A perturbation and what it makes of a prompt."""
+    """A perturbation and its result for a prompt."""
 
     kind: Perturbation
     severity: float
@@ -139,7 +139,7 @@ class Tried:
 
     @property
     def why(self) -> str:
-        """The reason why it does not apply, in snake case and as a sentence; "" if it does."""
+        """Reason why it does not apply, in snake case and as a sentence; "" if it does."""
         if not isinstance(self.outcome, NotApplicable):
             return ""
         return ": ".join(part for part in (self.outcome.reason, self.outcome.detail) if part)
@@ -150,8 +150,8 @@ def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, se
 
     Args:
         view: The prompt.
-        kinds: What to apply.
-        severity: Of the kinds that have degrees; the others are tried at 1.
+        kinds: Perturbations to apply.
+        severity: Severity of those that have degrees; the others are applied at 1.
         seed: Stands for an exchange's id: the same seed gives the variants of that exchange.
     """
     return tuple(_try(view, kind, severity if kind.graded else _ALL, seed) for kind in kinds)
@@ -171,7 +171,7 @@ def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tr
 
 
 def protected_in(view: PromptView) -> list[tuple[int, Protected, str]]:
-    """The protected spans of the input, in order: number of the segment, span and text."""
+    """Return the protected spans of the input, in order: number of the segment, span and text."""
     return [
         (segment.index, span, segment.text[span.start : span.end])
         for segment in view.segments
@@ -181,7 +181,7 @@ def protected_in(view: PromptView) -> list[tuple[int, Protected, str]]:
 
 
 def lines_of(view: PromptView) -> list[str]:
-    """The prompt as lines for a diff: each message under its role."""
+    """Return the prompt as lines for a diff: each message under its role."""
     lines: list[str] = []
     for message in view.messages:
         lines += [f"[{message.role}]", *message.text.split("\n")]
@@ -189,7 +189,7 @@ def lines_of(view: PromptView) -> list[str]:
 
 
 def _members(view: PromptView) -> dict[str, str]:
-    """Members of the body besides those with the prompt's text, as JSON."""
+    """Return the members of the body besides those with the prompt's text, as JSON."""
     read = json.loads(view.body().decode().removeprefix("\ufeff"))
     return {
         key: json.dumps(value, ensure_ascii=False)
@@ -199,7 +199,7 @@ def _members(view: PromptView) -> dict[str, str]:
 
 
 def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:
-    """What a variant changes: lines of the prompt as `git diff` prints them, then members of the body."""
+    """Yield what a variant changes: prompt lines as in `git diff`, then members of the body."""
     yield from diff_lines(lines_of(before), lines_of(after))
     old, new = _members(before), _members(after)
     for key in dict.fromkeys((*old, *new)):
@@ -217,12 +217,12 @@ _HINTS: Final[dict[str, str]] = {
 
 
 def read_prompt(text: str, where: str, api: Api | None, classify: Classifier) -> PromptView:
-    """The prompt of a request body, or plain text as the one message of a user.
+    """Read the prompt of a request body, or take plain text as a single user message.
 
     A text is a body if it begins with a brace, or if an API is named.
 
     Args:
-        text: What the file holds.
+        text: Content of the file.
         where: Names the file in messages.
         api: The API of the body; None to tell it by the body's members.
         classify: Decides what is template and what is input.
@@ -250,7 +250,7 @@ def _chat(text: str) -> bytes:
 
 
 def _looks_like_json(text: str) -> bool:
-    """Whether a text that begins with a brace goes on like an object, and not like a "{placeholder}"."""
+    """Return whether text after a leading brace continues like a JSON object, unlike a "{placeholder}"."""
     return text.lstrip("\ufeff \t\r\n")[1:].lstrip()[:1] in {'"', "}", "'"}
 
 
@@ -274,7 +274,7 @@ def _place_of_fault(text: str) -> str:
 
 _CONTEXT_LINES: Final = 1
 _MOST_SPANS: Final = 40
-"""Shown at most; `--json` has all."""
+"""Most spans shown; `--json` has all."""
 _MOST_CHARACTERS: Final = 70
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 _STYLES: Final = {"-": "red", "+": "green"}
@@ -298,7 +298,7 @@ def show(view: PromptView, tried: Sequence[Tried], console: Console) -> None:
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
-    # As it is: no markup, no wrapping, so that a diff stays one line a line wherever it goes.
+    # Without markup and wrapping, so that each line of a diff stays a line.
     line = Text.assemble(*pieces)
     line.plain = visible(line.plain)
     console.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -334,7 +334,7 @@ def _title(tried: Tried) -> str:
 
 
 def diff_lines(before: list[str], after: list[str]) -> Iterator[Text]:
-    """Lines as `git diff` prints them, the changed words marked where there are colours."""
+    """Yield lines as `git diff` prints them, with changed words marked if there are colors."""
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
         yield Text(
@@ -360,7 +360,7 @@ def _replaced(old: list[str], new: list[str]) -> Iterator[Text]:
 
 
 def _marked(old: str, new: str) -> tuple[Text, Text]:
-    """A line before and after, with what differs in reverse, so that blanks can be seen."""
+    """Return a line before and after, with differences in reverse video, so that blanks are visible."""
     left, right = _WORDS.findall(old), _WORDS.findall(new)
     before, after = Text("-", style="red"), Text("+", style="green")
     for tag, low, high, new_low, new_high in difflib.SequenceMatcher(
@@ -373,7 +373,7 @@ def _marked(old: str, new: str) -> tuple[Text, Text]:
 
 
 def asked_of_rewriter(tried: Tried) -> str:
-    """Return what a rewriter would be asked, in words; "" where nothing."""
+    """Describe the request to a rewriter; "" if there is none."""
     tasks = tried.outcome.tasks if isinstance(tried.outcome, Draft) else ()
     asks = dict.fromkeys(f"{one.kind} to {one.target}" if one.target else one.kind for one in tasks)
     texts = "1 text" if len(tasks) == 1 else f"{len(tasks)} texts"
@@ -389,7 +389,7 @@ def _listed(title: str, lines: Sequence[tuple[Tried, str]], console: Console) ->
     alike: dict[tuple[str, str], list[str]] = {}
     for tried, why in lines:
         alike.setdefault((tried.kind.rewording.category.name, why), []).append(tried.kind.name)
-    # Kinds of one category with the same to say share a line: there are 80 pairs of languages.
+    # Perturbations of a category with the same reason share a line: there are 80 language pairs.
     named = {
         names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more like it": why
         for (_, why), names in alike.items()
@@ -405,7 +405,7 @@ def _short(text: str) -> str:
 
 
 def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
-    """Everything the page says, and the whole body of each variant, as values for JSON.
+    """Return everything that the page shows, and the whole body of each variant, as values for JSON.
 
     Lone surrogates, which a body may hold, stay: write it with escapes.
     """
@@ -462,7 +462,7 @@ def _settings(config: Path | None) -> Settings | None:
 
 
 def _route(settings: Settings | None, config: Path | None, task: str | None) -> Route | None:
-    """The route of the settings file that kinds and template are taken from."""
+    """Return the route of the settings file that supplies perturbations and template."""
     if settings is None:
         if task is not None:
             raise SettingsError("--task chooses a route of a settings file; name the file with --config")

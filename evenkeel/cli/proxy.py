@@ -25,6 +25,6 @@ def proxy(config: Path | None, **given: Any) -> None:
 
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
-    # What the settings name is not looked up: that takes memory which a proxy has no other use for.
+    # Names in the settings are not looked up: that takes memory that a proxy does not need.
     source = settings_source(config, given, injecting=True, checked=False)
     launch("proxy", source, admin=given["admin_port"] is not None, say=announce)

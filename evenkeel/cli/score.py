@@ -1,4 +1,4 @@
-"""`score`: whether the two answers of each pair in a file say the same."""
+"""`score`: rates whether the two answers of each pair in a file say the same."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
 
 
 def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
-    """The rows, and the pairs that they are.
+    """Read the rows of a file, and the pairs in them.
 
     Raises: UserError with the number of the first line that is no pair.
     """
@@ -108,7 +108,7 @@ def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
 
 
 def _scorer(config: Path | None, embeddings: bool | None, stack: AsyncExitStack) -> TwoStageScorer:  # noqa: FBT001
-    """The scorer of the settings, or heuristics.
+    """Return the scorer of the settings, or heuristics.
 
     Raises: UserError if the encoder was asked for and cannot be loaded, or the judge's key is missing.
     """

@@ -1,4 +1,4 @@
-"""Who is asking, how that is known, and what they may see and change.
+"""Identity, role and permissions of each visitor of the console.
 
 A token or a sign-in opens metrics, prompts and answers. Whoever serves the console puts a `Visitor` into
 the scope of each request, under `SCOPE_KEY`. Without one everybody is trusted with everything and nobody is
@@ -56,9 +56,9 @@ SCOPES: Final[dict[Role, str]] = {
     "approver": "approve",
     "admin": "admin",
 }
-"""What a role may do: its own scope and those before it. People have roles, tokens of programs scopes."""
+"""Scope of each role; it includes all scopes before it. People have roles, tokens of programs have scopes."""
 NOBODY: Final = "nobody"
-"""What a route needs that answers everybody."""
+"""Value of `needs` for a route that answers everybody."""
 _RANKS: Final[dict[Role, int]] = {role: rank for rank, role in enumerate(SCOPES)}
 
 
@@ -67,29 +67,29 @@ _log = logging.getLogger("evenkeel.console")
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Somebody who has been let in."""
+    """A person or program that has been let in."""
 
     name: str = ""
-    """"" if nobody knows: then the name is asked for and recorded as typed."""
+    """Name of the visitor; if it is "", the form asks for a name and records it as typed."""
     role: Role = "admin"
     known_by: KnownBy = "typed"
     proposed: str = ""
-    """What the field for the name begins with."""
+    """Initial value of the form's name field."""
     program: bool = False
-    """Whether it is no person."""
+    """True if the visitor is a program and not a person."""
 
     def may(self, role: Role) -> bool:
-        """Whether they may do what takes this role."""
+        """Return whether the visitor may do what requires this role."""
         return _RANKS[self.role] >= _RANKS[role]
 
     @property
     def known(self) -> str:
-        """How the name is known, in words."""
+        """Description of how the name is known."""
         return KNOWN_BY[self.known_by]
 
 
 def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
-    """Who is asking."""
+    """Return the visitor that sent a request; without one in the scope, an admin without a name."""
     scope: Any = connection.scope
     found = scope.get(SCOPE_KEY)
     visitor = found if isinstance(found, Visitor) else Visitor()
@@ -99,9 +99,9 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
 
 
 def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """A guard of a whole application: refuses who has not the role that a route says it `needs`.
+    """Guard of a whole application: refuse visitors without the role that a route declares as `needs`.
 
-    A route that says nothing is for admins.
+    A route that declares nothing is for admins.
     """
     role = handler.opt.get("needs", "admin")
     if role != NOBODY:
@@ -109,14 +109,14 @@ def allowed(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHa
 
 
 def require(connection: ASGIConnection[Any, Any, Any, Any], role: Role) -> None:
-    """Raises: HTTPException if who asks may not do what takes this role."""
+    """Raise HTTPException unless the visitor may do what requires this role."""
     visitor = visitor_of(connection)
     if not visitor.may(role):
         raise HTTPException(not_allowed(visitor, role), status_code=403)
 
 
 def not_allowed(visitor: Visitor, role: Role) -> str:
-    """Why somebody is refused."""
+    """Return the message for a visitor who lacks a role."""
     who = visitor.name or "Whoever has this token"
     return (
         f"{who} has the role {visitor.role} with the scope {SCOPES[visitor.role]}; this needs the role "
@@ -125,9 +125,9 @@ def not_allowed(visitor: Visitor, role: Role) -> str:
 
 
 def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked for, under the name of who asks: `by` is theirs if it is known, else as typed.
+    """Return the fields of a request with `by` set to the visitor's name if that is known, else as typed.
 
-    Raises: HTTPException if another name is given than the known one.
+    Raises: HTTPException if `by` is another name than the visitor's.
     """
     if not visitor.name:
         return dict(asked)
@@ -140,7 +140,7 @@ def signed(visitor: Visitor, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Writes down what was done: into the audit log, if there is one, and into that of the process."""
+    """Records actions in the audit log, if there is one, and in the log of the process."""
 
     def __init__(self, log: ActionLog | None) -> None:
         self._actions = log
@@ -148,15 +148,15 @@ class Recorder:
     def __call__(
         self, visitor: Visitor, by: str, what: What, subject: str, *, at: float, detail: str = ""
     ) -> None:
-        """Record that `by`, who asked as `visitor`, has done something. Blocks on the store."""
+        """Record an action by `by`, who made the request as `visitor`. Blocks on the store."""
         action = Action(round(at, 3), by, visitor.known_by, what, subject, detail)
-        _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name breaks or steers the line
+        _log.info("%s", json.dumps(asdict(action)))  # in ASCII: no name can break or steer the line
         if self._actions is not None:
             self._actions.record(action)
 
 
 def _signed_in(authorization: str) -> str:
-    """The name given to the browser's password dialogue, "" for none. Nobody has checked it."""
+    """Return the user name from the browser's password dialog, "" if none. It has not been verified."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() != "basic":
         return ""
@@ -185,20 +185,20 @@ def csrf_config() -> CSRFConfig:
 
 
 def form_token(request: Request[Any, Any, Any]) -> str:
-    """What a form of a page must carry as `_csrf_token`."""
+    """Return the `_csrf_token` that a form on a page must carry."""
     return csrf_token({"request": request})
 
 
 def own_pages_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """A guard that refuses requests which a page of another site has caused."""
+    """Guard that refuses requests caused by a page of another site."""
     if comes_from_elsewhere(connection.scope):
         raise PermissionDeniedException("The request comes from a page of another site.")
 
 
 def comes_from_elsewhere(scope: Scope) -> bool:
-    """Whether a page of another site has caused a request.
+    """Return whether a page of another site caused a request.
 
-    Programs that are no browsers say nothing of their origin and pass.
+    Programs other than browsers do not state their origin and pass.
     """
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     site = headers.get(b"sec-fetch-site")
@@ -210,7 +210,7 @@ def comes_from_elsewhere(scope: Scope) -> bool:
 
 
 def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """A guard that refuses bodies not declared as JSON, as the forms of other sites are."""
+    """Guard that refuses bodies not declared as JSON, such as those of forms on other sites."""
     kind = connection.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise HTTPException("Send the body as application/json.", status_code=415)
@@ -218,24 +218,27 @@ def json_only(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRout
 
 @dataclass(frozen=True, slots=True)
 class LoginProxy:
-    """Who is believed about the name of who is asking."""
+    """A login proxy whose header names the visitor."""
 
     header: str
     networks: tuple[IPv4Network | IPv6Network, ...]
-    """Of the proxy; () = every client, since all of them have shown a certificate."""
+    """Networks of the proxy; () = every client, since all of them have shown a certificate."""
     roles: Mapping[str, Role]
-    """Of the people that are known."""
+    """Roles of people by name."""
     others: Role
-    """Of everybody else."""
+    """Role of everybody whom `roles` does not name."""
 
     def visitor(self, scope: Scope) -> Visitor | None:
-        """Whom the proxy names; None if it is not the proxy, or names nobody, or two."""
+        """Return the visitor that the proxy names.
+
+        Returns: None if the request is not from the proxy, or if the header is missing, repeated or no name.
+        """
         client = scope.get("client")
         if self.networks and not (client and self._is_listed(client[0])):
             return None
         wanted = self.header.lower().encode()
         given = [value for name, value in scope["headers"] if name == wanted]
-        # Two of them: one may be the client's own.
+        # If there are two, one may be the client's own.
         if len(given) != 1:
             return None
         try:
@@ -257,22 +260,22 @@ class LoginProxy:
 class Failures:
     """Failed log-ins by address: after some in a minute an address has to wait.
 
-    Remembers the last addresses that failed, and of each no more than a number and a time.
+    Remembers the latest addresses that failed, each with only a count and a time.
     """
 
     MOST: Final = 10
-    """In a window; what comes then is not looked at."""
+    """Failures allowed in a window; later tokens from the same address are not checked."""
     WINDOW_S: Final = 60.0
     _MOST_ADDRESSES: Final = 4096
     _HOST_BITS: Final = 64
-    """Of an IPv6 address: who has one usually has all that share the other half."""
+    """Bits of an IPv6 address that are ignored: one client usually holds all addresses of its /64 network."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._timer = timer
         self._by_address: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def count(self, client: str) -> int:
-        """Note a failure; returns how many there were in the window, this one included."""
+        """Count a failure and return the number in the current window, including this one."""
         address = self._counted_as(client)
         since, number = self._by_address.pop(address, (self._timer(), 0))
         if self._timer() - since >= self.WINDOW_S:
@@ -283,7 +286,7 @@ class Failures:
         return number + 1
 
     def wait_s(self, client: str) -> float:
-        """How long an address has to wait before its tokens are looked at; 0 = not at all."""
+        """Return the seconds until tokens from an address are checked again; 0 = now."""
         since, number = self._by_address.get(self._counted_as(client), (0.0, 0))
         return max(0.0, since + self.WINDOW_S - self._timer()) if number >= self.MOST else 0.0
 
@@ -300,7 +303,7 @@ class Failures:
 
 
 class Tokens:
-    """Tokens and who they stand for; looked at only so often when wrong ones come."""
+    """Tokens and their visitors. Checks are throttled per address after wrong tokens."""
 
     def __init__(self, tokens: Iterable[tuple[str, Visitor]], failures: Failures | None = None) -> None:
         """Args: tokens: with who has them. failures: counts wrong ones."""
@@ -309,11 +312,14 @@ class Tokens:
         self._failures = failures or Failures()
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether any token is set."""
         return bool(self._tokens)
 
     def find(self, given: bytes) -> Visitor | None:
-        """Whose token it is. Compares with all of them, so that the time tells nothing."""
+        """Return the visitor of a token, or None.
+
+        Compares with every token, so that response time does not reveal a match.
+        """
         found = None
         for token, visitor in self._tokens:
             if hmac.compare_digest(given, token):
@@ -322,19 +328,19 @@ class Tokens:
 
     @staticmethod
     def mark(token: bytes) -> str:
-        """What stands for a token in a session: it ends when the token is another one."""
+        """Return the mark that stands for a token in a session; changing the token ends the session."""
         return hashlib.sha256(b"evenkeel session " + token).hexdigest()[:32]
 
     def marked(self, mark: str) -> Visitor | None:
-        """Whose token has that mark."""
+        """Return the visitor whose token has this mark, or None."""
         return self._by_mark.get(mark)
 
     def wait_s(self, client: str) -> float:
-        """How long an address has to wait before its tokens are looked at; 0 = not at all."""
+        """Return the seconds until tokens from an address are checked again; 0 = now."""
         return self._failures.wait_s(client) if self._tokens else 0.0
 
     def note_failure(self, client: str, path: str, what: str = "token") -> None:
-        """Count a wrong one, and log it without what it was."""
+        """Count a failed sign-in, and log it without the secret that was sent."""
         failed = self._failures.count(client)
         _log.warning("wrong %s from %s for %r (%d in a minute)", what, client or "?", path[:100], failed)
         if failed == self._failures.MOST:

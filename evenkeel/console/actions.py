@@ -1,4 +1,4 @@
-"""The audit log: what was done in words, as a file, and as JSON."""
+"""The audit log: actions as text for the page, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ _ADDRESS: Final[dict[str, Callable[[str], str]]] = {
 
 
 def action_href(action: Action) -> str:
-    """The page of what it was done to, "" without one."""
+    """Return the address of the page that an action was about, "" if there is none."""
     address = _ADDRESS.get(action.what.partition("_")[0])
     return address(action.subject) if address else ""
 
 
 def actions_table(actions: ActionLog) -> Table:
-    """The newest thousand, newest first, for a file."""
+    """Build a table of the newest thousand actions, newest first."""
     return Table.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
 
 
 def action_handler(actions: ActionLog) -> HTTPRouteHandler:
-    """`/api/actions`."""
+    """Handler of `/api/actions`."""
 
     @get("/api/actions", sync_to_thread=True, needs="admin")
     def listed(limit: Limit = 100) -> Response[bytes]:
-        """The newest actions, newest first."""
+        """Return the newest actions, newest first."""
         return json_response({"actions": [asdict(one) for one in actions.latest(limit)]})
 
     return listed

@@ -36,7 +36,7 @@ class _Row(NamedTuple):
 
 
 def alerts_table(incidents: Iterable[Incident]) -> Table:
-    """The alerts of all incidents for a file, those that are up first."""
+    """Build a table of the alerts of all incidents, active ones first."""
     rows = [_Row(one, part.raised, part.over) for one in incidents for part in one.parts]
 
     def column(name: str) -> tuple[str, Callable[[_Row], Value]]:
@@ -67,11 +67,11 @@ _EVIDENCE: Final = (
     "trace_id",
 )
 _EVENTS_READ = 10_000
-"""As many as the stores keep."""
+"""Alert events to read, which are as many as the stores keep."""
 
 
 def alert_evidence_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """`/api/alerts/ID`, with 404 for an alert that is not known (any more)."""
+    """Handler of `/api/alerts/ID`, with 404 for an alert that is unknown or no longer stored."""
 
     @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:

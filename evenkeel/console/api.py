@@ -1,4 +1,4 @@
-"""The admin API: what the pages show, as JSON. Ratios are in [0, 1], times in Unix seconds."""
+"""The admin API: the content of the pages as JSON. Ratios are in [0, 1], times in Unix seconds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """`/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`, each an object."""
+    """Handlers of `/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`, each an object."""
 
     @get("/api/cells", sync_to_thread=True, needs="viewer")
     def cells() -> Response[bytes]:
@@ -78,7 +78,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
 
 
 def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
-    """The body as strict JSON: numbers that are not finite become null.
+    """Return the body as strict JSON: numbers that are not finite become null.
 
     Written in ASCII, so that half a surrogate pair in a model's answer survives as its escape.
     """
@@ -90,7 +90,7 @@ def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """The object that a body holds. Raises: HTTPException if it is not one."""
+    """Parse a body as a JSON object. Raises: HTTPException if it is not one."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -101,7 +101,7 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:
-    """A report, its key beside its estimates, with the age of its latest rating in seconds."""
+    """Merge a report with its key and with the age of its latest rating in seconds."""
     flat = msgspec.to_builtins(report.flat() if isinstance(report, CellReport) else report)
     flat.pop("revision", None)
     last = report.last_scored_at

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def tables(sources: ConsoleSources, situation: Situation) -> dict[str, Callable[[Mapping[str, str]], Table]]:
-    """What there is to download from these sources; each takes the query's parameters that are set."""
+    """Return the tables to download, by name; each takes the query parameters that are set."""
     found: dict[str, Callable[[Mapping[str, str]], Table]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
         "trends": lambda asked: trends_table(sources, asked.get("route")),
@@ -87,7 +87,7 @@ SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
-"""Of every answer."""
+"""Headers of every response."""
 
 _KEEP_FOR_GOOD = "public, max-age=31536000, immutable"
 
@@ -101,12 +101,12 @@ _log = logging.getLogger("evenkeel.console")
 
 
 def create_app(sources: ConsoleSources) -> Litestar:
-    """The console over the given sources, an ASGI application to be served at the root of a port.
+    """Build the console as an ASGI application, to be served at the root of a port.
 
-    It keeps no state; goldens and labels are the only things that it changes, in their stores. All sources
-    may block: they are called in worker threads, several at a time.
-    Its pages show prompts and answers, so whoever serves it on other than loopback must put
-    authentication in front.
+    It keeps no state: goldens, labels, baselines, decisions on incidents and the audit log go to their
+    stores, where reference prompts can be deleted, too. All sources may block: they are called in worker
+    threads, several at a time. Its pages show prompts and answers, so whoever serves it on other than
+    loopback must put authentication in front.
     """
     assets = Assets()
     situation = Situation(sources.monitor_store, sources.reports)
@@ -156,13 +156,13 @@ def create_app(sources: ConsoleSources) -> Litestar:
         exception_handlers={Exception: _error_handler(renderer)},
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=4, minimum_size=2048),
         openapi_config=None,  # its documentation page loads scripts from elsewhere
-        logging_config=None,  # the process that serves the console has set logging up
+        logging_config=None,  # the process that serves the console has configured logging
         debug=False,
     )
 
 
 def _places(sources: ConsoleSources) -> tuple[Place, ...]:
-    """The navigation; a route's page is reached from Now."""
+    """Return the entries of the navigation; pages of routes are reached from Now."""
     return (
         Place("Now", {"/": "Now", "/incidents": "Incidents"}),
         Place("Trials", {"/trials": "Trials"}),
@@ -192,13 +192,13 @@ def _static_handler(assets: Assets) -> HTTPRouteHandler:
 
 
 async def _add_headers(message: Message, _scope: Scope) -> None:
-    """Put the security headers on every response, errors of the router included."""
+    """Add the security headers to every response, including errors of the router."""
     if message["type"] != "http.response.start":
         return
     headers = list(message.get("headers", []))
     headers.extend(SECURITY_HEADERS)
     if not any(name.lower() == b"cache-control" for name, _ in headers):
-        # Prompts and answers do not belong into a browser's cache.
+        # Prompts and answers do not belong in a browser's cache.
         headers.append((b"cache-control", b"no-store"))
     message["headers"] = headers
 
@@ -214,7 +214,7 @@ _TITLES: Final = {
 
 def _error_handler(renderer: Renderer) -> Any:
     def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-        """A page for people, JSON for machines; details of a fault go to the log only."""
+        """Answer an error with a page for people, or JSON for programs; only the log has details."""
         if isinstance(error, HTTPException):
             status_code, text = error.status_code, str(error.detail)
             if isinstance(error, NotFoundException) and not error.extra and text == "Not Found":

@@ -1,4 +1,4 @@
-"""Approving the baselines of cells that drift: what would be approved is shown first, and nothing else is."""
+"""Approval of the baselines of cells that drift. Only figures that were shown can be approved."""
 
 from __future__ import annotations
 
@@ -30,26 +30,29 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
 
 OFFERED_S: Final = 900.0
-"""So long what was shown can be approved."""
+"""Seconds after being shown in which an offer can be approved."""
 _LISTED: Final = 10
-"""Approvals of a route that are listed, the newest."""
+"""Approvals of a route on the page, newest first."""
 _SKIPPED_SHOWN: Final = 5
 
 
 class Offers:
-    """What was shown, in a form that a browser sends back and nobody else can write."""
+    """Makes and reads offers: the cells shown on a page, signed so that only this process can create them."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def make(self, route: str, cells: Sequence[ApprovedCell], at: float) -> str:
-        """An offer of the cells as they were at a time."""
+        """Return an offer of the cells as they were at a time, in Unix seconds."""
         draft = Approval.of(route, cells, by="-", at=at)
         body = base64.urlsafe_b64encode(to_json(draft).encode()).decode()
         return f"{body}.{self._mark(body)}"
 
     def read(self, offer: str, now: float) -> Approval:
-        """What was offered, in nobody's name yet. Raises: ApprovalError if it was not, or is long ago."""
+        """Return an offer as an approval without a name.
+
+        Raises: ApprovalError if the offer is not from this process, or is older than `OFFERED_S`.
+        """
         body, _, mark = offer.rpartition(".")
         if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
             raise ApprovalError("this was not offered here, or evenkeel has been started since")
@@ -66,12 +69,12 @@ class Offers:
 
 
 def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], offers: Offers) -> Page | None:
-    """What can be approved of the cells that are asked for; None for a route without cells.
+    """Build the page of baselines that can be approved; None for a route without cells.
 
     Args:
         sources: reports and the log.
         asked: `route`, and `model`, `perturbation`, or `approved` (the id of what has been).
-        offers: makes what the form sends.
+        offers: makes the offer that the form sends.
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
     reports = sources.reports()
@@ -91,7 +94,7 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], off
         rows=[(cell, known.get((cell.model, cell.perturbation))) for cell in ready],
         short=short,
         skipped_shown=_SKIPPED_SHOWN,
-        # What a form sends to have just this approved; "" if there is nothing to.
+        # The form sends it to approve exactly this; "" if there is nothing to approve.
         offer=offers.make(route, ready, round(sources.clock(), 3)) if ready and done is None else "",
         approved=done,
         past=past[:_LISTED],
@@ -129,24 +132,27 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
             raise HTTPException(
                 f"Nothing was approved: {error}. Open the page anew and look again.", status_code=400
             ) from error
-        # Sent twice, it is the same entry of the log.
+        # A form that is sent twice makes the same entry of the log.
         if sources.log.note(approval):
             cells = f"{figures.count(len(approval.cells), 'cell')}, approval {approval.id}"
             record(visitor, approval.by, "baseline_approved", approval.route, at=now, detail=cells)
         return see_other(links.baselines_link(approval.route, approved=approval.id))
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/baselines", route_handlers=[shown, approved])]
 
 
 def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, Any]) -> Approval:
-    """What was offered in somebody's name. Raises: ApprovalError if it no longer fits, or nobody says so."""
+    """Return the approval of an offer under a person's name.
+
+    Raises: ApprovalError if there is no name, or the route has changed since the offer was made.
+    """
     by = asked.get("by", "").strip()
     if not is_name(by):
         raise ApprovalError("say your name")
     ready, _ = approvable(sources.reports(), offered.route)
     trials = {(cell.model, cell.perturbation): cell.n for cell in ready}
-    # A change begins the count anew; a busy route has as many trials again before long.
+    # A change resets the count, but a busy route soon has as many trials again.
     changed = any(trials.get((cell.model, cell.perturbation), 0) < cell.n for cell in offered.cells) or any(
         mark.at > offered.at for one in sources.changes() if one.route == offered.route for mark in one.latest
     )
@@ -158,7 +164,7 @@ def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, An
 
 
 def _replaces(approval: Approval, offered: Approval) -> bool:
-    """Whether it approves newer figures of a cell that is offered."""
+    """Return whether an approval holds newer figures of an offered cell."""
     if approval.route != offered.route or approval.at <= offered.at:
         return False
     cells = {(cell.model, cell.perturbation) for cell in approval.cells}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.release.calibration.calibration import Calibration, ModeResult, Role
 
 _APPROVALS: Final = 60
-"""Approved baselines on the page, the newest."""
+"""Approved baselines on the page, newest first."""
 _WHOLE: Final = Range(0.0, 1.0)
 _NAMES: Final = {
     "content": "shifted answers, points above noise",
@@ -29,31 +29,31 @@ _NAMES: Final = {
     "drift": "drift, points around the baseline",
 }
 _STEPS: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
-"""Sensitivities at which the colour changes."""
+"""Sensitivities at which the color changes."""
 
 
 class RouteLimits(NamedTuple):
-    """Limits that some routes share, and where they come from."""
+    """Limits shared by some routes, and their origin."""
 
     routes: tuple[str, ...]
     limits: tuple[tuple[str, Limit], ...]
-    """By what is limited."""
+    """Pairs of a limit's name and its value."""
 
 
 class RoleLine(NamedTuple):
-    """One metric's part in watching a failure mode, or why nothing watches it."""
+    """The part of a metric in watching a failure mode, or the reason why no metric watches it."""
 
     mode: ModeResult
     part: str = ""
     """"primary" or "secondary", "" if nothing watches the mode."""
     role: Role | None = None
     bar: Bar | None = None
-    """The threshold; None without one."""
+    """Threshold of the metric; None without one."""
     why_not: str = ""
 
 
 def calibration_page(sources: ConsoleSources) -> Page:
-    """What is in force: the calibration if there is one, the careful defaults if not."""
+    """Build the page of limits in effect: calibrated ones if there is a calibration, else the defaults."""
     force = sources.calibration
     found = force.calibration if force else None
     return Page(
@@ -71,17 +71,17 @@ def calibration_page(sources: ConsoleSources) -> Page:
 
 
 def shade(sensitivity: float) -> int:
-    """The colour of a sensitivity, 0 (none) to 5 (steep)."""
+    """Return the color of a sensitivity, from 0 (none) to 5 (steep)."""
     return sum(sensitivity >= each for each in _STEPS)
 
 
 def calibration_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/calibration` and its live part."""
+    """Handlers of `/calibration` and its live part."""
     return live_handlers("/calibration", "_calibration.html", lambda _: calibration_page(sources), renderer)
 
 
 def _limits(sources: ConsoleSources) -> list[RouteLimits]:
-    """The limits in effect, of routes that have trials."""
+    """Return the limits in effect, for routes that have trials."""
     if sources.thresholds is None:
         return []
     shared: dict[tuple[tuple[str, Limit], ...], list[str]] = {}

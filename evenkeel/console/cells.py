@@ -41,14 +41,14 @@ _ESTIMATES: Final = (
 
 
 def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellReport]]]:
-    """The cells of one route and model by category, in the order of the heatmap."""
+    """Group the cells of a route and model by category, in the order of the heatmap."""
     ordered = sorted(reports, key=lambda report: rewordings.position(report.key.perturbation))
     groups = groupby(ordered, key=lambda one: rewordings.category(one.key.perturbation).name)
     return [(category, list(members)) for category, members in groups]
 
 
 def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | None]:
-    """What lays out the excess of a cell, or the noise itself, on a scale that these cells share."""
+    """Return a function that draws the excess of a cell, or the noise floor of a control, on one scale."""
     shown = [one.current.excess for one in reports]
     ends = [end for one in shown if one for end in (one.lower, one.upper)]
     limits = [1.2 * one.detection.threshold for one in reports]
@@ -68,7 +68,7 @@ def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | N
 
 
 def quality_changed(report: CellReport) -> str:
-    """Of the shifted answers, how many changed in quality, and which way."""
+    """Describe the share of shifted answers that changed in quality, and in which direction."""
     if report.estimates.quality_delta is None:
         return figures.MISSING
     text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
@@ -82,7 +82,7 @@ def quality_changed(report: CellReport) -> str:
 
 
 def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Table:
-    """All estimates of all cells, or of those of a route, for a file."""
+    """Build a table of all estimates of all cells, or of one route."""
     columns: list[Column] = [
         ("route", lambda one: one.key.route),
         ("model", lambda one: one.key.model),

@@ -35,20 +35,20 @@ _ANSWER_CHARS: Final = 8_000
 
 
 class ExampleView(NamedTuple):
-    """An answer before a change and one since, with their differences marked."""
+    """An answer from before a change and one from after it, with their differences marked."""
 
     route: str
     prompt: tuple[Run, ...]
-    """Its beginning."""
+    """The beginning of the prompt."""
     whole_prompt: tuple[Run, ...]
-    """Empty where its beginning is all."""
+    """The whole prompt; empty if `prompt` already shows all of it."""
     later_prompt: tuple[Run, ...]
-    """The beginning of that of the answer since; empty if it is the same."""
+    """The beginning of the prompt after the change; empty if it is the same."""
     answers: SideBySide
 
 
 def example_view(example: Example) -> ExampleView:
-    """The texts of an example, cut to what a page shows."""
+    """Return the texts of an example, cut to the length that a page shows."""
     prompt = prompt_text(example.request)
     later = prompt_text(example.later_request) if example.later_request else ""
     is_long = len(prompt) > _EXCERPT_CHARS
@@ -71,10 +71,10 @@ def change_handlers(
     reports: Callable[[], Sequence[ChangeReport]],
     renderer: Renderer,
 ) -> list[HTTPRouteHandler]:
-    """`/changes/{id}` and `/api/changes/{id}`."""
+    """Handlers of `/changes/{id}` and `/api/changes/{id}`."""
 
     def shown(report: ChangeReport) -> Exhibits:
-        """What is still stored of answers before and after a silent change."""
+        """Return the stored answers from before and after a silent change."""
         if report.silent is None or sources.references is None:
             return Exhibits()
         return exhibits(report.silent, sources.references.store, sources.references.archive)
@@ -109,7 +109,7 @@ def change_handlers(
 
 
 def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:
-    """Changes for a file, newest first."""
+    """Build a table of changes, newest first."""
     return Table.of(
         (one for one in changes if route is None or route in one.routes),
         "id",

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT, TOP, BOTTOM = 40, 370, 30, 152
 MAX_POINTS: Final = 80
-"""Points drawn a series; more would not be seen and would weigh on the page."""
+"""Points drawn per series; more would not be visible and would make the page heavier."""
 
 _TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800)
 _MAX_TIME_TICKS = 5
 _SHORTEST_S = 60.0
-"""Shortest time shown: less would blow two points up to a trend."""
+"""Shortest time span in seconds; a shorter one would make two points look like a trend."""
 
 _LABEL_WIDTH = 92
-"""Room an alert's label needs, in user units."""
+"""Width of an alert's label, in user units."""
 _LABEL_ROWS: Final = 3
 
 
 class Sample(NamedTuple):
-    """One point of a series. None = not enough trials at that time."""
+    """A point of a series; None = not enough trials at that time."""
 
     at: float
     value: float | None
@@ -40,12 +40,12 @@ class Sample(NamedTuple):
 
     @property
     def rated(self) -> bool:
-        """Whether it has a value that can be drawn."""
+        """True if there is a value to draw."""
         return _finite(self.value)
 
     @property
     def bounded(self) -> bool:
-        """Whether it has an interval that can be drawn."""
+        """True if there is an interval to draw."""
         return _finite(self.lower) and _finite(self.upper)
 
 
@@ -60,14 +60,14 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One series as SVG path data; `band` is "" without two intervals."""
+    """A series as SVG path data; `band` is "" with fewer than two intervals."""
 
     line: str
     band: str
     end_x: float
     end_y: float
     current: bool
-    """Whether it is the newest series, drawn on top and in full colour."""
+    """True for the newest series, which is drawn on top and in full color."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class MarkLine:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Everything the SVG template prints."""
+    """Values that the SVG template prints."""
 
     lines: tuple[Line, ...]
     threshold_y: float
@@ -94,7 +94,7 @@ class Chart:
 
 
 def value_range(series: Sequence[Sequence[Sample]], threshold: float) -> Range:
-    """A range that holds every value, the threshold and each series' last interval, in steps of 10 %.
+    """Return a range that holds every value, the threshold and each series' last interval, in steps of 10 %.
 
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
     """
@@ -120,8 +120,8 @@ def chart(
         series: oldest model first; the last is the current one. Samples in order of time.
         marks: alerts raised and resolved.
         threshold: the largest excess allowed, in [0, 1].
-        values: of the vertical axis, from `value_range`: shared by charts that are to be compared.
-        now: Unix time in seconds, the right edge, so that a line that has stopped is seen to have.
+        values: range of the vertical axis, from `value_range`; charts to be compared share it.
+        now: Unix time in seconds, the right edge, so that it is visible if a line has stopped.
     """
     times = [sample.at for samples in series for sample in samples if sample.rated]
     start, end = _time_range(times, now)
@@ -151,7 +151,7 @@ def _time_range(times: Sequence[float], now: float) -> tuple[float, float]:
 
 
 def time_ticks(start: float, end: float) -> list[tuple[float, str]]:
-    """Round times between two Unix times, at most five, labelled in UTC."""
+    """Return at most five round times between two Unix times, labelled in UTC."""
     step = next((step for step in _TICKS_S if (end - start) / step <= _MAX_TIME_TICKS), _TICKS_S[-1])
     form = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86400 else "%d %b"  # noqa: PLR2004 - a minute, a day
     places = range(math.ceil(start / step), int(end // step) + 1)
@@ -164,7 +164,7 @@ def _finite(value: float | None) -> bool:
 
 
 def _thinned(samples: Sequence[Sample]) -> list[Sample]:
-    """Evenly chosen samples, the last one always among them."""
+    """Return evenly chosen samples, always including the last one."""
     rated = [sample for sample in samples if sample.rated]
     if len(rated) <= MAX_POINTS:
         return rated
@@ -173,7 +173,7 @@ def _thinned(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Line | None:
-    """A series without samples is no line."""
+    """Lay out a series as a line; a series without samples has none."""
     points = [(x.at(one.at), y.at(one.value)) for one in samples if one.value is not None]
     if not points:
         return None
@@ -193,7 +193,7 @@ def _value_ticks(y: Scale) -> tuple[Tick, ...]:
 
 
 def _mark_lines(placed: Sequence[tuple[float, Mark]]) -> tuple[MarkLine, ...]:
-    """The labels in rows, each in the first row where it covers no other."""
+    """Place the labels in rows, each in the first row where it covers no other label."""
     lines: list[MarkLine] = []
     taken = [-math.inf] * _LABEL_ROWS
     for x, mark in sorted(placed):
@@ -215,11 +215,11 @@ class Bar:
 
     at: Interval
     ends: tuple[float, ...]
-    """Where the scale has its fixed points: zero, or zero and one."""
+    """Fixed points of the scale: zero, or zero and one."""
     lines: tuple[float, ...]
-    """What it is compared with: the largest excess allowed."""
+    """Values to compare with, such as the largest excess allowed."""
     loud: bool
-    """Whether it is to be drawn as an alert."""
+    """True if the bar is drawn as an alert."""
 
 
 def bar(
@@ -230,6 +230,6 @@ def bar(
     lines: Iterable[float] = (),
     loud: bool = False,
 ) -> Bar:
-    """Lay one interval out; what lies outside the values is drawn at the edge."""
+    """Lay out an interval; parts outside the range are drawn at the edge."""
     scale = Scale(*values, _MARGIN, BAR_WIDTH - _MARGIN)
     return Bar(interval.on(scale), tuple(map(scale.at, ends)), tuple(map(scale.at, lines)), loud)

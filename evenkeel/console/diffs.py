@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 Kind = Literal["same", "removed", "added", "gap"]
 
 MAX_WORDS = 2500
-"""Words a side that are compared; what follows is shown unmarked."""
+"""Words per side that are compared; the rest is shown unmarked."""
 
 MAX_CHARS = 40_000
 """Characters a side that are split into words, from where the texts part; a prompt may carry a whole file."""
 
 _WORD_CHARS = 64
-"""So many characters hold a word and its space, as far as the words around a change are looked for."""
+"""Characters reserved for a word and its space when the context around a change is cut out."""
 
 _GAP_WORDS = 3
-"""A gap that would hide no more words than this is not worth its dots."""
+"""Shortest gap in words: a gap that hides fewer is not worth its dots."""
 
 _WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
 _MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
@@ -43,23 +43,23 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Two texts with what each has that the other has not."""
+    """Two texts, each with the words marked that the other lacks."""
 
     left: tuple[Run, ...]
-    """`same` and `removed` runs."""
+    """Runs of kind `same` and `removed`."""
     right: tuple[Run, ...]
-    """`same` and `added` runs."""
+    """Runs of kind `same` and `added`."""
 
 
 class _Word(NamedTuple):
     text: str
-    """The word or sign itself."""
+    """The word or punctuation mark itself."""
     space: str
     """White space that follows it."""
 
 
 def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tuple[Run, ...]:
-    """One text with removals and additions in place, unchanged stretches shortened to a gap.
+    """Merge two texts into one that marks removals and additions and shortens unchanged stretches to a gap.
 
     Changed white space is made visible (· space, ⇥ tab, ↵ line break). Texts that are equal give
     one `same` run, cut at `max_chars`.
@@ -93,9 +93,9 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
 
 
 def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
-    """Both texts in full (up to `max_chars` a side), each with its own words marked.
+    """Return both texts in full (up to `max_chars` per side), each with its own words marked.
 
-    White space counts for nothing here: two answers that only break lines differently are the same.
+    White space is ignored: two answers that only break lines differently are the same.
     """
     a, b = _words(left), _words(right)
     left_runs: list[Run] = []
@@ -112,22 +112,22 @@ _LED_BY: Final = 40
 _LONGEST_WORD: Final = 40
 _AROUND_WORDS: Final = 5
 _ROOM: Final = 3
-"""Times as many characters are compared as are shown: unchanged stretches between changes are left out."""
+"""Ratio of characters compared to characters shown, because unchanged stretches are left out."""
 
 
 class Difference(NamedTuple):
     """The stretch in which two texts differ, cut between words."""
 
     start: int
-    """In both texts."""
+    """Start of the stretch, the same in both texts."""
     end: int
-    """In the first."""
+    """End of the stretch in the first text."""
     other_end: int
-    """In the second."""
+    """End of the stretch in the second text."""
 
 
 def difference(one: str, other: str) -> Difference:
-    """Where two texts differ: from the first difference to the last, in whole words."""
+    """Return the stretch in which two texts differ, from the first to the last difference, in whole words."""
     shorter = min(len(one), len(other))
     start = _shared(shorter, lambda low, high: one[low:high] == other[low:high])
     tail = _shared(
@@ -144,7 +144,7 @@ def difference(one: str, other: str) -> Difference:
 
 
 def _inside(text: str, at: int) -> bool:
-    """Whether a cut there would go through a word, or through white space."""
+    """Return whether a cut at this position would split a word or a run of white space."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -152,9 +152,9 @@ def _inside(text: str, at: int) -> bool:
 
 
 def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
-    """Both texts shortened to where they differ, with what each has that the other has not.
+    """Shorten both texts to the part where they differ, and mark the words that only one of them has.
 
-    White space counts for nothing and is shown as single spaces. Equal texts show their beginning.
+    White space is ignored and shown as single spaces. Equal texts show their beginning.
     """
     left, right = (" ".join(text.split()) for text in (left, right))
     if left == right:
@@ -167,7 +167,7 @@ def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
     end = start + _ROOM * max_chars
     blocks = list(_opcodes(_words(left[start:end]), _words(right[start:end]), spaces=False))
     if max(len(left), len(right)) > end and len(blocks) > 1 and blocks[-1][0] != "equal":
-        blocks.pop()  # it differs because both sides end there
+        blocks.pop()  # a difference only because both sides were cut there
     lead = [Run("gap", "… ")] if start else []
     left_runs, right_runs = [*lead], [*lead]
     for place, (tag, old, new) in enumerate(blocks):
@@ -186,7 +186,7 @@ def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
 
 
 def _word_start(text: str, at: int) -> int:
-    """The first place from there on where a word begins, within as many characters as words have."""
+    """Return the start of the next word within `_LED_BY` characters, else the position itself."""
     space = _SPACE.search(text, at, at + _LED_BY)
     return space.end() if space else at
 
@@ -195,7 +195,7 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
-    """A text without marks: about so many characters of its beginning and of its end."""
+    """Shorten a text without marks to about `head` characters of its start and `tail` of its end."""
     if len(text) <= head + tail + _LED_BY:
         return cut([Run("same", text)], len(text))
     first, last = text[:head], text[len(text) - tail :] if tail else ""
@@ -204,14 +204,14 @@ def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
 
 
 def _words(text: str, before: int = 0) -> list[_Word]:
-    """The words of `before` characters and of `MAX_CHARS` more; the rest is one word."""
+    """Split a text into words, up to `before` characters and `MAX_CHARS` more; the rest is a single word."""
     most = before + MAX_CHARS
     words = [_Word(word, space + lead) for word, space, lead in _WORD.findall(text[:most])]
     return [*words, _Word(text[most:], "")] if len(text) > most else words
 
 
 def _shared(most: int, same: Callable[[int, int], bool]) -> int:
-    """The greatest length up to `most` for which everything is the same, found by halves."""
+    """Return the greatest length up to `most` for which `same` holds, found by bisection."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -222,7 +222,7 @@ def _shared(most: int, same: Callable[[int, int], bool]) -> int:
 def _opcodes(
     a: list[_Word], b: list[_Word], *, spaces: bool
 ) -> Iterable[tuple[str, Sequence[_Word], Sequence[_Word]]]:
-    """Blocks of equal and of different words; what lies beyond the cap counts as equal."""
+    """Yield blocks of equal and of different words; words beyond the cap count as equal."""
     # Perturbed prompts share long ends with the original: taking those off first keeps the
     # quadratic part small.
     keys_a = [word if spaces else word.text for word in a]
@@ -255,7 +255,7 @@ def _joined(words: Sequence[_Word]) -> str:
 
 
 def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[Run]:
-    """An unchanged stretch: `head` words of its start, a gap, `tail` words of its end."""
+    """Shorten an unchanged stretch to `head` words of its start, a gap, and `tail` words of its end."""
     if len(words) <= head + tail + _GAP_WORDS:
         return [Run("same", _joined(words))]
     return [
@@ -266,7 +266,7 @@ def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[Run]:
 
 
 def _replaced(old: Sequence[_Word], new: Sequence[_Word]) -> list[Run]:
-    """Removed and added words; word by word where both sides have as many, so pairs stay together."""
+    """Mark words as removed and added; word by word if both sides have as many, to keep pairs together."""
     if len(old) != len(new):
         return [Run("removed", _visible(_joined(old))), Run("added", _visible(_joined(new)))]
     runs: list[Run] = []
@@ -291,7 +291,7 @@ def _marked(space: str) -> str:
 
 
 def _merged(runs: Iterable[Run]) -> list[Run]:
-    """Join neighbours of one kind and drop empty runs."""
+    """Join neighboring runs of the same kind and drop empty ones."""
     merged: list[Run] = []
     for run in runs:
         if not run.text:
@@ -304,9 +304,9 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
 
 
 def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
-    """The runs up to `max_chars` characters; a cut is shown as a gap that says how much is missing.
+    """Cut the runs to `max_chars` characters; the cut is shown as a gap that says how much is missing.
 
-    Controls and overrides of the writing direction are shown as U+FFFD.
+    Control characters and overrides of the writing direction are shown as U+FFFD.
     """
     kept: list[Run] = []
     left = max_chars

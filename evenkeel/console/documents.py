@@ -1,4 +1,4 @@
-"""The pages of documentation that the console brings along."""
+"""Pages of the documentation that ship with the console."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DOCUMENT: Final = "/docs/"
 _RUNBOOK: Final = re.compile(r"runbooks/[A-Za-z0-9]+")
 _COMMENT: Final = re.compile(r"^<!--.*-->\n+", re.MULTILINE)
-"""Marks of what is generated, which only readers of the source need."""
+"""Comments of generated files, which only readers of the source need."""
 _DOCS: Final = (
     Path(__file__).resolve().parents[2] / "docs",  # in a checkout
     Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
@@ -46,7 +46,7 @@ _ROLES: Final = {
 
 @lru_cache(maxsize=64)
 def document(name: str) -> str | None:
-    """A page of the documentation in Markdown: "settings", or "runbooks/NAME"; None if there is no such page.
+    """Return a page of the documentation in Markdown ("settings", "runbooks/NAME"); None if there is none.
 
     Both are installed with the code, so that the console can show them where there is no network.
     """
@@ -59,7 +59,7 @@ def document(name: str) -> str | None:
 
 
 def document_handler(renderer: Renderer) -> HTTPRouteHandler:
-    """`/docs/{name}`: a page of the documentation, with links only to pages that are here."""
+    """Handler of `/docs/{name}`: a page of the documentation, with links only to pages that are included."""
 
     @get("/docs/{name:path}", sync_to_thread=True, needs="viewer")
     def shown(name: PathText) -> Response[bytes]:
@@ -78,12 +78,12 @@ def document_handler(renderer: Renderer) -> HTTPRouteHandler:
 
 
 def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:
-    """Markdown as HTML in which nothing but text is taken over from the source.
+    """Render Markdown as HTML that takes nothing but text from the source.
 
     Args:
         text: the page.
-        name: its own, to which its links are relative.
-        known: whether there is a page of a name; links to others lose their address.
+        name: name of the page, to which its links are relative.
+        known: returns whether a page exists; links to other pages lose their address.
     """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
@@ -98,7 +98,7 @@ def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:
 
 
 def _label_tables(tokens: Sequence[Token]) -> None:
-    """Give the parts of tables their roles, and cells after a row's first the head of their column."""
+    """Give the parts of tables their roles, and each cell after the first in a row the head of its column."""
     heads: list[str] = []
     column = 0
     for place, token in enumerate(tokens):
@@ -131,7 +131,7 @@ def _link(token: Token, name: str, known: Callable[[str], bool]) -> None:
 
 
 def _resolved(name: str, target: str) -> str:
-    """The name that a relative link to a Markdown file means; not a name if it leads elsewhere."""
+    """Return the name that a relative link to a Markdown file refers to; ":" if it leads elsewhere."""
     if not target.endswith(".md") or ":" in target:
         return ":"
     parts = name.split("/")[:-1]
@@ -146,5 +146,5 @@ def _resolved(name: str, target: str) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """As GitHub makes them: lower case, hyphens for spaces, without other marks."""
+    """Return a heading's anchor as GitHub makes it: lower case, hyphens for spaces, no punctuation."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

@@ -1,4 +1,4 @@
-"""What the pages show, as files: one table a view, as CSV and as JSON."""
+"""Tables behind the pages, for download as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
 _FOR_ADMINS: Final = frozenset({"actions", "settings"})
-"""As the pages that they are of."""
+"""Tables that only admins may download, as only they see the pages."""
 
 Value = str | int | float | bool | None
 Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
@@ -30,18 +30,18 @@ Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under named columns. Ratios are in [0, 1], times in Unix seconds, what is not known is None."""
+    """Rows under named columns. Ratios are in [0, 1], times in Unix seconds, unknown values are None."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
 
     @classmethod
     def of(cls, rows: Iterable[Any], *columns: Column) -> Table:
-        """A table of nouns of one class.
+        """Build a table from nouns of one class.
 
         Args:
-            rows: in order.
-            columns: each the name of an attribute, or a name with what gives its value.
+            rows: nouns in the order of the table.
+            columns: each the name of an attribute, or a name with a function that returns its value.
         """
         named = [(one, attrgetter(one)) if isinstance(one, str) else one for one in columns]
         return cls(tuple(name for name, _ in named), [[read(row) for _, read in named] for row in rows])
@@ -57,7 +57,7 @@ def estimate_columns(name: str) -> list[Column]:
 
 
 def as_csv(table: Table) -> bytes:
-    """The table as CSV (RFC 4180) in UTF-8: what is not known is empty, true and false are 1 and 0.
+    """Write the table as CSV (RFC 4180) in UTF-8: unknown values are empty, true and false are 1 and 0.
 
     Texts come from clients and models; one that a spreadsheet would take for a formula gets an apostrophe.
     """
@@ -80,17 +80,17 @@ def _cell(value: Value) -> str | int | float:
 
 
 def as_records(table: Table) -> list[dict[str, Value]]:
-    """The rows as objects."""
+    """Return the rows as objects."""
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def download_handlers(
     tables: Mapping[str, Callable[[Mapping[str, str]], Table]],
 ) -> list[HTTPRouteHandler]:
-    """`/downloads/NAME.csv` and `/downloads/NAME.json`.
+    """Handlers of `/downloads/NAME.csv` and `/downloads/NAME.json`.
 
     Args:
-        tables: by name; called in a worker thread with the query's parameters, those that are set.
+        tables: by name; each is called in a worker thread with the query parameters that are set.
     """
 
     @get("/downloads/{name:str}", sync_to_thread=True, needs="viewer")

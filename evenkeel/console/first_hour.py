@@ -1,4 +1,4 @@
-"""The first hour: what is being learned, how much is missing for the first number, and what holds it up.
+"""Progress during the first hour: what is missing before the first number, and what delays it.
 
 How many requests are missing follows from what the route has yielded so far; before that, from its settings.
 """
@@ -29,17 +29,17 @@ _NEARLY_EQUAL: Final = 0.5
 
 
 class Goal(NamedTuple):
-    """Something that is being learned."""
+    """A number to be measured, with the observations it has and needs."""
 
     name: str
     have: int
     need: int
     outlook: str
-    """How much is missing, in words."""
+    """Description of what is missing."""
 
 
 class HoldUp(NamedTuple):
-    """Why the first number is not getting nearer."""
+    """The reason why the first number does not get nearer."""
 
     problem: str
     next_step: str
@@ -47,7 +47,7 @@ class HoldUp(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RouteProgress:
-    """How far one route is."""
+    """The progress of a route."""
 
     route: str
     stages: tuple[Stage, ...]
@@ -55,21 +55,21 @@ class RouteProgress:
 
     @property
     def line(self) -> str:
-        """The nearest goal that is not reached, in one line."""
+        """Summary of the nearest goal that is not reached, in one line."""
         goal = next((one for one in self.goals if one.have < one.need), self.goals[0])
         return f"{self.route}: {goal.name} has {goal.have} of {goal.need} ({goal.outlook})"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstHour:
-    """How far all routes are; there is one only until the first points above noise are known."""
+    """The progress of all routes, shown until the first points above noise are known."""
 
     routes: tuple[RouteProgress, ...]
     hold_ups: tuple[HoldUp, ...]
 
 
 def first_hour(sources: ConsoleSources) -> FirstHour | None:
-    """How far the routes are; None once a rewording has a number. Blocks on the stores."""
+    """Return the progress of all routes; None once a rewording has a number. Blocks on the stores."""
     setup_sources = sources.setup
     if setup_sources is None:
         return None
@@ -106,14 +106,14 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
 
 
 def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: float) -> str:
-    """How much is missing for a goal.
+    """Describe the requests that a goal still needs.
 
     Args:
-        setup: of the route.
+        setup: settings of the route.
         replayed: exchanges so far.
         have: observations so far.
         need: observations for the goal.
-        planned: observations that an exchange brings by the settings.
+        planned: observations expected of an exchange by the settings.
     """
     if have >= need:
         return "known"
@@ -129,7 +129,7 @@ def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: fl
 
 
 def _rounded(number: int) -> int:
-    """Up to two digits: more would promise what nobody knows."""
+    """Round up to two digits; more would suggest a precision that the estimate does not have."""
     if number < _EXACT_BELOW:
         return number
     step = int(10 ** (len(str(number)) - 2))
@@ -137,7 +137,7 @@ def _rounded(number: int) -> int:
 
 
 def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
-    """Exchanges of a route that were replayed, and those whose control was rated."""
+    """Count the exchanges of a route that were replayed, and those whose control was rated."""
     controls = [one for one in reports if one.key.perturbation == BASELINE]
     rated = sum(one.counts.trials for one in controls)
     # A trial that lacks only quality scores has a rating.
@@ -152,7 +152,7 @@ def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
 
 def _stages(flow: RouteFlow | None, replayed: int, rated: int) -> tuple[Stage, ...]:
     seen, sampled = (flow.eligible, flow.sampled) if flow else (0, 0)
-    # Counters begin anew with each start, verdicts do not.
+    # Counters start at zero with each process, verdicts do not.
     return (
         Stage("seen", max(seen, sampled, replayed), None),
         Stage("sampled", max(sampled, replayed), None),
@@ -196,7 +196,7 @@ _APIS: Final = "chat/completions, completions, responses and messages"
 def _hold_ups(
     setup: RouteSetup, flow: RouteFlow | None, reports: Sequence[CellReport], view: PipelineView
 ) -> list[HoldUp]:
-    """What the notices of the pipeline (judge, budget, settings) do not say already."""
+    """List the obstacles that the pipeline's notices (judge, budget, settings) do not mention."""
     if not setup.sampling_rate:
         return [
             HoldUp(f"{setup.route}: nothing is sampled, sampling_rate is 0.", "Set it above 0, say to 0.1.")
@@ -213,7 +213,7 @@ def _hold_ups(
 
 
 def _traffic(setup: RouteSetup, flow: RouteFlow | None) -> HoldUp | None:
-    """Why there are no exchanges to sample."""
+    """Return the reason why there are no exchanges to sample."""
     requests = dict(flow.requests) if flow else {}
     total, good = sum(requests.values()), requests.get("2xx", 0)
     own = flow.skipped.get("replay", 0) if flow else 0
@@ -236,7 +236,7 @@ def _traffic(setup: RouteSetup, flow: RouteFlow | None) -> HoldUp | None:
 
 
 def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> HoldUp | None:
-    """Why sampled exchanges are not replayed."""
+    """Return the reason why sampled exchanges are not replayed."""
     if flow is None or flow.scored:
         return None
     if not flow.sampled:
@@ -264,7 +264,7 @@ def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> H
 
 
 def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
-    """Why replays give no observations."""
+    """Return the reason why replays give no observations."""
     controls = [one for one in reports if one.key.perturbation == BASELINE]
     trials = sum(one.counts.trials for one in controls)
     failures = {name: count for one in controls for name, count in one.counts.failures.items()}

@@ -1,4 +1,4 @@
-"""What `evenkeel gate` said of candidates, for who decides whether a model or prompt may ship."""
+"""Results of `evenkeel gate` runs, for whoever decides whether a model or prompt may ship."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS: Final = {
 
 
 def gate_page(sources: ConsoleSources, renderer: Renderer) -> HTTPRouteHandler:
-    """GET `/gates`: the newest runs."""
+    """Handler of GET `/gates`: the newest runs."""
 
     @get("/gates", sync_to_thread=True, needs="viewer")
     def page() -> Response[bytes]:

@@ -1,4 +1,4 @@
-"""The pages about goldens and `/api/goldens`: the list, one golden with its history, and changes to them."""
+"""Pages about goldens and `/api/goldens`: the list, a golden with its history, and changes to goldens."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 
 SHOWN = 200
-"""Goldens on the list at most."""
+"""Most goldens on the list."""
 _EXCERPT_CHARS = 200
 _QUESTION_CHARS = 240
 _ALIKE = 3
-"""Prompts that tell what is template; fewer may begin alike by chance."""
+"""Prompts needed to recognize a template; fewer may begin alike by chance."""
 _PAGE_CHARS = 60_000
 _CONTEXT_WORDS = 12
 _MOST_NOISE: Final = 0.8
-"""Noise floor beyond which no gate finds anything."""
+"""Noise floor above which a gate detects nothing."""
 _MOST_VERSIONS = 20
-"""Versions whose differences are worked out for one page."""
+"""Versions of a golden whose differences are shown on a page."""
 
 
 def golden_list(
     sources: ConsoleSources, store: GoldenStore, route: str | None, task: str | None, *, retired: bool
 ) -> Page:
-    """The goldens of a route and a task, retired ones too if wanted, with the links that narrow the list."""
+    """Build the list of goldens of a route and task, with retired ones if wanted, and links to narrow it."""
     found = store.select(route=route, task=task, active=not retired, limit=SHOWN + 1)
     labels = store.labels()
     runs = sources.goldens.last_runs() if sources.goldens else {}
@@ -88,7 +88,7 @@ def golden_list(
 
 
 def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
-    """What a golden asks, without the beginning that all prompts of its version on the list share."""
+    """Return a function that returns a golden's question, without lines that its version's prompts share."""
     prompts: dict[tuple[str, str | None], set[str]] = {}
     for golden in goldens:
         prompts.setdefault((golden.route, golden.prompt_version), set()).add(prompt_text(golden.request))
@@ -104,24 +104,24 @@ def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
 
 
 def _shared_lines(first: str, *others: str) -> int:
-    """Length of the whole lines with which all of these texts begin."""
+    """Return the length in characters of the whole lines with which all of these texts begin."""
     shared = min(diffs.difference(first, other).start for other in others)
     return first.rfind("\n", 0, shared) + 1
 
 
 class Rated(NamedTuple):
-    """What the last run of its goldens said of a golden's answer."""
+    """The rating of a golden's answer in the last run of its goldens."""
 
     said: str
     at: float
     """Unix time in seconds."""
     model: str
     changed: bool
-    """Whether the answer was another one than the approved one."""
+    """True if the answer differed from the approved one."""
 
 
 def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
-    """The last rating of a golden in its version; None if it was not asked in the last run of its route."""
+    """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
     run = runs.get(golden.route)
     key = key_of(golden.id, golden.version)
     found = next((one for one in run.results if one.golden == key), None) if run else None
@@ -134,12 +134,12 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
 
 
 def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
-    """What a gate over so many goldens, and a live cell, would find at today's noise; "" if not known."""
+    """Describe what a gate over these goldens and a live cell can detect at today's noise; "" if unknown."""
     reports = sources.reports()
     noise = noise_of(reports, route)
     if not goldens or noise is None or noise > _MOST_NOISE:
         return ""
-    # Rounded, so that the simulation is done once for a while.
+    # Rounded, so that the cached simulation is used for a while.
     noise = round(noise, 2)
     said = sentence(Scenario(noise), goldens)
     limited = (
@@ -157,7 +157,7 @@ def _any_of(names: Iterable[str]) -> list[tuple[str, str | None]]:
 
 
 class VersionView(NamedTuple):
-    """One version and what it changed."""
+    """A version of a golden, and its differences from the version before."""
 
     golden: Golden
     prompt: tuple[Run, ...] = ()
@@ -173,13 +173,13 @@ def golden_page(
     actions: Sequence[Action] = (),
     rating: Rated | None = None,
 ) -> Page:
-    """The page of one golden.
+    """Build the page of a golden.
 
     Args:
         history: all versions, oldest first, at least one.
-        trail: what was done to it, oldest first.
-        actions: what is on record, in any order.
-        rating: the last one, None if there is none.
+        trail: changes to the golden, oldest first.
+        actions: entries of the audit log, in any order.
+        rating: its last rating, None if there is none.
     """
     newest = history[-1]
     prompt = prompt_text(newest.request)
@@ -219,15 +219,15 @@ def _plain(text: str) -> tuple[Run, ...]:
 
 
 CHANGES = ("exchange", "golden", "retire", "unretire")
-"""What a change is about: exactly one of them."""
+"""Fields that say what to change; a request has exactly one of them."""
 _TEXTS = ("exchange", "retire", "unretire", "by", "name", "note")
 
 
 def change(sources: GoldenSources, asked: Mapping[str, Any], at: float) -> Golden:
-    """Do one thing, and return the golden as it is then.
+    """Apply a change and return the golden in its new state.
 
     Args:
-        sources: where.
+        sources: stores of goldens and exchanges.
         asked: `by` (who does it) and one of `exchange` (id of an archived exchange to approve, with an
             optional `name` and `note`), `golden` (an object as a line of a file, to approve), `retire` and
             `unretire` (id of a golden).
@@ -272,7 +272,7 @@ def _changed(
 
 
 def _checked(asked: Mapping[str, Any]) -> str:
-    """Which of the changes is asked for."""
+    """Return the name of the requested change."""
     for name in asked:
         if name not in ("golden", *_TEXTS):
             raise GoldenError(f'"{name}" is unknown; known are golden, {", ".join(_TEXTS)}')
@@ -290,7 +290,7 @@ def _checked(asked: Mapping[str, Any]) -> str:
 def golden_handlers(
     sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
+    """Handlers of GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(
@@ -332,7 +332,7 @@ def golden_handlers(
             raise HTTPException(f"Nothing was changed: {error}.", status_code=400) from error
         return see_other(links.golden_link(golden.id))
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/goldens", route_handlers=[listed, changed]), one]
 
 
@@ -342,7 +342,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 
 
 def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list[ControllerRouterHandler]:
-    """GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
+    """Handlers of GET `/api/goldens` and `/api/goldens/{id}`, POST `/api/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(
@@ -352,14 +352,14 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         retired: FromQuery[bool] = False,
         limit: Limit = 500,
     ) -> Response[bytes]:
-        """Newest versions, the last approved first, each as a line of a file says it."""
+        """Return goldens in their newest version, last approved first, as in an exported file."""
         found = goldens.store.select(route=route or None, task=task or None, active=not retired, limit=limit)
         return json_response({"goldens": _records(found)})
 
     # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
     def one(golden_id: PathText) -> Response[bytes]:
-        """All versions, oldest first, and what was done to it."""
+        """Return all versions of a golden, oldest first, and the record of what was done to it."""
         name = golden_id.removeprefix("/")
         history = goldens.store.history(name)
         if not history:
@@ -369,14 +369,14 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def changed(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """One change, as `change` takes it."""
+        """Apply a change, which has the fields that `change` takes."""
         try:
             golden = _changed(sources, goldens, request, json_object(body))
         except GoldenError as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"golden": _records([golden])[0]})
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [Router("/api/goldens", route_handlers=[listed, changed]), one]
 
 
@@ -385,7 +385,7 @@ def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]
 
 
 def goldens_table(store: GoldenStore, route: str | None = None) -> Table:
-    """Goldens with their approvals, retired ones included; no prompts and no answers."""
+    """Build a table of goldens with their approvals, including retired ones; no prompts and no answers."""
     return Table.of(
         store.select(route=route, active=False),
         "id",

@@ -1,7 +1,7 @@
-"""Who gets through to the admin port, and the answers to everybody else.
+"""Access checks of the admin port, and the responses to requests that fail them.
 
-A token comes as a bearer, as any user's password, or was entered on the sign-in page, after which a cookie
-stands for it. `sign_in` has that page; `access` says who somebody is.
+A token comes as a bearer token, as any user's password, or from the sign-in page, after which a cookie stands
+for it. `sign_in` has that page; `access` defines visitors and roles.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 _OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Probes of an orchestrator: they say nothing about content."""
+"""Probes of an orchestrator, which reveal no content."""
 _OPEN_FILE: Final = re.compile(r"/static/[a-z-]+\.[a-z]+")
-"""Of the sign-in page, as of every other one."""
+"""Static files, which are open because the sign-in page needs them."""
 _METRICS_PATH: Final = "/metrics"
 _LOCAL: Final = "localhost"
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")
@@ -53,11 +53,11 @@ class TokenGuard:
         """Put the guard in front of an application.
 
         Args:
-            app: What is guarded.
-            token: What clients have to know; None or "" for nothing. Beside people or a login it only reads.
+            app: Application to guard.
+            token: Token that clients must send; None or "" for none. With `people` or `login` it only reads.
             hosts: Names, without a port, under which the application is reached; with a token none means any.
             people: Tokens of single people and programs, with who they are.
-            login: Who else is believed about names.
+            login: Proxy that is trusted to name visitors.
             metrics_token: Reads `/metrics`, and nothing else.
             failures: Counts failed log-ins.
             sign_in: Has the page where people enter their token; None = browsers ask for it themselves.
@@ -78,7 +78,7 @@ class TokenGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 401 (not known), 403 (no login), 421 (for another name) or 429."""
-        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so nothing asks for their token
+        if scope["type"] == ScopeType.WEBSOCKET:  # there are none, so they need no token check
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
             return
         if scope["type"] != ScopeType.HTTP or scope["path"] in _OPEN_PATHS:
@@ -100,13 +100,13 @@ class TokenGuard:
             await found(scope, receive, send)
 
     def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
-        """Who is asking, or why they are not let in."""
+        """Return the visitor, or the response that turns the request away."""
         given = _token_in(header_of(scope, b"authorization"))
         client = (scope.get("client") or ("",))[0]
         visitor = self._scrapers.find(given)
         if visitor is not None and scope["path"] != _METRICS_PATH:
             return ASGIResponse(body=f"{not_allowed(visitor, 'viewer')}\n".encode(), status_code=403)
-        # A scraper is let in all the same: others at its address must not be able to stop it.
+        # A scraper is never throttled: others at its address must not be able to lock it out.
         wait_s = self._tokens.wait_s(client) if given and visitor is None else 0.0
         if wait_s:
             return throttled(wait_s)
@@ -129,7 +129,7 @@ class TokenGuard:
         return visitor or self._refusal(scope)
 
     def _misnamed(self, scope: Scope) -> ASGIResponse | None:
-        """The answer to a request for a name that this port does not have; None if it has it."""
+        """Return the response to a request for a host name that is not this port's; None if it is."""
         hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
         if len(hosts) == 1 and self._means_this(hosts[0]):
             return None
@@ -152,7 +152,7 @@ class TokenGuard:
         return ASGIResponse(body=body, status_code=401, headers=challenge)
 
     def _means_this(self, host: str) -> bool:
-        """Whether a `Host` is an address, which nobody can point elsewhere, or a name of this machine."""
+        """Return whether a `Host` is an IP address, which no DNS can redirect, or a name of this machine."""
         match = _HOST.fullmatch(host)
         if match is None:
             return False

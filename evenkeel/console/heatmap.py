@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 PAIRS_IN_COLUMNS = 4
-"""So many pairs of languages have columns of their own; more share one, and have a matrix."""
+"""Language pairs that can have a column each; more than these share a column and are shown in a matrix."""
 
 TOOLTIPS = 80
-"""Cells that have them, row by row from the top; the page of a route has all of its own."""
+"""Cells that have tooltips, row by row from the top; the page of a route has all of its own."""
 
 _EDGES: Final = tuple(100 - floor for floor in BAND_FLOORS)
 BANDS: Final = tuple(
@@ -37,47 +37,47 @@ BANDS: Final = tuple(
         )
     )
 )
-"""The colours of points above noise, the calmest first: those of robustness, counted from the other end."""
+"""Color bands of points above noise, the calmest first: the bands of robustness in reverse."""
 
 
 class Column(NamedTuple):
-    """One perturbation, or a category of which it shows the furthest above noise."""
+    """A perturbation, or a category that shows its perturbation furthest above noise."""
 
     perturbation: str
     label: str
     first_of_group: bool
     furthest_of: tuple[str, ...] = ()
-    """The perturbations of which the column shows one, () for a column of its own."""
+    """Perturbations of the category that the column stands for; () for a column of a single perturbation."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """One report as a coloured cell."""
+    """A report as a colored cell."""
 
     report: CellReport
     label: str
     href: str
     pairs: tuple[CellReport, ...] = ()
-    """Pairs of languages of which it is furthest above noise, () in a column of its own."""
+    """Language pairs that the cell stands for, by showing the furthest above noise; () for a single pair."""
 
     @property
     def id(self) -> str:
-        """Stable across refreshes, so that keyboard focus survives them."""
+        """Element id; stable across refreshes, so that keyboard focus survives them."""
         return f"{cell_id(self.report)}{'-furthest' if self.pairs else ''}"
 
     @property
     def alert(self) -> bool:
-        """Whether it belongs to an open incident, or any of its pairs."""
+        """True if the cell, or any of its pairs, belongs to an open incident."""
         return any(one.detection.alert for one in self.pairs or (self.report,))
 
     @property
     def control(self) -> bool:
-        """Whether it shows the noise itself."""
+        """True if the cell shows the noise floor."""
         return self.report.key.perturbation == BASELINE
 
     @property
     def band(self) -> int | None:
-        """Its colour; None of the noise itself, and while there are too few trials for a number."""
+        """Color band of the cell; None for a control, and while there are too few trials for a number."""
         return None if self.control or self.measure is None else band(1 - max(0.0, self.measure.value))
 
     @property
@@ -87,35 +87,35 @@ class HeatCell:
         return current.content_delta if self.control else current.excess
 
     def detail(self, minimum: int) -> list[str]:
-        """What the tooltip says, a line each; the first is what a screen reader says first."""
+        """Return the lines of the tooltip; a screen reader reads the first one first."""
         head = [f"furthest above noise of {len(self.pairs)} pairs of languages"] if self.pairs else []
         return head + _detail(self.report, minimum)
 
 
 @dataclass(frozen=True, slots=True)
 class HeatRow:
-    """One model on one route; `cells` has None where a perturbation was never tried."""
+    """A model on a route; `cells` has None where a perturbation was never tried."""
 
     route: str
     model: str
     cells: tuple[HeatCell | None, ...]
     brief: bool = False
-    """Whether its cells go without tooltips: those of many rows would be most of the page's bytes."""
+    """True if the cells have no tooltips, which would be most of the page's bytes in a long table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heatmap:
-    """The whole table."""
+    """The whole table of the heatmap."""
 
     groups: tuple[tuple[str, int], ...]
-    """Neighbouring columns of one category, and how many there are."""
+    """Neighboring columns of one category, with their number."""
     columns: tuple[Column, ...]
     rows: tuple[HeatRow, ...]
     """Models that answer; those with an open incident first."""
     retired: tuple[tuple[str, str, float], ...]
-    """Route, model and time of the last trial of those that no longer do, the latest first."""
+    """Retired models: route, model and time of the last trial, latest first."""
     without_judge: bool
-    """Whether any of these ratings came from heuristics."""
+    """True if any of the ratings came from heuristics."""
 
 
 def heatmap(reports: Sequence[CellReport]) -> Heatmap:
@@ -147,7 +147,7 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
     for category, members in groupby(names, key=lambda name: rewordings.category(name).name):
         kinds = list(members)
         if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
-            # The bare category: as a filter of verdicts it would find nothing, so the cell leads elsewhere.
+            # The bare category would match nothing as a filter of verdicts, so the cell links elsewhere.
             found.append(Column(category, "furthest pair", bool(found), tuple(kinds)))
             continue
         found += [
@@ -158,14 +158,14 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
 
 
 def cell_id(report: CellReport) -> str:
-    """An element id for a cell: a digest of its key, which may hold any character."""
+    """Return an element id for a cell: a digest of its key, because keys may hold any character."""
     key = report.key
     text = f"{key.route}\0{key.model}\0{key.perturbation}"
     return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"
 
 
 def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list[CellReport]]]:
-    """The models of one route, those that answer first: name, time of the last trial, retired, reports."""
+    """Group the cells of a route by model: name, time of the last trial, retired, reports."""
     models: dict[str, list[CellReport]] = {}
     for report in reports:
         models.setdefault(report.key.model, []).append(report)
@@ -182,7 +182,7 @@ def _rows_of_route(reports: Sequence[CellReport], columns: tuple[Column, ...]) -
     for model, _, _, own in by_model(reports):
         cells = {report.key.perturbation: report for report in own}
         rows.append(HeatRow(own[0].key.route, model, tuple(_in_column(cells, column) for column in columns)))
-    # Sorting keeps the order of those that are alike.
+    # Sorting is stable, so rows without an alert keep their order.
     return sorted(rows, key=lambda row: not any(cell and cell.alert for cell in row.cells))
 
 
@@ -200,7 +200,7 @@ def _in_column(cells: Mapping[str, CellReport], column: Column) -> HeatCell | No
 
 
 def _rank(report: CellReport) -> tuple[bool, float, str]:
-    """Those of an incident first, then the furthest above noise; what has no figure comes last."""
+    """Return the sort key of a report: open incidents first, then furthest above noise; no figure last."""
     excess = report.current.excess
     return not report.detection.alert, -excess.value if excess else 2.0, report.key.perturbation
 
@@ -234,7 +234,7 @@ def _detail(report: CellReport, minimum: int) -> list[str]:
 
 
 def _headline(report: CellReport, minimum: int) -> list[str]:
-    """Points above noise and the noise floor, or how far it is from having them."""
+    """Describe points above noise and the noise floor, or how many trials are missing for them."""
     current = report.current
     if current.content_delta is None:
         return [f"collecting: {report.counts.effective} of {minimum} trials"]
@@ -252,21 +252,21 @@ def _headline(report: CellReport, minimum: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class LanguageMatrix:
-    """Pairs of languages of one route and model."""
+    """Language pairs of a route and model."""
 
     id: str
     route: str
     model: str
     retired: bool
     languages: tuple[str, ...]
-    """Of the answers, the heads of the columns."""
+    """Languages of the answers, which head the columns."""
     rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
-    """Prompts by their language; None where a pair was never tried."""
+    """Languages of the prompts, each with its cells; None where a pair was never tried."""
     alerts: int
 
 
 def language_matrices(reports: Sequence[CellReport]) -> tuple[LanguageMatrix, ...]:
-    """One matrix for each route and model with more pairs than fit into columns.
+    """Build a matrix for each route and model that has more language pairs than fit into columns.
 
     Those of an open incident come first, then by route and model; models that no longer answer come last.
     """
@@ -312,5 +312,5 @@ def _matrix(
 
 
 def _order(language: str) -> tuple[bool, str]:
-    """English first: it is what most prompts are in."""
+    """Return the sort key of a language: English first, since most prompts are in English."""
     return language != "en", language

@@ -54,26 +54,26 @@ DECISIONS: Final = {
     "accepted": "Resolve: accepted as the new baseline",
     "false_alarm": "Resolve: false alarm",
 }
-"""On buttons."""
+"""Labels of the buttons."""
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 
 
 class IncidentLine(NamedTuple):
-    """An incident and what is said of it."""
+    """An incident with its headline, facts and next step."""
 
     incident: Incident
     said: str
-    """What happened, or that it is over."""
+    """Headline: what happened, or that the incident is over."""
     facts: tuple[str, ...]
     step: str
-    """What to do next; "" once it is over."""
+    """Next step to take; "" once the incident is over."""
     contact: Contact
     routes: tuple[Incident, ...] = ()
-    """The incidents of each route, where one cause has several."""
+    """Incidents of each route, if one cause affects several routes."""
 
 
 def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
-    """What is said of open incidents, those with one cause together, the one opened last first."""
+    """Describe open incidents, the latest first; incidents with a common cause share a line."""
     cases = {case.id: case for case in cases_of(going).values()}
     ordered = sorted(cases.values(), key=lambda case: -case.members[-1].opened_at)
     return [
@@ -83,7 +83,7 @@ def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
 
 
 def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
-    """What is said of each."""
+    """Describe each incident."""
     return [_line(incident, writer) for incident in incidents]
 
 
@@ -95,7 +95,7 @@ def _line(incident: Incident, writer: Writer) -> IncidentLine:
 
 
 def next_step(incident: Incident, contact: Contact) -> str:
-    """What to do if the answers turn out to be worse, as one sentence or a command."""
+    """Return the next step if the answers are worse, as a sentence or a command."""
     if contact.rollback:
         return f"Roll back: {contact.rollback}"
     model = next((mark for mark in incident.stated if mark.kind in _MODELS and mark.before), None)
@@ -122,7 +122,7 @@ class Check(NamedTuple):
 
 
 def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[Check]:
-    """Whether the measurement can be trusted: what a person would otherwise look up in metrics."""
+    """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
     worst = _worst(incident)
     of_route = [one for one in cells if one.key.route in incident.routes]
     cell = next((one for one in of_route if one.key.model == incident.model and one.noise_floor), None)
@@ -160,7 +160,7 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
 
 
 def _worst(incident: Incident) -> Part | None:
-    """The alert of a cell that is furthest from what is allowed."""
+    """Return the alert of a cell that is furthest beyond its limit."""
     cells = [part for part in incident.up or incident.parts if part.raised.perturbation]
     cells = by_themselves(cells, lambda part: part.raised.perturbation)
     return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
@@ -169,7 +169,7 @@ def _worst(incident: Incident) -> Part | None:
 def _decide(
     sources: ConsoleSources, request: AnyRequest, incident: Incident, asked: Mapping[str, Any]
 ) -> Decision:
-    """Note a decision, on record. Raises: HTTPException."""
+    """Record a decision. Raises: HTTPException."""
     visitor = visitor_of(request)
     said = signed(visitor, asked)
     texts = {name: said.get(name, "") for name in ("decided", "by", "note")}
@@ -249,7 +249,7 @@ def incident_page(
 
 
 def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
-    """The trials with their texts, the question without the template."""
+    """Return the trials with their texts; questions are shown without the template."""
     texts = [readable_evidence(log, verdict.id) for verdict in verdicts]
     return [
         TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
@@ -260,7 +260,7 @@ def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
 def incident_handlers(
     sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """GET `/incidents`, GET and POST `/incidents/{id}`, and the same under `/api`."""
+    """Handlers of GET `/incidents`, GET and POST `/incidents/{id}`, and the same under `/api`."""
     board, writer = situation.board, sources.writer
 
     def known(incident: str) -> Incident:
@@ -299,9 +299,9 @@ def incident_handlers(
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(request: AnyRequest, limit: Limit = 100) -> Response[bytes]:
-        """Newest first; `state` (open, acknowledged, resolved) and `route` narrow it.
+        """Return incidents, newest first; `state` (open, acknowledged, resolved) and `route` narrow the list.
 
-        `count` says how many there are, `next` what `before` has to be for the following ones.
+        `count` is the number of incidents, `next` the value of `before` for the following ones.
         """
         state, route = (request.query_params.get(name) for name in ("state", "route"))
         found = [
@@ -321,7 +321,7 @@ def incident_handlers(
 
     @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def given(incident: PathText) -> Response[bytes]:
-        """One incident with its facts, and the ids of its worst trials."""
+        """Return an incident with its facts and the ids of its worst trials."""
         found = known(incident)
         line = _line(found, writer)
         worst = [verdict.id for verdict in worst_trials(sources.log, found)]
@@ -335,7 +335,10 @@ def incident_handlers(
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:
-        """`{"decided": "acknowledged", "note": "…"}`; takes effect once the monitor has read it."""
+        """Record a decision such as `{"decided": "acknowledged", "note": "…"}`.
+
+        It takes effect once the monitor has read it.
+        """
         decision = _decide(sources, request, known(incident), json_object(body))
         return json_response({"incident": decision.incident, "decided": decision.decided, "by": decision.by})
 
@@ -351,11 +354,11 @@ def incident_handlers(
 
 
 def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]:
-    """Those after one of them in the list, which is named by its id; all if it is not there."""
+    """Return the incidents after the one with this id in the list; all of them if it is not in the list."""
     place = next((place for place, one in enumerate(incidents) if one.id == before), -1)
     return incidents[place + 1 :]
 
 
 def said_of(incident: Incident) -> str:
-    """What happened, or that it is over, in one sentence."""
+    """Return a sentence that says what happened, or that the incident is over."""
     return over_line(incident) if incident.state == "resolved" else headline(incident)

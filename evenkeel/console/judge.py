@@ -1,4 +1,4 @@
-"""The page about the judge: how far it can be trusted, how often it is asked, and what it costs."""
+"""Page about the judge: its reliability, how often it is called, and its cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -> Page:
-    """What the cells know of the judge, by route and model, and what people say of its ratings."""
+    """Build the page about the judge: its figures by route and model, and people's agreement with it."""
     reports = sources.reports()
     rows = judged(reports)
     decided = Counter[str]()
@@ -51,7 +51,7 @@ def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -
 
 
 def judged(reports: Sequence[CellReport]) -> list[CellReport]:
-    """For each route and model one report that knows of the judge: all of its cells know the same."""
+    """Return a report with figures of the judge for each route and model; all cells of a pair share them."""
     found: dict[tuple[str, str], CellReport] = {}
     for report in sorted(reports, key=lambda one: one.key.parts):
         place = (report.key.route, report.key.model)
@@ -61,7 +61,7 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
 
 
 def judge_table(reports: Sequence[CellReport]) -> Table:
-    """The judge by route and model, for a file."""
+    """Build a table of the judge's figures by route and model."""
 
     def decided(stage: Stage) -> Callable[[Any], int]:
         return lambda report: report.decided.get(stage, 0)
@@ -80,7 +80,7 @@ def judge_table(reports: Sequence[CellReport]) -> Table:
 
 
 def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/judge` and its live part."""
+    """Handlers of `/judge` and its live part."""
     labels = CountedLabels(sources.labels)
 
     def page(_: object) -> Page:

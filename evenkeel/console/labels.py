@@ -1,4 +1,4 @@
-"""Labels: the form of a trial, a random trial to rate, the API, and how far people and the judge agree."""
+"""Labels: the form of a trial, a random trial to rate, the API, and agreement of people and judge."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ _DECIDERS: Final = {
 }
 _SOURCES: Final = {"drawn": "drawn at random and rated blind", "chosen": "chosen by people"}
 _DRAWN_FROM: Final = 2_000
-"""Newest verdicts of which one is drawn."""
+"""Newest verdicts from which a random one is drawn."""
 
 
 class AgreementLine(NamedTuple):
-    """How far people agree with one decider."""
+    """The agreement of people with a decider."""
 
     decider: str
     source: str
     share: str
     interval: str
     counts: str
-    """How many of how many."""
+    """Cases in which they agree, of all, such as "12 of 15"."""
     too_high: str
-    """What the disagreement is like, "" if there is none."""
+    """Description of the disagreement, "" if there is none."""
 
 
 class Feedback(NamedTuple):
-    """What the page of a trial shows of labels."""
+    """The labels that the page of a trial shows."""
 
     labels: Sequence[Label]
     agreement: tuple[AgreementLine, ...]
@@ -74,36 +74,37 @@ class Feedback(NamedTuple):
     qualities: Mapping[str, str]
 
     def said(self, label: Label) -> str:
-        """A label in words."""
+        """Describe a label."""
         parts = (self.ratings.get(label.rating or 0), self.qualities.get(label.quality or ""))
         return "; ".join(filter(None, parts))
 
 
 def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge: str) -> Feedback:
-    """The labels of a verdict and the agreement with its judge over all verdicts.
+    """Return the labels of a verdict, and the agreement with its judge over all verdicts.
 
     Args:
-        store: of the labels.
-        counted: all that count.
+        store: store of labels.
+        counted: all labels that count.
         verdict_id: the verdict that the page is about.
-        judge: its judge's model, "" without a judge.
+        judge: model of the verdict's judge, "" without a judge.
     """
     found = [one for one in human_agreement(counted) if one.judge == judge]
     return Feedback(store.of_verdict(verdict_id), agreement_lines(found), RATINGS, QUALITIES)
 
 
 def agreement_lines(found: Sequence[HumanAgreement]) -> tuple[AgreementLine, ...]:
-    """Agreement in words, drawn verdicts before those that people chose."""
+    """Describe agreement, first on verdicts drawn at random, then on those that people chose."""
     ordered = sorted(found, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
     return tuple(_line(one) for one in ordered)
 
 
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:
-    """Id of a verdict that chance chooses for somebody to rate; None if there is none to choose from.
+    """Return the id of a random verdict for somebody to rate; None if there is none to choose from.
 
-    One of the newest 2,000 that has a rating and no label: first those that chance drew when they were made,
-    which correct the judge, those that a judge decided before the others; then any that a judge decided.
-    The same log and labels give the same one, so that nobody can draw until the verdict is convenient.
+    Chosen from the newest 2,000 that have a rating and no label: first those drawn at random when they were
+    made, which correct the judge, judged ones before the others; then any that a judge decided, or any at all
+    if there are none.
+    The same log and labels give the same verdict, so that nobody can draw again until they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
     rated = [
@@ -145,7 +146,7 @@ _FIELDS = ("verdict", "by", "rating", "quality", "note", "drawn", "withdraw")
 def feedback_handlers(
     sources: ConsoleSources, store: LabelStore, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """POST `/feedback`, GET `/trials/drawn`, GET and POST `/api/labels`."""
+    """Handlers of POST `/feedback`, GET `/trials/drawn`, GET and POST `/api/labels`."""
     counted = CountedLabels(store)
 
     @get("/trials/drawn", sync_to_thread=True, needs="labeller")
@@ -169,7 +170,7 @@ def feedback_handlers(
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(route: QueryText = None, limit: Limit = 500) -> Response[bytes]:
-        """Labels that count, the last said first, and the agreement over all of them."""
+        """Return the labels that count, newest first, and the agreement over all of them."""
         every = counted()
         chosen = [label for label in every if route in (None, "", label.route)][:limit]
         agreement = [{**asdict(one), "value": one.value} for one in human_agreement(every)]
@@ -177,23 +178,23 @@ def feedback_handlers(
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="labeller")
     def given(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """One label, as `say` takes it."""
+        """Store a label, which has the fields that `say` takes."""
         try:
             label = _signed_label(sources, store, visitor_of(request), json_object(body))
         except LabelError as error:
             raise HTTPException(str(error), status_code=400) from error
         return json_response({"label": msgspec.to_builtins(label)}, 201)
 
-    # Two handlers of one path: an application that is given them one by one wraps the first one twice.
+    # A router, because Litestar would wrap the first of two handlers of one path twice.
     return [draw, said, Router("/api/labels", route_handlers=[listed, given])]
 
 
 def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) -> Label:
-    """Store what somebody says, and return it as it is then.
+    """Store a person's label and return it as stored.
 
     Args:
         sources: the log with the verdict and its texts; the clock.
-        store: of the labels.
+        store: store of labels.
         asked: `verdict` (its id), `by`, and `rating` ("3", "2", "1"), `quality` ("worse", "equal",
             "better"), `note`, `drawn` ("1"); or `withdraw` ("1") in their place.
 
@@ -223,7 +224,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
 
 
 def _logged(log: VerdictLog, label: Label) -> Label:
-    """Add a label to the log, from which the monitor learns of it; the same again changes nothing."""
+    """Add a label to the log, from which the monitor reads it; adding it again changes nothing."""
     log.note(label)
     return label
 
@@ -231,7 +232,7 @@ def _logged(log: VerdictLog, label: Label) -> Label:
 def _signed_label(
     sources: ConsoleSources, store: LabelStore, visitor: Visitor, asked: Mapping[str, Any]
 ) -> Label:
-    """Store what a visitor says, under their name, and put that on record."""
+    """Store a visitor's label under their name, and record that in the audit log."""
     label = say(sources, store, {name: _text(value) for name, value in signed(visitor, asked).items()})
     what: What = "label_given" if label.withdrawn_at is None else "label_withdrawn"
     record, at = Recorder(sources.actions), sources.clock()
@@ -240,7 +241,7 @@ def _signed_label(
 
 
 def _text(value: Any) -> str:
-    """A JSON value as the text that a form would send. Raises: LabelError if there is none."""
+    """Return a JSON value as the text that a form would send. Raises: LabelError if there is none."""
     if isinstance(value, list | dict):
         raise LabelError("only the object itself has members; take text, numbers, true and false in it")
     if value is None or value is False:

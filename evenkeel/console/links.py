@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def query(**parts: str | None) -> str:
-    """The parts that are set, as a query string.
+    """Return the parts that are set as a query string.
 
     Half a surrogate pair, which no URL can hold, becomes "?".
     """
@@ -18,62 +18,62 @@ def query(**parts: str | None) -> str:
 
 
 def cell_link(key: CellKey, outcome: str = "") -> str:
-    """The trials of a cell, all or with one outcome."""
+    """Address of the trials of a cell, all or with one outcome."""
     return trials_link(route=key.route, model=key.model, perturbation=key.perturbation, outcome=outcome)
 
 
 def verdict_link(verdict_id: str) -> str:
-    """The page of one verdict."""
+    """Address of the page of a verdict."""
     return f"/verdicts/{path_part(verdict_id)}"
 
 
 def path_part(text: str) -> str:
-    """Any text as one part of a path or an element id."""
+    """Escape any text for use as a part of a path or as an element id."""
     return quote(text, safe="", errors="replace")
 
 
 def goldens_link(**parts: str | None) -> str:
-    """The list of goldens, narrowed to `route`, `task`, `show`."""
+    """Address of the list of goldens, narrowed to `route`, `task`, `show`."""
     narrowed = query(**parts)
     return f"/goldens?{narrowed}" if narrowed else "/goldens"
 
 
 def golden_link(golden_id: str) -> str:
-    """The page of one golden."""
+    """Address of the page of a golden."""
     return f"/goldens/{path_part(golden_id)}"
 
 
 def change_link(change: str) -> str:
-    """The page of one change."""
+    """Address of the page of a change."""
     return f"/changes/{path_part(change)}"
 
 
 def incident_link(incident: str) -> str:
-    """The page of one incident."""
+    """Address of the page of an incident."""
     return f"/incidents/{path_part(incident)}"
 
 
 def route_link(route: str) -> str:
-    """The page of one route."""
+    """Address of the page of a route."""
     return f"/routes/{path_part(route)}"
 
 
 def dead_letter_link(exchange_id: str) -> str:
-    """The page of an exchange that was given up."""
+    """Address of the page of an exchange that was given up."""
     return f"/pipeline/dead/{path_part(exchange_id)}"
 
 
 def baselines_link(route: str, **parts: str | None) -> str:
-    """Where baselines of a route are approved, narrowed to `model`, `perturbation`, or to one `approved`."""
+    """Address of a route's baselines; `parts` are `model`, `perturbation` and `approved`."""
     return f"/baselines?{query(route=route, **parts)}"
 
 
 def runbook_link(name: str) -> str:
-    """What to do about an alert of that name."""
+    """Address of the runbook of an alert."""
     return f"/docs/runbooks/{path_part(name)}"
 
 
 def trials_link(**parts: str | None) -> str:
-    """The list of trials, narrowed by the parts of its filter."""
+    """Address of the list of trials, narrowed by the parts of its filter."""
     narrowed = query(**parts)
     return f"/trials?{narrowed}" if narrowed else "/trials"

@@ -1,4 +1,4 @@
-"""The first page: open incidents with their next step, then every route as points above noise."""
+"""First page: open incidents with their next step, then every route as points above noise."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
 
 MATRICES: Final = 1
-"""Matrices of languages on the page, that of an incident first; one takes some 15 kB."""
+"""Language matrices on the page, that of an incident first; each takes some 15 kB."""
 SHOWN: Final = 5
-"""Open incidents with all that is said of them; of more the headline."""
+"""Open incidents shown in full; of the others only the headline is shown."""
 _LATELY_S: Final = 86_400.0
-"""So long an incident that is over is mentioned."""
+"""Seconds for which an incident that is over is still listed."""
 
 
 def now_page(sources: ConsoleSources, situation: Situation) -> Page:
-    """Read all sources once and put the page together."""
+    """Read all sources once and build the page."""
     now = sources.clock()
     reports, view = sources.reports(), sources.pipeline()
     going = case_lines(situation.going(), sources.writer)
@@ -53,7 +53,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
 
 
 def now_handlers(sources: ConsoleSources, situation: Situation, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/` and `/fragments/now`."""
+    """Handlers of `/` and `/fragments/now`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
     def page() -> Response[bytes]:

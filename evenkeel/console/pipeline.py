@@ -1,4 +1,4 @@
-"""The pipeline: where exchanges go and get lost, how far scoring is behind, and what waits."""
+"""The pipeline: exchanges at each stage, reasons for losses, the delay of scoring, and the queue."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 STUCK_AFTER_S: Final = 120.0
-"""A queue whose oldest exchange is older than this is reported: silence must not look like health."""
+"""Seconds after which a waiting exchange is reported: silence must not look like health."""
 _NAMED: Final = 3
-"""So many rewordings of a category are named on a line; more are counted."""
+"""Rewordings of a category that are named on a line; the others are only counted."""
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set replays.rewriter.model",
@@ -57,13 +57,13 @@ _REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class UntriedLine:
-    """Kinds of one category that were not tried on a route for one reason."""
+    """Rewordings of a category that were not tried on a route, for a common reason."""
 
     route: str
     kinds: str
     reason: str
     count: str
-    """How often, "always" if they can't run as things are set."""
+    """Number of times, or "always" if these rewordings cannot run with the current settings."""
 
 
 def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
@@ -85,7 +85,7 @@ def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
 
 
 def reason_in_words(reason: str) -> str:
-    """A reason for people, with what to do where there is something to do."""
+    """Explain a reason to people, with the next step if there is one."""
     if reason.startswith("rewriter_"):
         fault = reason.removeprefix("rewriter_").replace("_", " ")
         return f"what the rewriter wrote was not accepted, or it wrote nothing ({fault})"
@@ -104,7 +104,7 @@ def _kinds(category: str, found: Sequence[Untried]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One station on the way, with its count and that of the station before it; None for the first."""
+    """A stage of the pipeline, with its count and that of the stage before it (None for the first)."""
 
     name: str
     count: int
@@ -112,11 +112,11 @@ class Stage:
 
 
 class PipelineLine(NamedTuple):
-    """Where exchanges are, as the overview and the page of the pipeline show it."""
+    """The state of the pipeline, as the overview and the page of the pipeline show it."""
 
     stages: tuple[Stage, ...]
     skipped: Mapping[str, int]
-    """By reason."""
+    """Skipped requests by reason."""
     lag: str
     spend: tuple[Meter, ...]
     scorer: str
@@ -149,7 +149,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
 
 
 def stuck(pipeline: PipelineView) -> str:
-    """What is wrong with the queue, "" if nothing is."""
+    """Describe the problem with the queue, "" if there is none."""
     if pipeline.oldest_s <= STUCK_AFTER_S:
         return ""
     return (
@@ -207,24 +207,24 @@ def pipeline_page(sources: ConsoleSources) -> Page:
 
 
 def skips(view: PipelineView) -> list[tuple[int, str, str]]:
-    """Count, route and reason of what was not scored, the most frequent first."""
+    """List count, route and reason of what was not scored, most frequent first."""
     found = [(count, flow.route, reason) for flow in view.routes for reason, count in flow.skipped.items()]
     return sorted((one for one in found if one[0]), key=lambda one: (-one[0], *one[1:]))
 
 
 def skipped_because(reason: str) -> str:
-    """A reason for people."""
+    """Explain to people why a request was skipped."""
     return _DROPPED.get(reason) or reason_in_words(reason)
 
 
 def flow_table(view: PipelineView) -> Table:
-    """Exchanges of each route by stage, for a file."""
+    """Build a table of the exchanges of each route by stage."""
     total = ("skipped", lambda flow: sum(flow.skipped.values()))
     return Table.of(view.routes, "route", "eligible", "sampled", "queued", "scored", total)
 
 
 def skips_table(view: PipelineView) -> Table:
-    """Exchanges and trials that were not made, by reason, for a file."""
+    """Build a table of exchanges and trials that were skipped, by reason."""
     rows: list[tuple[str, str, str | None, str, int | None]] = [
         ("exchange", flow.route, None, reason, count)
         for flow in view.routes
@@ -235,13 +235,13 @@ def skips_table(view: PipelineView) -> Table:
 
 
 def dead_table(sources: ConsoleSources) -> Table:
-    """The newest dead letters for a file; no bodies."""
+    """Build a table of the newest dead letters; no bodies."""
     letters = sources.dead_letters(DEAD_IN_FILE) if sources.dead_letters else ()
     return Table.of(letters, ("id", lambda one: one.exchange_id), "reason", "at")
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/pipeline` with its live part, and `/pipeline/dead/{id}` where dead letters can be read."""
+    """Handlers of `/pipeline` with its live part, and `/pipeline/dead/{id}` if dead letters can be read."""
     found = live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)
     letters = sources.dead_letters
     if letters is None:

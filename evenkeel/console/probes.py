@@ -1,4 +1,4 @@
-"""Endpoints for machines that watch this one: Prometheus, load balancers, Kubernetes."""
+"""Endpoints for Prometheus, load balancers and Kubernetes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
 
 EXPOSITION_TYPE = "text/plain; version=0.0.4"
-"""The framework adds the charset."""
+"""Content type of metrics, to which the framework adds the charset."""
 
 
 def create_probes(exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]) -> Litestar:
-    """The probes alone, for a process without a console."""
+    """Build an application with only the probes, for a process without a console."""
     return Litestar(
         probe_handlers(exposition, ready), guards=[allowed], openapi_config=None, logging_config=None
     )
@@ -28,7 +28,7 @@ def create_probes(exposition: Callable[[], bytes], ready: Callable[[], dict[str,
 def probe_handlers(
     exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]
 ) -> list[HTTPRouteHandler]:
-    """`/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing).
+    """Handlers of `/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing).
 
     Args:
         exposition: the metrics in the Prometheus text format 0.0.4.

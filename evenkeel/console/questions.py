@@ -1,6 +1,6 @@
-"""What a prompt asks: the user's own words, which are stored with a trial as far as a template was learned.
+"""Finds the question in a prompt: the user's own words, stored with a trial if its template was learned.
 
-What differs between a prompt and its rewording is always shown.
+Differences between a prompt and its rewording are always shown.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _LEAST_WORDS: Final = 4
-"""A question of fewer words is shown with what stands around it."""
+"""Words below which a question is shown with the words around it."""
 _AROUND: Final = 70
 _TURN: Final = re.compile(r"(?:\A|\n\n)(?:user|human): ")
 _ROLE: Final = re.compile(r"(?:\A|\n\n)(?:system|developer|user|human|assistant|tool): ")
 _WORD: Final = re.compile(r"\w+")
 _FEW_WORDS: Final = 7
 _ROOM: Final = 6
-"""Times as many characters are compared as are shown."""
+"""Ratio of characters compared to characters shown."""
 
 
 class Span(NamedTuple):
@@ -33,11 +33,11 @@ class Span(NamedTuple):
 
 
 def question_spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[Span]:
-    """Where the question stands in a prompt.
+    """Return the spans of the question in a prompt.
 
     Args:
         prompt: "role: text" blocks, a blank line between, as trials store them.
-        asked: where the user's own words stand, as far as that is known; else it is the last turn of a user.
+        asked: spans of the user's own words, if known; else the user's last turn is taken.
 
     Returns: at least one span of a prompt that has words.
     """
@@ -48,7 +48,7 @@ def question_spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[Span]:
 
 
 def leaves_out(prompt: str, spans: Sequence[Span]) -> bool:
-    """Whether a prompt has more words than its question, beside the role of the first turn."""
+    """Return whether a prompt has words besides its question and the role of the first turn."""
     rest, at = "", 0
     for one in spans:
         rest, at = rest + prompt[at : one.start], one.end
@@ -56,7 +56,7 @@ def leaves_out(prompt: str, spans: Sequence[Span]) -> bool:
 
 
 def _merged(spans: Sequence[Span]) -> list[Span]:
-    """The stretches in order, those that few words part as one: dots would take as much room."""
+    """Merge spans that are at most `_AROUND // 2` characters apart, since dots would take as much room."""
     found: list[Span] = []
     for one in sorted(spans):
         if found and one.start - found[-1].end <= _AROUND // 2:
@@ -71,7 +71,7 @@ def _words(prompt: str, span: Span) -> Iterator[re.Match[str]]:
 
 
 def _last_turn(prompt: str) -> Span:
-    """The text of the last user's turn; the whole of a prompt without turns."""
+    """Return the span of the user's last turn; all of a prompt without turns."""
     start, end = 0, len(prompt)
     for found in _TURN.finditer(prompt):
         start = found.end()
@@ -80,7 +80,7 @@ def _last_turn(prompt: str) -> Span:
 
 
 def _widened(prompt: str, span: Span) -> Span:
-    """A short stretch with the words around it that stand in the same line of the same turn."""
+    """Widen a short span by the words around it in the same line of the same turn."""
     begins = [found.end() for found in _ROLE.finditer(prompt, 0, span.start + 1)]
     begins += [0, prompt.rfind("\n", 0, span.start) + 1]
     line = prompt.find("\n", span.end)
@@ -94,12 +94,12 @@ def _widened(prompt: str, span: Span) -> Span:
 
 
 def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars: int) -> tuple[Run, ...]:
-    """The question, shortened to where it was reworded, with removals and additions in place.
+    """Shorten the question to the part that was reworded, with removals and additions in place.
 
     Args:
         prompt: the original.
         variant: the reworded prompt.
-        spans: where the question stands in the original.
+        spans: spans of the question in the original.
         max_chars: the output is cut, ending in a gap, once it is longer than this.
     """
     if prompt == variant:
@@ -107,7 +107,7 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
     start, end, other_end = diffs.difference(prompt, variant)
     before = _joined(_kept(prompt, Span(0, start), spans))
     after = _joined(_kept(prompt, Span(end, len(prompt)), spans))
-    # Where words change one after the other, as many characters as are shown are enough.
+    # If words change one after the other, the characters that are shown are enough.
     for chars in (max_chars, _ROOM * max_chars):
         runs = _middle(prompt[start:end], variant[start:other_end], chars, max_chars)
         if max(end, other_end) <= start + chars or sum(len(run.text) for run in runs) > max_chars:
@@ -126,19 +126,19 @@ def question_runs(prompt: str, variant: str, spans: Sequence[Span], *, max_chars
 
 
 def _middle(before: str, after: str, chars: int, max_chars: int) -> list[Run]:
-    """What differs in the first characters of both sides, long runs shortened; a gap if they go on."""
+    """Diff the first characters of both sides and shorten long runs; ends in a gap if the texts go on."""
     found = diffs.inline(
         before[:chars], after[:chars], context_words=max(_FEW_WORDS, max_chars // 100), max_chars=chars
     )
     if max(len(before), len(after)) > chars:
         while len(found) > 1 and found[-1].kind in {"removed", "added"}:
-            found = found[:-1]  # it differs because both sides end there
+            found = found[:-1]  # a difference only because both sides were cut there
         found = (*found, Run("gap", " …"))
     return [part for run in found for part in _brief(run, max_chars // 4)]
 
 
 def _brief(run: Run, longest: int) -> tuple[Run, ...]:
-    """A run, of a long one its beginning and its end: what was moved shows at both places."""
+    """Shorten a long run to its beginning and its end, so that a text that was moved shows at both places."""
     if len(run.text) <= longest:
         return (run,)
     half = longest // 2
@@ -150,7 +150,7 @@ def _within(spans: Sequence[Span], at: int) -> bool:
 
 
 def _kept(text: str, within: Span, spans: Sequence[Span]) -> list[str]:
-    """The parts of the question that lie within a stretch."""
+    """Return the parts of the question that lie within a span."""
     cut = (text[max(one.start, within.start) : min(one.end, within.end)] for one in spans)
     return [part for part in cut if part]
 

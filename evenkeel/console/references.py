@@ -32,12 +32,12 @@ class ReferenceSet(NamedTuple):
 
     route: str
     requested_model: str
-    """"" if requests name none."""
+    """Model that requests ask for; "" if they name none."""
     prompt_version: str
-    """"" where it is not known."""
+    """Version of the prompt; "" if it is not known."""
     references: int
     ready: int
-    """Those that have answers enough to be asked in their turn."""
+    """References with enough answers to be asked in turn."""
     answers: int
     asked_at: float
     """Unix time in seconds of the last call; 0 before the first."""
@@ -49,23 +49,23 @@ class RouteReferences(NamedTuple):
     route: str
     sets: tuple[ReferenceSet, ...]
     asked: AskedToday | None
-    """Of this UTC day; None if nothing was asked."""
+    """Calls of this UTC day; None if there were none."""
     tests: tuple[SilentReport, ...] = ()
-    """Where its tests stand, by requested model."""
+    """State of the tests for silent changes, by requested model."""
 
     @property
     def references(self) -> int:
-        """How many are kept."""
+        """Number of references that are kept."""
         return sum(one.references for one in self.sets)
 
     @property
     def calls(self) -> int:
-        """Calls of this UTC day, those at once on a suspicion included."""
+        """Calls of this UTC day, including extra ones made on a suspicion."""
         return self.asked.calls + self.asked.burst_calls if self.asked else 0
 
 
 def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
-    """References by route, requested model and prompt version."""
+    """Group references by route, requested model and prompt version."""
     grouped: dict[tuple[str, str, str], list[ReferenceState]] = {}
     for state in states:
         key = (state.route, state.requested_model, state.prompt_version)
@@ -83,7 +83,7 @@ def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
 
 
 def route_references(sources: ReferenceSources, now: float) -> list[RouteReferences]:
-    """Every route with its references. Blocks on storage."""
+    """Return every route with its references. Blocks on storage."""
     sets = reference_sets(sources.store.states())
     today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
     found = []
@@ -99,10 +99,10 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
 def reference_handlers(
     sources: ConsoleSources, references: ReferenceSources
 ) -> list[ControllerRouterHandler]:
-    """POST `/references`, GET and POST `/api/references`."""
+    """Handlers of POST `/references`, GET and POST `/api/references`."""
 
     def forget(request: AnyRequest, asked: Mapping[str, Any]) -> tuple[str, int]:
-        """Forget the references of a route, on record. Raises: HTTPException."""
+        """Delete the references of a route, and record that in the audit log. Raises: HTTPException."""
         visitor = visitor_of(request)
         said = signed(visitor, asked)
         route, by = said.get("forget"), said.get("by")
@@ -128,13 +128,13 @@ def reference_handlers(
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
-        """Counts, never a prompt or an answer."""
+        """Return the number of references, never a prompt or an answer."""
         found = route_references(references, sources.clock())
         return json_response({"routes": [_plain(one) for one in found], "limits": references.setup._asdict()})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def forgotten_by_api(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """`{"forget": "ROUTE"}`."""
+        """Delete references, as `{"forget": "ROUTE"}` asks."""
         route, dropped = forget(request, json_object(body))
         return json_response({"route": route, "forgotten": dropped})
 
@@ -154,6 +154,6 @@ def _plain(one: RouteReferences) -> dict[str, Any]:
 
 
 def references_table(references: ReferenceSources, now: float) -> Table:
-    """The sets for a file; no prompts and no answers."""
+    """Build a table of the sets; no prompts and no answers."""
     rows = [one for route in route_references(references, now) for one in route.sets]
     return Table.of(rows, *ReferenceSet._fields)

@@ -1,4 +1,4 @@
-"""Templates to bytes, and what pages consist of besides: style sheet, script, icons, parts that refresh.
+"""Renders templates to bytes, and serves the other parts of pages: style sheet, script, icons, live parts.
 
 Everything printed is escaped unless the template itself wrote it. Assets are read once and served from
 memory under their digest. A page that keeps itself fresh has one address for the page and one for the part
@@ -44,7 +44,7 @@ _MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One static file."""
+    """A static file."""
 
     content: bytes
     media_type: str
@@ -64,11 +64,11 @@ class Assets:
                 self._assets[entry.name] = Asset(content, media_type, digest)
 
     def get(self, name: str) -> Asset | None:
-        """The file, None if there is none of that name."""
+        """Return the file of a name, or None."""
         return self._assets.get(name)
 
     def url(self, name: str) -> str:
-        """Its address; the digest in it lets browsers keep the file for good."""
+        """Return the address of a file; the digest in it lets browsers cache the file forever."""
         return f"/static/{name}?v={self._assets[name].digest}"
 
 
@@ -80,25 +80,25 @@ QueryText = FromQuery[str | None]
 
 
 class Place(NamedTuple):
-    """One of the few places that the navigation leads to."""
+    """A top-level entry of the navigation."""
 
     name: str
     pages: Mapping[str, str]
-    """Names of its pages by address, in order; the place begins at the first."""
+    """Names of its pages by address, in order; the entry links to the first."""
 
     @property
     def href(self) -> str:
-        """Where it begins."""
+        """Address of its first page."""
         return next(iter(self.pages))
 
 
 class Page(SimpleNamespace):
-    """What a live page shows: every value that its template prints is an attribute."""
+    """The content of a live page: every value that its template prints is an attribute."""
 
     title: str
     """The document's title, without the number of open incidents."""
     announcement: str
-    """Read by screen readers when it changes: without times, so that it is read once."""
+    """Text for screen readers, read when it changes; it has no times, so that it is read only once."""
 
     def __init__(self, title: str, *, announcement: str = "", **values: Any) -> None:
         super().__init__(title=title, announcement=announcement, **values)
@@ -118,10 +118,10 @@ def live_handlers(
 
     Args:
         path: may end in one parameter of type `path`.
-        template: prints the live part: one element `.view` with sections that have ids.
-        view: what is on the page, given the request; called in a worker thread.
-        renderer: of the templates.
-        needs: the role that it takes.
+        template: template of the live part: one element `.view` with sections that have ids.
+        view: returns the page for a request; called in a worker thread.
+        renderer: renders the templates.
+        needs: role that a visitor needs.
     """
     here = f"/{path.split('/')[1]}"
 
@@ -139,7 +139,7 @@ def live_handlers(
 
 
 def tagged(content: bytes, known: str | None) -> Response[bytes]:
-    """The part of a page under a digest of it; without content if the browser has it already."""
+    """Respond with the part of a page, tagged by its digest; 304 if the browser has it already."""
     tag = f'"{blake2s(content, digest_size=8).hexdigest()}"'
     if known == tag:
         return Response(b"", status_code=304, headers={"etag": tag})
@@ -147,7 +147,7 @@ def tagged(content: bytes, known: str | None) -> Response[bytes]:
 
 
 def see_other(location: str) -> Response[bytes]:
-    """Where the browser is to go on."""
+    """Return a redirect (303) to a location."""
     return Response(b"", status_code=303, headers={"location": location})
 
 
@@ -177,9 +177,9 @@ class Renderer:
         Args:
             assets: static files.
             clock: Unix time in seconds, for times of day and ages.
-            places: of the navigation, in order.
-            open_incidents: how many there are, for the title and the icon of every page.
-            signs_in: whether people sign in, and so can sign out.
+            places: entries of the navigation, in order.
+            open_incidents: returns their number, for the title and the icon of every page.
+            signs_in: True if people sign in, and so can sign out.
         """
         self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")
@@ -206,7 +206,7 @@ class Renderer:
         }
 
     def page(self, template: str, **values: Any) -> bytes:
-        """The template filled in, as UTF-8.
+        """Render a template as UTF-8.
 
         Models can answer with half of a surrogate pair, which has no UTF-8; it becomes "?". Reads the number
         of open incidents, unless it is among the values.
@@ -216,23 +216,23 @@ class Renderer:
         return self._environment.get_template(template).render(**values).encode("utf-8", "replace")
 
     def response(self, template: str, status_code: int = 200, **values: Any) -> Response[bytes]:
-        """A whole page."""
+        """Respond with a whole page."""
         return Response(self.page(template, **values), status_code=status_code, media_type=MediaType.HTML)
 
     def not_found(self, title: str, text: str) -> Response[bytes]:
-        """A page that says what there is not."""
+        """Respond with a page that says what was not found."""
         return self.response("message.html", 404, title=title, text=text)
 
 
 def sentence(text: str) -> str:
-    """A line of a log as a sentence."""
+    """Turn a line of a log into a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def code_spans(text: str) -> Markup:
-    """Text in which `…` stands for code, as in the descriptions of settings."""
+    """Render text in which backticks mark code, as in the descriptions of settings."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # a mark without its partner
+    if len(parts) % 2 == 0:  # a backtick without a partner
         return escape(text)
     marked = [
         Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
@@ -242,17 +242,17 @@ def code_spans(text: str) -> Markup:
 
 
 def spaced(name: str) -> str:
-    """A name of the API in words."""
+    """Return a name of the API as words."""
     return name.replace("_", " ")
 
 
 def points_measured(estimate: Estimate | None) -> str:
-    """A difference in points with its interval and trials, or a dash."""
+    """Format a difference in points with its interval and trials, or a dash."""
     return figures.MISSING if estimate is None else f"{figures.points_text(estimate, 0)} of {estimate.n:,}"
 
 
 def measured(estimate: Estimate | None) -> str:
-    """An estimate with its interval and trials, or a dash."""
+    """Format an estimate with its interval and trials, or a dash."""
     return figures.MISSING if estimate is None else figures.estimate_of(estimate)
 
 

@@ -1,4 +1,4 @@
-"""The page of a route: cells, languages, what its last change did, what it costs, its reference prompts."""
+"""Page of a route: cells, languages, the effect of its last change, cost, and reference prompts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _INCIDENTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """One model that answers, or answered, on the route."""
+    """A model that answers on the route, or used to."""
 
     id: str
     model: str
@@ -53,12 +53,12 @@ class ModelPart:
     """Unix time of its newest trial."""
     noise: Estimate | None
     groups: list[tuple[str, list[CellReport]]]
-    """Its cells by category."""
+    """Cells of the model by category."""
     matrix: LanguageMatrix | None
 
 
 def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
-    """Everything about one route; None if nothing is known of it."""
+    """Build the page of a route; None if the route is unknown."""
     now, view = sources.clock(), sources.pipeline()
     every = sources.reports()
     own = [report for report in every if report.key.route == route]
@@ -100,7 +100,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
 
 
 def trends_table(sources: ConsoleSources, route: str | None) -> Table:
-    """The points of the trend lines, of one route or of all, for a file."""
+    """Build a table of the points of the trend lines, of one route or of all."""
     points = [
         (report.key, point)
         for report in sorted(sources.reports(), key=lambda one: one.key.parts)
@@ -115,13 +115,13 @@ def trends_table(sources: ConsoleSources, route: str | None) -> Table:
 def route_handlers(
     sources: ConsoleSources, situation: Situation, renderer: Renderer
 ) -> list[HTTPRouteHandler]:
-    """`/routes/{name}` and its live part."""
+    """Handlers of `/routes/{name}` and its live part."""
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
         known = {report.key.route for report in sources.reports()}
         known |= {flow.route for flow in sources.pipeline().routes}
-        # As addresses hold them: they can't hold all that a name of old may consist of.
+        # In the form of an address, which cannot hold every character of an old name.
         name = next((route for route in known if links.path_part(route) == asked), None)
         found = None if name is None else route_page(sources, situation, name)
         if found is None:
@@ -134,7 +134,7 @@ def route_handlers(
 
 
 def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferences | None:
-    """The route's reference prompts; None where none can be kept."""
+    """Return the route's reference prompts; None if none can be kept."""
     if sources.references is None:
         return None
     found = route_references(sources.references, now)
@@ -142,7 +142,7 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
 
 
 def _models(own: Sequence[CellReport]) -> list[ModelPart]:
-    """Those that answer first."""
+    """Return the models of a route, those that still answer first."""
     matrices = {matrix.model: matrix for matrix in language_matrices(own)}
     return [
         ModelPart(

@@ -1,4 +1,4 @@
-"""uvicorn as this project uses it: one ASGI application on given sockets, stopped by its owner.
+"""Wrapper of uvicorn: one ASGI application on given sockets, stopped by its owner.
 
 Whoever reaches the port can open connections, also without a token, and `/healthz` and `/metrics` must answer
 all the same. So a head has to arrive in time and within a size; there are only so many connections, of which
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
 
 _HEAD_S: Final = 10.0
-"""How long a head may take to arrive; on a connection that is used again, from its first byte."""
+"""Seconds for a request's head to arrive; on a reused connection they count from its first byte."""
 _BODY_S: Final = 60.0
-"""How long a request may take to arrive after its head."""
+"""Seconds for a request to arrive after its head."""
 _MOST_HEAD_BYTES: Final = 64 << 10
 _MOST_CONNECTIONS: Final = 256
 _RESERVED_CONNECTIONS: Final = 32
-"""As many more may be open while all others have requests that are worked on: probes get through."""
+"""Connections beyond the limit, for probes, while all others have a request in progress."""
 _ACCEPT_AGAIN_S: Final = 0.05
 _MOST_REQUESTS: Final = 64
-"""Worked on at once, besides the probes'."""
+"""Requests in progress at once, besides probes."""
 _PROBES: Final = frozenset({"/healthz", "/metrics", "/readyz"})
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _BUSY: Final = b"Too many requests are worked on at this port. Ask again in a second.\n"
@@ -48,18 +48,18 @@ async def serving(
     """Serve an application on listening sockets while the block runs; requests under way get 2 s.
 
     Args:
-        app: What is served.
+        app: Application to serve.
         sockets: Bound and listening.
-        tls: What the connections are encrypted with; None = not at all.
+        tls: TLS context of the connections; None = no encryption.
     """
     server = _Server(
         uvicorn.Config(
             _Reserving(app),
             http=_Connection,
-            backlog=_MOST_CONNECTIONS,  # so many are accepted at once, before any of them can be refused
+            backlog=_MOST_CONNECTIONS,  # connections accepted at once, before any of them can be refused
             log_config=None,
             access_log=False,
-            proxy_headers=False,  # else whoever asks from this machine could say to ask from elsewhere
+            proxy_headers=False,  # else a client on this machine could claim another address
             lifespan="on",
             timeout_graceful_shutdown=2,
         ),
@@ -74,7 +74,7 @@ async def serving(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: a process here ends in its own order.
+    """Uvicorn server without signal handlers, since a process here shuts down in its own order.
 
     With TLS it accepts connections itself: a loop's server says nothing of a connection before the end of its
     handshake, so that nobody could count it.
@@ -96,7 +96,7 @@ class _Server(uvicorn.Server):
             self._accepting = [asyncio.create_task(one) for one in accepting]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nothing more, then end the connections."""
+        """Stop accepting, then end the connections."""
         for one in self._accepting:
             one.cancel()
         await super().shutdown(sockets)
@@ -108,7 +108,7 @@ class _Server(uvicorn.Server):
         while True:
             try:
                 accepted, _ = await loop.sock_accept(sock)
-            except OSError:  # It has left already, or this process has no descriptor left for it.
+            except OSError:  # The client has left, or the process has no file descriptor for it.
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
             connection = _Connection(self.config, self.server_state, self.lifespan.state, loop)
@@ -116,12 +116,12 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone."""
+        """Install no signal handlers."""
         yield
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection that has to bring its requests in time, and may have to make room."""
+    """A connection whose requests have deadlines, and which may be closed to make room for others."""
 
     _handshake: asyncio.Task[None] | None = None
     _deadline: asyncio.TimerHandle | None = None
@@ -130,12 +130,12 @@ class _Connection(HttpToolsProtocol):
 
     @property
     def waits(self) -> bool:
-        """Whether it has no request that is worked on: it is new, idle, or in the middle of a head."""
+        """True if no request is in progress: the connection is new, idle, or in the middle of a head."""
         cycle: Any = self.cycle
         return cycle is None or cycle.response_complete
 
     def shake_hands(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
-        """Take a place for an accepted connection, which is made once it is encrypted."""
+        """Count an accepted connection, and complete its TLS handshake in the background."""
         self._handshake = self.loop.create_task(self._encrypt(accepted, tls))
         self._handshake.add_done_callback(lambda _: None if self.transport else accepted.close())
         self._take_place()
@@ -143,18 +143,18 @@ class _Connection(HttpToolsProtocol):
     async def _encrypt(self, accepted: socket.socket, tls: ssl.SSLContext) -> None:
         try:
             await self.loop.connect_accepted_socket(lambda: self, accepted, ssl=tls)
-        except OSError:  # It left, has no certificate, or speaks no TLS.
+        except OSError:  # The client has left, has no certificate, or does not speak TLS.
             self.drop()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take its place, which an encrypted connection already has."""
+        """Count the connection, unless its TLS handshake has done so already."""
         super().connection_made(transport)
         if self._handshake is None:
             self._take_place()
         self._handshake = None
 
     def _take_place(self) -> None:
-        """Make room if there is none: the connection that has waited longest goes, or else this one."""
+        """Close the connection that has waited longest if there is no room; else refuse this one."""
         others = self.connections - {self}
         waiting = [one for one in others if isinstance(one, _Connection) and one.waits]
         self.connections.add(self)
@@ -166,8 +166,8 @@ class _Connection(HttpToolsProtocol):
         self._wait(_HEAD_S)
 
     def drop(self) -> None:
-        """Close at once."""
-        self.connections.discard(self)  # Now: others may come before the loop says that it is gone.
+        """Close the connection at once."""
+        self.connections.discard(self)  # Now, since others may come before the loop reports the close.
         self._stop_waiting()
         if self._handshake is not None:
             self._handshake.cancel()
@@ -175,14 +175,14 @@ class _Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def shutdown(self) -> None:
-        """End it with the server; a handshake is not waited for."""
+        """End the connection with the server, without waiting for a handshake."""
         if self._handshake is not None:
             self.drop()
         else:
             super().shutdown()
 
     def data_received(self, data: bytes) -> None:
-        """Read some of a request, which has to arrive in time."""
+        """Read a part of a request, which must arrive in time."""
         waited = self.waits
         if waited and self._deadline is None:
             self._wait(_HEAD_S)
@@ -200,14 +200,14 @@ class _Connection(HttpToolsProtocol):
             self._wait(_BODY_S)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, which may take as long as it likes to begin."""
+        """Wait for the next request, which may begin at any later time."""
         self._stop_waiting()
         self._head_bytes = 0
         self._waits_since = time.monotonic()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Forget the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -232,7 +232,7 @@ class _Connection(HttpToolsProtocol):
 
 
 class _Reserving:
-    """An ASGI application with a limit on the requests that are worked on, which does not hold for probes."""
+    """ASGI application that limits the requests in progress, except for probes."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

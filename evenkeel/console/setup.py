@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 _LONGEST_PROMPT: Final = 4_000
 _ACTIONS: Final = 50
-"""Entries of the audit log on the page; the download has more."""
+"""Entries of the audit log on the page; the download has all of them."""
 _SENDING: Final = frozenset({"request", "notification"})
-"""What somebody may wonder about later, and so is on record."""
+"""Checks that send something, and are therefore written to the audit log."""
 
 
 class Snippet(NamedTuple):
@@ -46,7 +46,7 @@ class Try(NamedTuple):
     name: str
     title: str
     what: str
-    """What the button does, and what it costs."""
+    """Description of what the check does and costs."""
     button: str
 
 
@@ -112,7 +112,7 @@ def snippets(base_url: str, model: str) -> tuple[Snippet, ...]:
 
 
 def _reached(base_url: str, request: AnyRequest) -> str:
-    """A base URL by which this visitor can reach a data plane that listens everywhere."""
+    """Return a base URL by which this visitor can reach a data plane that listens on all addresses."""
     host = urlsplit(base_url).hostname or ""
     own = request.base_url.hostname
     if host not in _EVERYWHERE or not own:
@@ -121,7 +121,7 @@ def _reached(base_url: str, request: AnyRequest) -> str:
 
 
 def settings_table(sections: Sequence[SettingsSection]) -> Table:
-    """All settings for a file; credentials as on the page."""
+    """Build a table of all settings; credentials are shown as on the page."""
     columns = ("name", "value", "default", "meaning")
     rows = [
         (section.name, *(getattr(line, name) for name in columns))
@@ -132,7 +132,7 @@ def settings_table(sections: Sequence[SettingsSection]) -> Table:
 
 
 def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
-    """The settings that are not at their default, by section; None if they are not known here."""
+    """Return the settings that differ from their defaults, by section; None if they are not known here."""
     if sources.settings is None:
         return None
     sections = [
@@ -143,12 +143,12 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
 
 
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:
-    """GET `/setup`, and POST `/setup` to try one part."""
+    """Handlers of GET `/setup`, and POST `/setup` to run a check."""
     record = Recorder(sources.actions)
     setup = sources.setup or SetupSources((), 0, {})
 
     def models() -> list[str]:
-        """Names of the models that answered so far, the latest first."""
+        """Return the names of the models that have answered, latest first."""
         latest: dict[str, float] = {}
         for report in sources.reports():
             model = report.key.model

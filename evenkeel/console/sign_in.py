@@ -34,7 +34,7 @@ LOGOUT: Final = "/logout"
 PATHS: Final = frozenset({LOGIN, LOGOUT})
 
 _WHO: Final = 401
-"""Unauthorized: nobody knows who asks."""
+"""Status 401: the visitor is unknown."""
 _MOST_BODY_BYTES: Final = 8192
 _MOST_PATH_CHARS: Final = 2000
 _HEADERS: Final = {name.decode(): value.decode() for name, value in SECURITY_HEADERS} | {
@@ -44,11 +44,11 @@ _FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Sessions:
-    """Cookies that say who has signed in, for so long."""
+    """Cookies that say who has signed in, valid for some hours."""
 
     def __init__(self, key: str, hours: float, clock: Callable[[], float], *, secure: bool) -> None:
         """Args: key: a secret. hours: how long. clock: Unix time. secure: whether the port speaks TLS."""
-        # Loaded here: a process without an admin port needs none of it.
+        # Loaded on demand: a process without an admin port does not need it.
         from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415
 
         digest = hashlib.sha256(b"evenkeel sessions " + key.encode()).digest()
@@ -61,16 +61,16 @@ class Sessions:
         self._name = f"{'__Host-' if secure else ''}evenkeel-session-{own}"
 
     def cookie(self, token_mark: str) -> str:
-        """The header that begins a session."""
+        """Return the header that begins a session."""
         sealed = self._fernet.encrypt_at_time(token_mark.encode(), int(self._clock()))
         return self._header(sealed.decode(), self._lasts_s)
 
     def ended(self) -> str:
-        """The header that ends it."""
+        """Return the header that ends a session."""
         return self._header("", 0)
 
     def token_mark(self, scope: Scope) -> str:
-        """The mark of the token that a request's session stands for; "" without one, or when it is over."""
+        """Return the mark of the token of a request's session; "" without a session, or when it is over."""
         for name, value in scope["headers"]:
             if name != b"cookie":
                 continue
@@ -88,7 +88,7 @@ class Sessions:
 
 
 class SignIn:
-    """The pages at `/login` and `/logout`."""
+    """Pages at `/login` and `/logout`."""
 
     def __init__(
         self,
@@ -98,13 +98,13 @@ class SignIn:
         whereabouts: str,
         redeem: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        """Prepare them.
+        """Prepare the pages.
 
         Args:
-            sessions: Has the cookies.
+            sessions: Makes and reads the cookies.
             clock: Unix time in seconds.
-            whereabouts: Says where the token is found.
-            redeem: The token that a code stands for, the first time it is asked; None if for none.
+            whereabouts: Text that says where to find the token.
+            redeem: Returns the token for a one-time code, the first time it is used; else None.
         """
         self._sessions = sessions
         self._redeem = redeem
@@ -112,11 +112,11 @@ class SignIn:
         self._renderer = Renderer(Assets(), clock)
 
     def visitor(self, scope: Scope, tokens: Tokens) -> Visitor | None:
-        """Who has signed in with the browser that asks; None if nobody has, or no longer."""
+        """Return the visitor who has signed in with this browser; None without a valid session."""
         return tokens.marked(self._sessions.token_mark(scope))
 
     async def answer(self, scope: Scope, receive: Receive, tokens: Tokens) -> ASGIResponse:
-        """The answer to a request for one of the pages."""
+        """Answer a request for one of the pages."""
         method, path = _method(scope), scope["path"]
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         onward = own_path(query.get("next", ""))
@@ -137,7 +137,7 @@ class SignIn:
         return answer
 
     def refusal(self, scope: Scope) -> ASGIResponse:
-        """The page for a browser that asks for another one without having signed in.
+        """Return the sign-in page for a browser that requested another page without having signed in.
 
         A link of another site, as in a message, does not bring the cookie: asking again from here does.
         """
@@ -182,7 +182,7 @@ class SignIn:
             whereabouts=self.whereabouts,
             again=again,
         )
-        # Not "Basic", for which browsers would show their own dialogue in place of this page.
+        # Not "Basic", for which browsers would show their own dialog instead of this page.
         challenge = {"www-authenticate": 'Bearer realm="evenkeel"'} if status_code == _WHO else {}
         return ASGIResponse(
             body=body,
@@ -193,7 +193,7 @@ class SignIn:
 
 
 def own_path(text: str) -> str:
-    """A path of this port to go on to; `/` for anything that could lead elsewhere."""
+    """Return a path of this port to continue at; `/` for anything that could lead elsewhere."""
     usable = (
         text.startswith("/")
         and not text.startswith(("//", *PATHS))
@@ -211,17 +211,17 @@ def _method(scope: Scope) -> str:
 
 
 def header_of(scope: Scope, name: bytes) -> bytes:
-    """The last header of that name, b"" if there is none."""
+    """Return the last header of this name, b"" if there is none."""
     return dict(scope["headers"]).get(name, b"")
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a browser asks, for a page that it shows."""
+    """Return whether the request comes from a browser that wants a page."""
     return b"text/html" in header_of(scope, b"accept")
 
 
 def throttled(wait_s: float) -> ASGIResponse:
-    """The answer to an address that has sent too many wrong tokens."""
+    """Respond to an address that has sent too many wrong tokens."""
     body = b"Too many wrong tokens came from this address. Wait a minute.\n"
     return ASGIResponse(body=body, status_code=429, headers={"retry-after": str(math.ceil(wait_s))})
 
@@ -232,7 +232,7 @@ def _see_other(location: str, cookie: str) -> ASGIResponse:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str]:
-    """The fields of a form; {} if it is none, or too long."""
+    """Return the fields of a form; {} if it is not a form, or too long."""
     if header_of(scope, b"content-type").partition(b";")[0].strip().lower() != _FORM.encode():
         return {}
     body = b""

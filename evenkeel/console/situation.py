@@ -1,7 +1,7 @@
-"""What all pages agree on: which incidents there are, and which cells belong to those that are open.
+"""Incidents and cells as all pages see them.
 
-The detectors say of a cell that its alert is up. Whether that is still news is decided with the incident: it
-is over once the change is reversed, the model retired, or a person has said so.
+The detectors report that a cell's alert is up. Whether that is still news is decided by the incident: it
+is over once the change is reversed, the model retired, or a person has closed it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Situation:
-    """The incidents and the cells as they are. Blocks on storage; for any thread."""
+    """Current incidents and cells. Blocks on storage; can be used from any thread."""
 
     def __init__(self, store: MonitorStore, reports: Callable[[], list[CellReport]]) -> None:
         """Watch a monitor's store and the reports of its cells."""
@@ -28,15 +28,15 @@ class Situation:
         self.board = IncidentBoard(store)
 
     def going(self) -> list[Incident]:
-        """The open incidents, the one opened last first; answers that only got steadier are none."""
+        """Return the open incidents, newest first, without those in which answers only became steadier."""
         return [one for one in self.board.all() if one.state != "resolved" and one.severity != "info"]
 
     def count(self) -> int:
-        """How many are open: the number on every page."""
+        """Return the number of open incidents, which every page shows."""
         return len(self.going())
 
     def cells(self) -> list[CellReport]:
-        """The reports of all cells; `alert` is whether the cell belongs to an open incident."""
+        """Return the reports of all cells; `alert` is True if the cell belongs to an open incident."""
         up = {
             (part.raised.route, part.raised.model, part.raised.perturbation)
             for one in self.going()

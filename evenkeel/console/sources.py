@@ -1,4 +1,4 @@
-"""What the console is given. It owns no state: every page is read from these at request time."""
+"""Sources that the console reads. It owns no state: each page is read from them at request time."""
 
 from __future__ import annotations
 
@@ -31,50 +31,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PipelineView:
-    """The replay plane at a glance, and what the console must say about the set-up."""
+    """State of the replay plane, and of the set-up as far as the console reports it."""
 
     base_url: str
-    """What an application sets as its `base_url`, e.g. "http://127.0.0.1:8080/v1"."""
+    """Base URL that an application sets, such as "http://127.0.0.1:8080/v1"."""
     routes: tuple[RouteFlow, ...] = ()
     waiting: int = 0
-    """Exchanges in the queue that no worker holds."""
+    """Exchanges in the queue that no worker has leased."""
     leased: int = 0
     dead: int = 0
-    """Exchanges given up."""
+    """Exchanges that were given up."""
     oldest_s: float = 0.0
-    """Age of the oldest exchange that waits or is being worked on."""
+    """Age in seconds of the oldest exchange that waits or is in progress."""
     tokens_today: int = 0
     usd_today: float = 0.0
     budget_tokens: int | None = None
-    """Tokens a day; None = no limit."""
+    """Tokens per day; None = no limit."""
     budget_usd: float | None = None
-    """US dollars a day; None = no limit."""
+    """US dollars per day; None = no limit."""
     scorer: Scorer = "metrics"
-    """Who rates new trials."""
+    """Scorer of new trials."""
     judge: str = ""
     """The judge's model name, "" without a judge."""
     simulated: bool = False
-    """Whether the upstream is `evenkeel simulate`, so that nobody takes a demo for production."""
+    """True if the upstream is `evenkeel simulate`, so that nobody mistakes a demo for production."""
     minimum_trials: int = 30
-    """Below this many trials a cell reports nothing."""
+    """Trials that a cell needs before it reports anything."""
     untried: tuple[Untried, ...] = ()
-    """What was asked for and could not be tried."""
+    """Rewordings that were requested but could not be tried."""
     notices: Sequence[str] = ()
     """Things an operator must know, each a sentence that says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeSetup:
-    """The judge as it is set. Shares are in [0, 1]."""
+    """Settings of the judge. Shares are in [0, 1]."""
 
     model: str
     endpoint: str
-    """Its address, without credentials."""
+    """Address of the endpoint, without credentials."""
     votes: int
     swap_share: float
-    """Of the calls that show the answers in the other order."""
+    """Share of the calls that show the answers in the opposite order."""
     recheck_share: float
-    """Of the judged pairs that are judged again."""
+    """Share of the judged pairs that are judged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ class CalibrationInForce:
 
 @dataclass(frozen=True, slots=True)
 class SettingLine:
-    """One setting in effect."""
+    """A setting in effect."""
 
     name: str
-    """Within its section."""
+    """Name within its section."""
     value: str
-    """As text; of a credential only "set" or "not set"."""
+    """Value as text; for a credential only "set" or "not set"."""
     default: bool
-    """Whether it is what it would be if nobody had set it."""
+    """True if the value equals the default."""
     meaning: str
     credential: bool = False
 
@@ -104,77 +104,77 @@ class SettingsSection:
     """Settings that belong together."""
 
     name: str
-    """Dotted, such as "routes[0].timeouts"; "" at the top."""
+    """Dotted name, such as "routes[0].timeouts"; "" at the top level."""
     meaning: str
     anchor: str
-    """Of its section on the reference page."""
+    """Anchor of the section on the reference page."""
     lines: tuple[SettingLine, ...]
 
 
 class RouteSetup(NamedTuple):
-    """How the requests of one route become trials, as it is set."""
+    """Settings that decide how the requests of a route become trials."""
 
     route: str
     base_url: str
-    """What an application sets as its `base_url`."""
+    """Base URL that an application sets."""
     upstream: str
-    """Without credentials."""
+    """Address of the upstream, without credentials."""
     sampling_rate: float
-    """Share of the requests that is replayed, in [0, 1]."""
+    """Share of the requests that are replayed, in [0, 1]."""
     trials_per_exchange: int
     """Perturbed trials of each sampled request, besides the control."""
     rewordings: int
-    """Kinds that can run as things are set."""
+    """Number of rewordings that can run with the current settings."""
 
 
 class Check(NamedTuple):
-    """What came of looking whether one part of the set-up works."""
+    """The result of checking a part of the set-up."""
 
     state: Literal["good", "note", "bad"]
-    """"note": it works, or is not set, and there is something to know."""
+    """Result; "note" means that the part works or is not set, and that there is something to know."""
     said: str
-    """What was found, in one or two sentences."""
+    """Finding, in one or two sentences."""
     next_step: str = ""
-    """What to do about it, "" if nothing."""
+    """Next step to take, "" if there is none."""
     sent: str = ""
-    """What went out, without any key; "" if nothing did."""
+    """Request that was sent, without any key; "" if nothing was."""
     received: str = ""
-    """What came back."""
+    """Response that was received."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetupSources:
-    """What the set-up page and the first hour are about."""
+    """Sources of the set-up page and the first hour."""
 
     routes: tuple[RouteSetup, ...]
     named_at: int
     """Requests of one prompt template by which it has a name, at the latest."""
     checks: Mapping[str, Callable[[Mapping[str, str]], Check]]
-    """By the name of what is looked at; given the fields of the form. May block for a minute."""
+    """Checks by name; each takes the fields of the form and may block for a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenSources:
-    """Where goldens are looked up and approved."""
+    """Stores in which goldens are looked up and approved."""
 
     store: GoldenStore
     archive: ExchangeArchive
-    """Exchanges that can be approved."""
+    """Archived exchanges, which can be approved."""
     last_runs: Callable[[], Mapping[str, GoldenRun]] = dict
     """The last run of each route's goldens."""
 
 
 class ReferenceSetup(NamedTuple):
-    """How reference prompts are asked, as it is set."""
+    """Settings of reference prompts."""
 
     calls_per_day: int
-    """Of a route, spread over the day."""
+    """Calls of a route per day, spread over the day."""
     burst_calls: int
-    """Further ones at once on a suspicion."""
+    """Further calls per suspicion, made at once."""
     usd_per_day: float | None
-    """Of a route; None = no limit of their own."""
+    """US dollars of a route per day; None = no limit besides the common ones."""
     false_alarms_per_year: float
-    """Of a route, at most on average."""
+    """False alarms of a route per year, at most, on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ class ReferenceSources:
     archive: ExchangeArchive
     setup: ReferenceSetup
     routes: tuple[str, ...] = ()
-    """All that there are."""
+    """Names of all routes."""
     tests: Callable[[], Sequence[SilentReport]] = tuple
-    """Where the tests for silent changes stand, by route and requested model."""
+    """State of the tests for silent changes, by route and requested model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,36 +214,36 @@ class ConsoleSources:
     writer: Writer = field(default_factory=Writer)
     """Says what happened in an incident."""
     setup: SetupSources | None = None
-    """None leaves the set-up page and the first hour out."""
+    """Sources of the set-up page and the first hour; None leaves these out."""
     gates: Callable[[], list[GateRun]] = list
-    """What gates said of candidates, oldest first."""
+    """Results of gate runs, oldest first."""
     goldens: GoldenSources | None = None
-    """None leaves the pages about goldens out."""
+    """Sources of goldens; None leaves their pages out."""
     references: ReferenceSources | None = None
-    """None leaves the page about reference prompts out, and examples before and after a change."""
+    """Sources of reference prompts; None leaves out their page, and examples of answers around a change."""
     labels: LabelStore | None = None
-    """What people say of verdicts; None leaves that out."""
+    """Labels that people gave to verdicts; None hides labels."""
     actions: ActionLog | None = None
-    """Who has done what; None leaves the page about it out."""
+    """Audit log; None hides its page."""
     trace_url: str | None = None
-    """Where a trace can be looked at, with `{trace_id}` in it; None shows the bare id."""
+    """URL of a trace, with the placeholder `{trace_id}`; None shows the bare id."""
     ledger: CostTracker | None = None
     """The day's spend by route and purpose; None shows the day's total only."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
-    """Of routes that have limits of their own."""
+    """Budgets of routes that have limits of their own."""
     dead_letters: Callable[[int], Sequence[DeadLetter]] | None = None
-    """The newest exchanges that were given up, at most so many; None shows their number only."""
+    """Returns the newest exchanges that were given up, at most this many; None shows only their number."""
     dead_exchange: Callable[[str], Exchange | None] = lambda _: None
-    """One of them, its bodies decoded; None if nothing is kept of it any more."""
+    """Returns an exchange that was given up, with its bodies decoded; None if it is no longer stored."""
     judge: JudgeSetup | None = None
-    """None without a judge."""
+    """Settings of the judge; None without a judge."""
     calibration: CalibrationInForce | None = None
-    """None without one."""
+    """Calibration in effect; None without one."""
     thresholds: MonitorSettings | None = None
-    """What alerts are held against, calibrated or not; None shows those of the cells only."""
+    """Limits of alerts, calibrated or not; None shows only those of the cells."""
     proposals: Callable[[], Sequence[LimitProposal]] = tuple
     """Limits that quiet traffic would allow, of routes that have none of their own."""
     settings: Callable[[], Sequence[SettingsSection]] | None = None
     """Settings in effect; None leaves their page out."""
     signs_in: bool = False
-    """Whether people sign in, and so can sign out."""
+    """True if people sign in, and so can sign out."""

@@ -34,28 +34,28 @@ PURPOSES: Final = {
 
 
 class Meter(NamedTuple):
-    """A budget and how much of it is used. `share` in [0, 1]; None without a limit."""
+    """A budget and the used share of it, in [0, 1]; None without a limit."""
 
     text: str
     share: float | None
 
 
 class SpendLine(NamedTuple):
-    """One route, or one purpose, with what it has cost."""
+    """A route or a purpose, with its spend."""
 
     name: str
     spent: Spend
     share: float | None
-    """Of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None without any."""
+    """Share of the day's dollars, in [0, 1]; of its tokens if nothing has a price. None if both are zero."""
     meters: tuple[Meter, ...]
-    """The limits it has of its own."""
+    """Limits of this route."""
 
 
 class Split(NamedTuple):
-    """Spend by route and purpose, with sums both ways."""
+    """Spend by route and purpose, with the sums over both."""
 
     routes: list[str | None]
-    """Those that cost most first; None stands for their sum."""
+    """Routes, the most expensive first; None stands for their sum."""
     purposes: list[str | None]
     sums: Mapping[_Place, Spend]
 
@@ -67,23 +67,23 @@ class SpendPart(NamedTuple):
     routes: list[SpendLine]
     purposes: list[SpendLine]
     split: Split | None
-    """None while there is nothing to split."""
+    """Spend by route and purpose together; None while there is nothing to split."""
     words: Mapping[str, str]
-    """Purposes in words."""
+    """Names of the purposes for people."""
 
 
 def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend]:
-    """What was spent this UTC day by route and purpose. Blocks on the cost tracker."""
+    """Return the spend of this UTC day by route and purpose. Blocks on the cost tracker."""
     return sources.ledger.by_route_and_kind() if sources.ledger else {}
 
 
 def total_meters(view: PipelineView) -> tuple[Meter, ...]:
-    """The day's totals against the common budgets."""
+    """Compare the day's totals with the common budgets."""
     return meters(Spend(view.tokens_today, view.usd_today), Budget(view.budget_tokens, view.budget_usd))
 
 
 def spend_part(sources: ConsoleSources) -> SpendPart:
-    """The day's totals against the common budgets, and where they went."""
+    """Return the day's totals, and the spend by route and by purpose."""
     view, sums = sources.pipeline(), _sums(spent_today(sources))
     return SpendPart(
         total_meters(view),
@@ -95,17 +95,17 @@ def spend_part(sources: ConsoleSources) -> SpendPart:
 
 
 def _routes(view: PipelineView, sums: Mapping[_Place, Spend]) -> list[str]:
-    """Routes of the settings, and those that have spent anything."""
+    """Return the routes of the settings, and any others that have spent something."""
     return list(dict.fromkeys([flow.route for flow in view.routes] + [route for route, _ in sums if route]))
 
 
 def _purposes(sums: Mapping[_Place, Spend]) -> list[str]:
-    """All purposes; what was lost, which is rare, only where anything was."""
+    """Return all purposes, except "lost" if nothing was lost."""
     return [name for name in PURPOSES if name != "lost" or (None, name) in sums]
 
 
 def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
-    """What one route has cost today; () if that is not known."""
+    """Return today's spend of a route against its limits; () if it is not known."""
     if sources.ledger is None:
         return ()
     spent = total(spend for (name, _), spend in spent_today(sources).items() if name == route)
@@ -113,7 +113,7 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
 
 
 def spend_table(sources: ConsoleSources) -> Table:
-    """All amounts for a file: of everything, by route and by purpose."""
+    """Build a table of all amounts: in total, by route and by purpose."""
     view, sums = sources.pipeline(), _sums(spent_today(sources))
     rows: list[tuple[str, str | None, int, float, int | None, float | None]] = [
         ("all", None, view.tokens_today, view.usd_today, view.budget_tokens, view.budget_usd)
@@ -128,13 +128,13 @@ def spend_table(sources: ConsoleSources) -> Table:
 
 
 def split_table(sources: ConsoleSources) -> Table:
-    """Spend by route and purpose for a file. None stands for all routes, or for all purposes."""
+    """Build a table of spend by route and purpose. None stands for all routes, or for all purposes."""
     sums = _sums(spent_today(sources))
     return Table(("route", "purpose", "tokens", "usd"), [(*place, *sums[place]) for place in _places(sums)])
 
 
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
-    """What was spent today of the limits in dollars and tokens; if `limited`, only where there is a limit."""
+    """Compare today's spend with the limits in dollars and tokens; `limited` leaves out what has no limit."""
     dollars, tokens = budget.usd_per_day, budget.tokens_per_day
     found = (
         (figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
@@ -164,7 +164,7 @@ def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[
 
 
 def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
-    """What each route and purpose has cost, and the sums both ways."""
+    """Return the spend of each route and purpose, with the sums over both."""
     sums: dict[_Place, Spend] = {(None, None): NOTHING}
     for (route, purpose), spend in spent.items():
         for place in ((route, purpose), (route, None), (None, purpose), (None, None)):
@@ -173,7 +173,7 @@ def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
 
 
 def _places(sums: Mapping[_Place, Spend]) -> list[_Place]:
-    """The routes that cost most first, sums last."""
+    """Return all routes and purposes: routes that cost most first, sums last."""
     order = (*PURPOSES, None)
 
     def rank(place: _Place) -> tuple[bool, float, int, str, int]:
@@ -206,26 +206,26 @@ _DAY_S: Final = 86_400
 
 
 class Pace(NamedTuple):
-    """What trials of a route cost, and how many there are."""
+    """The number of trials of a route per day, and their cost."""
 
     route: str
     rewordings: int
     per_day: float
-    """Trials of rewordings."""
+    """Trials of rewordings per day."""
     usd_each: float
-    """Their controls included."""
+    """US dollars of a trial, including its share of the control."""
 
     def found_after_s(self, delay: Delay) -> float:
-        """Seconds until the change is found, with trials spread evenly over the rewordings."""
+        """Return the seconds until the change is detected, with trials spread evenly over the rewordings."""
         return delay.trials * self.rewordings / self.per_day * _DAY_S
 
     def usd(self, delay: Delay) -> float:
-        """What the trials until then cost."""
+        """Return the cost in US dollars of the trials until the regression is detected."""
         return delay.trials * self.rewordings * self.usd_each
 
 
 def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
-    """The pace of each route, from its latest verdicts of the last day; routes with too few are left out."""
+    """Return the pace of each route, from its verdicts of the last day; routes with too few are left out."""
     found = []
     for route in routes:
         recent = [verdict for verdict in log.latest(_RECENT, route=route) if verdict.scored_at > now - _DAY_S]
@@ -240,7 +240,7 @@ def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
 
 
 def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/spend` and its live part."""
+    """Handlers of `/spend` and its live part."""
 
     def page(_: object) -> Page:
         routes = (flow.route for flow in sources.pipeline().routes)

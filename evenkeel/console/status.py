@@ -1,4 +1,4 @@
-"""The top of Now: what is wrong and what to do next, or that nothing is; and how much is watched at all."""
+"""Top of Now: problems and next steps, or that there are none, and how much is watched."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ _TITLES: Final[dict[State, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The top of the page."""
+    """State shown at the top of the page."""
 
     state: State
     going: Sequence[IncidentLine]
-    """The open incidents, newest first; those with one cause together."""
+    """Open incidents, newest first; those with a common cause share a line."""
     lately: Sequence[IncidentLine]
-    """Those that ended within a day."""
+    """Incidents that ended within the last day."""
     summary: str
-    """What is watched, in one or two sentences; "" while an incident is open."""
+    """Summary of what is watched, in one or two sentences; "" while an incident is open."""
     notices: tuple[str, ...]
 
     @property
     def title(self) -> str:
-        """Of the document; the state first, so that a pinned tab shows it."""
+        """Title of the document; it starts with the state, so that a pinned tab shows it."""
         return f"{_TITLES[self.state]} · evenkeel"
 
     @property
     def announcement(self) -> str:
-        """Read by screen readers when it changes: without ages, so that it is read once."""
+        """Text for screen readers, read when it changes; it has no ages, so that it is read only once."""
         return " ".join(line.said for line in self.going) or self.title
 
 
@@ -85,7 +85,7 @@ def status(
 
 
 def blind_notices(reports: Sequence[CellReport]) -> list[str]:
-    """A sentence for each route and model with cells that can't see any change, and what to do about it."""
+    """Return a notice for each route and model with blind cells, which cannot detect a change."""
     groups: dict[tuple[str, str], list[CellReport]] = {}
     for report in _live(reports):
         if report.is_blind:
@@ -104,7 +104,7 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
 
 
 def coverage(reports: Sequence[CellReport]) -> str:
-    """How many cells have a figure, how many have none and why, in one sentence; "" without cells."""
+    """Count the cells with a figure and those without, with reasons, in a sentence; "" without cells."""
     live = _live(reports)
     failing = [one for one in live if sum(one.counts.failures.values()) > one.counts.trials]
     blind = sum(one.is_blind for one in live)
@@ -126,13 +126,13 @@ def coverage(reports: Sequence[CellReport]) -> str:
 
 
 def _live(reports: Sequence[CellReport]) -> list[CellReport]:
-    """The cells of models that answer."""
+    """Return the cells of models that still answer."""
     return [report for report in reports if not report.retired]
 
 
 def _collecting_summary(reports: Sequence[CellReport], pipeline: PipelineView) -> str:
     if any(report.counts.effective for report in reports):
-        # The control has the most trials, and no figure of its own.
+        # The control has the most trials, but no figure to report.
         ahead = max((one.counts.effective for one in reports if one.key.perturbation != BASELINE), default=0)
         return (
             f"A rewording's first figure needs {pipeline.minimum_trials} trials with a rated control; "

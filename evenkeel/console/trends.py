@@ -32,21 +32,21 @@ POINTS_READ = 400
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One chart with its caption."""
+    """A chart with its caption."""
 
     id: str
     report: CellReport
-    """Of the current model: the line in full colour."""
+    """Report of the current model, which is drawn in full color."""
     earlier: tuple[str, ...]
     """Models drawn dimmed, oldest first; those that no longer answer are marked "(before)"."""
     alert: bool
     chart: Chart
     description: str
-    """The chart in a sentence, for those who do not see it."""
+    """Description of the chart in a sentence, for people who cannot see it."""
 
     @property
     def name(self) -> str:
-        """What was done to the prompts."""
+        """Label of the perturbation."""
         kind = self.report.key.perturbation
         return rewordings.pair_label(kind) if rewordings.language_pair(kind) else rewordings.label(kind)
 
@@ -59,7 +59,7 @@ def trends(
     *,
     limit: int = MAX_CHARTS,
 ) -> tuple[Trend, ...]:
-    """Up to `limit` charts worth looking at: cells of an incident first, then those furthest above noise."""
+    """Build up to `limit` charts: cells of an incident first, then those furthest above noise."""
     chosen: dict[tuple[str, str], list[CellReport]] = {}
     for report in sorted(reports, key=_urgency):
         if report.estimates.excess is None or report.key.perturbation == BASELINE:
@@ -72,7 +72,7 @@ def trends(
     for members in chosen.values():
         newest = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
         drawn.append((newest, [_samples(report, store) for report in newest]))
-    # One scale for all charts: a small wobble must not look like the alert beside it.
+    # All charts share a scale: a small wobble must not look like the alert next to it.
     values = value_range(
         [samples for _, series in drawn for samples in series],
         max((members[-1].detection.threshold for members, _ in drawn), default=0.0),
@@ -86,13 +86,13 @@ def trends(
 def incident_trend(
     incident: Incident, worst: Part | None, reports: Sequence[CellReport], store: MonitorStore, now: float
 ) -> Trend | None:
-    """The chart of an incident: the rewording that moved furthest, with the change marked.
+    """Build the chart of an incident: the rewording that moved furthest, with the change marked.
 
     Args:
-        incident: what is shown.
-        worst: its alert that is furthest from what is allowed; None if it has none of a cell.
+        incident: incident to show.
+        worst: its alert furthest beyond the limit; None if none of its alerts is about a cell.
         reports: of all cells, in any order.
-        store: has the points.
+        store: store of the points.
         now: Unix time in seconds.
 
     Returns: None while there is nothing to draw.

@@ -1,4 +1,4 @@
-"""One trial: both prompts and both answers, what was changed and what changed, its rating, and its labels."""
+"""Page of a trial: both prompts and answers, their differences, the rating and the labels."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ if TYPE_CHECKING:
 _PAGE_CHARS = 60_000
 _QUESTION_CHARS = 6_000
 _OTHERS = 8
-"""Trials that show which words of a prompt are template where none was learned."""
+"""Other trials compared to find which words of a prompt are template, if no template was learned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What the page of a trial offers for its exchange."""
+    """The state of a trial's exchange with regard to approval as a golden."""
 
     exchange_id: str
     archived: bool
-    """Whether the exchange is still there to be approved."""
+    """True if the exchange is still archived and can be approved."""
     empty: bool
-    """Whether its answer says nothing, so that it cannot be approved."""
+    """True if the answer has neither text nor tool calls and therefore cannot be approved."""
     golden_href: str
-    """The golden that it is under its own id already, "" if it is none."""
+    """Address of the golden that this exchange already is, "" if it is none."""
 
 
 def approval(sources: GoldenSources, exchange_id: str) -> Approval:
-    """Whether a trial's exchange can be approved, or has been."""
+    """Return whether a trial's exchange can be approved, or has been."""
     exchange = _archived(sources, exchange_id)
     answer = exchange.answer if exchange else None
     known = sources.store.find(exchange_id) is not None
@@ -73,7 +73,7 @@ def approval(sources: GoldenSources, exchange_id: str) -> Approval:
 
 
 def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | None:
-    """The exchange, None if it is not archived or cannot be read."""
+    """Return the exchange, None if it is not archived or cannot be read."""
     try:
         return sources.archive.find(exchange_id)
     except SealError:
@@ -89,13 +89,13 @@ class FilterLink(NamedTuple):
 
 
 class QualityRow(NamedTuple):
-    """One quality metric on both answers, each on the metric's scale."""
+    """A quality metric on both answers, each on the metric's scale."""
 
     name: str
     reference: str
     candidate: str
     of: str
-    """ of 3" for ratings, else ""."""
+    """Suffix " of 3" for ratings, else ""."""
     change: Literal["same", "better", "worse", "changed"]
 
 
@@ -105,26 +105,26 @@ class Exhibit:
 
     unchanged_prompt: bool
     question: tuple[Run, ...]
-    """Without the template."""
+    """Question in the prompt, without the template."""
     answers: SideBySide
     no_candidate: bool
-    """Whether the replay gave no answer."""
+    """True if the replay gave no answer."""
     whole_prompt: tuple[Run, ...] = ()
     """The prompt with its template; empty where there is no room for it."""
     control: tuple[Run, ...] = ()
-    """The answer to the control, with what the original's answer has not."""
+    """The control's answer, with the words marked that the original's answer lacks."""
 
 
 class TrialView(NamedTuple):
-    """A verdict with what is said of it in words."""
+    """A verdict with its descriptions for people."""
 
     verdict: Verdict
     exhibit: Exhibit | None = None
-    """None once the texts have been pruned."""
+    """Texts of the trial; None once they have been pruned."""
 
     @property
     def name(self) -> str:
-        """The rewording, or that it is the control."""
+        """Name of the rewording, or that of the control."""
         return (
             "control"
             if self.verdict.perturbation == BASELINE
@@ -133,26 +133,26 @@ class TrialView(NamedTuple):
 
     @property
     def severity(self) -> str:
-        """With one decimal; "" where there is only one."""
+        """Severity with one decimal; "" for perturbations that have no degrees."""
         graded = rewordings.category(self.verdict.perturbation).graded
         return figures.number(self.verdict.severity, 1) if graded else ""
 
     @property
     def scorer(self) -> str:
-        """Who decided the rating, and whether the judge was needed."""
+        """Description of who decided the rating, and whether the judge was needed."""
         if self.verdict.scoring.scorer != "judge" or self.verdict.rating is None:
             return scorer_words(self.verdict.scoring.scorer)
         return wording.stage_words(stage_of(self.verdict.scoring.details))
 
     @property
     def failure(self) -> str:
-        """Why there is no rating, "" if there is one."""
+        """Reason why there is no rating, "" if there is one."""
         failure = self.verdict.failure
         return f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else ""
 
     @property
     def quality(self) -> list[QualityRow]:
-        """The quality metrics on both answers."""
+        """Scores of the quality metrics on both answers."""
         return [quality_row(score) for score in self.verdict.quality]
 
     @property
@@ -177,10 +177,10 @@ class TrialView(NamedTuple):
 
 
 def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibit:
-    """The texts at the length of a page of their own.
+    """Return the texts at the length that a trial's own page shows.
 
     Args:
-        evidence: what is shown.
+        evidence: texts to show.
         control: the answer to the control of the same exchange, None if there is none to show.
     """
     spans = question_spans(evidence.prompt, evidence.asked)
@@ -204,18 +204,18 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
 
 
 class Texts(NamedTuple):
-    """Prompts and answers of a trial, or why there are none."""
+    """Prompts and answers of a trial, or the reason why there are none."""
 
     evidence: Evidence | None
     missing: str = ""
-    """Why there are none, as a sentence; "" if there are."""
+    """Reason why there are no texts, as a sentence; "" if there are."""
 
 
 _NOT_STORED: Final = "Prompt and answers are no longer stored."
 
 
 def texts_of(log: VerdictLog, verdict_id: str) -> Texts:
-    """What can be read of a trial's texts."""
+    """Return the texts of a trial that can be read, and the reason for those that cannot."""
     try:
         evidence = log.evidence(verdict_id)
     except SealError as error:
@@ -224,7 +224,7 @@ def texts_of(log: VerdictLog, verdict_id: str) -> Texts:
 
 
 def answer_text(answer: Answer | None) -> str:
-    """An answer's text and the tools it called, a line each; "" if there is no answer."""
+    """Return an answer's text and its tool calls, one per line; "" without an answer."""
     if answer is None:
         return ""
     calls = [f"→ {call.name}({call.arguments})" for call in answer.tool_calls]
@@ -232,7 +232,7 @@ def answer_text(answer: Answer | None) -> str:
 
 
 def quality_row(score: QualityScore) -> QualityRow:
-    """One metric on both answers, in words."""
+    """Describe a metric on both answers."""
     change: Literal["same", "better", "worse", "changed"] = "same"
     if score.changed:
         change = score.direction or "changed"
@@ -277,7 +277,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
 
 def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
-    """The texts of the control among the other trials of an exchange; without a reason if there is none."""
+    """Return the texts of the control among an exchange's other trials; empty if there is none."""
     found = next((trial for trial in others if trial.perturbation == BASELINE), None)
     return texts_of(log, found.id) if found else Texts(None)
 
@@ -290,7 +290,7 @@ _REDACTED: Final = re.compile(r"\[[A-Z][A-Z_]*_\d+\]")
 
 
 def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
-    """What of a trial is not there to be looked at, and why, a sentence or two each."""
+    """Explain what is missing from a trial, in a sentence or two for each gap."""
     found = []
     if texts.missing:
         found.append(texts.missing if texts.missing != _NOT_STORED else f"{_NOT_STORED} {_KEPT}")
@@ -307,19 +307,19 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
-    """The body of the original request, "" if it is not archived or cannot be read."""
+    """Return the body of the original request, "" if it is not archived or cannot be read."""
     found = _archived(sources.goldens, exchange_id) if sources.goldens else None
     return visible(found.request[:_PAGE_CHARS]) if found else ""
 
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
-    """The other trials of the same exchange, the control first."""
+    """Return the other trials of the same exchange, the control first."""
     others = [one for one in log.of_exchange(verdict.exchange_id) if one.id != verdict.id]
     return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
 
 
 def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> ChangeReport | None:
-    """The first change of the route after the trial, or the last one before it."""
+    """Return the first change of the route after the trial, or the last one before it."""
     of_route = [
         one
         for one in (sources.change_reports or tuple)()
@@ -329,5 +329,5 @@ def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> Change
 
 
 def _trace_url(template: str | None, trace_id: str) -> str | None:
-    """Where the trial's trace can be looked at; None if it has none or nobody said where."""
+    """Return the address of the trial's trace; None without a trace or a configured address."""
     return template.replace("{trace_id}", trace_id) if template and trace_id else None

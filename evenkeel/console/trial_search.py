@@ -1,4 +1,4 @@
-"""Finding trials in the log, newest first, by what is in the address of the page.
+"""Search for trials in the log, newest first, by the query of a page's address.
 
 SQLite finds them by an index (`stores.trial_index`). Redis has none, and texts are in none:
 there one page reads at most `SCANNED` verdicts and `TEXTS` texts, for about `SECONDS`. Where that ends before
@@ -42,11 +42,11 @@ OUTCOMES: Final = {
     "mixed": "better and worse",
     "unchanged": "the same",
 }
-"""What became of the quality of an answer that changed."""
+"""Labels for the quality of an answer that changed."""
 CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rated control"}
-"""What the control did."""
+"""Labels for the outcome of the control."""
 ORDERS: Final = {"newest": "newest first"}
-"""Orders of the list beside the worst first."""
+"""Orders of the list besides the default, worst first."""
 LABELS: Final = {"disputed": "people disagree", "any": "labelled", "none": "not labelled"}
 SIDES: Final = {"after": "after it", "before": "before it"}
 LONGEST: Final = 300
@@ -75,7 +75,7 @@ class TrialFilter:
     incident: str = ""
     """Id of an incident: only trials of its cells, from the change on until it was closed."""
     reason: str = ""
-    """Why there is no rating: a word of a failure."""
+    """Word of a failure: the reason why there is no rating."""
     format: str = ""
     language: str = ""
     """Base tag of the language that was asked for, or else of the prompt."""
@@ -89,15 +89,15 @@ class TrialFilter:
     """Time in UTC, "2026-08-12T14:20"."""
     until: str = ""
     labels: str = ""
-    """One of `LABELS`."""
+    """A key of `LABELS`."""
     text: str = ""
-    """Looked for in prompts, answers and explanations, without regard to case."""
+    """Text to find in prompts, answers and explanations, ignoring case."""
     order: str = ""
     """A key of `ORDERS`; "" = the worst first."""
 
     @classmethod
     def of(cls, query: Mapping[str, Any]) -> TrialFilter:
-        """Read a query string's values; what is not known among the fixed choices means anything."""
+        """Read the values of a query string; an unknown value of a fixed choice counts as not set."""
         given = {each.name: str(query.get(each.name, "")).strip()[:LONGEST] for each in fields(cls)}
         known = {
             "rating": RATINGS,
@@ -118,13 +118,13 @@ class TrialFilter:
         return cls(**given)
 
     def parts(self, **changes: str) -> dict[str, str | None]:
-        """The values that are set, with some of them changed, as parts of a link."""
+        """Return the values that are set, with `changes` applied, as parts of a link."""
         changed = replace(self, **changes)
         return {each.name: getattr(changed, each.name) or None for each in fields(self)}
 
     @property
     def narrow(self) -> Narrow:
-        """What a log is searched for: all but change, incident, labels and text."""
+        """Criteria for the log's own search: all but change, incident, labels and text."""
         since, until = self.span
         plain = (
             "route",
@@ -154,7 +154,7 @@ class TrialFilter:
         return since, None if until is None else until + whole
 
     def beside(self, changes: Sequence[ChangeReport]) -> TrialFilter | None:
-        """The same with the change put into route and time; None if there is no such change any more."""
+        """Return the filter with its change turned into route and time; None if the change is unknown."""
         if not self.change:
             return self
         found = next((one for one in changes if one.is_called(self.change)), None)
@@ -167,7 +167,7 @@ class TrialFilter:
         return replace(narrowed, route=found.route)
 
     def within(self, since: float | None, until: float | None = None) -> TrialFilter:
-        """The same, no earlier and no later than two moments in Unix seconds."""
+        """Return the filter limited to the time between two moments in Unix seconds."""
         first, last = self.span
         starts = [one for one in (first, since) if one is not None]
         ends = [one for one in (last, until) if one is not None]
@@ -189,7 +189,7 @@ def unix_time(text: str) -> float | None:
 
 
 def minute(moment: float) -> str:
-    """A moment as the field of a form takes it, to the minute in UTC."""
+    """Format a moment as the field of a form takes it, to the minute in UTC."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M")
 
 
@@ -203,13 +203,13 @@ def narrowed(
     incidents: Sequence[Incident],
     began: Callable[[Incident], float],
 ) -> Narrow | None:
-    """What a log is searched for, with change and incident put into cells and time.
+    """Return the criteria for the log's own search, with change and incident turned into cells and times.
 
     Args:
-        chosen: what was chosen.
-        changes: the latest ones.
-        incidents: all that are kept.
-        began: when what an incident is about began, in Unix seconds.
+        chosen: filter of the page.
+        changes: latest changes.
+        incidents: all stored incidents.
+        began: returns the start of an incident in Unix seconds.
 
     Returns: None if the change or the incident is no longer known.
     """
@@ -230,11 +230,11 @@ def _cell(part: Part) -> Narrow:
 
 
 def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
-    """Sorts trials, the worst first.
+    """Return a sort key that puts the worst trials first.
 
-    First those whose control held and whose answer moved, the furthest first, better answers behind the
-    others; then those of which that is not clear; at last the counter-examples: the control moved as well, or
-    the answer held.
+    First come trials whose control held and whose answer changed, the largest change first, better answers
+    after the others; then trials for which that is unclear; last the counter-examples, in which the control
+    changed as well or the answer held.
     """
     moved, control = verdict.shifted, verdict.control.shifted
     if verdict.perturbation == BASELINE:
@@ -253,7 +253,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
 
 
 SHOWN: Final = 50
-"""Trials of an answer of the API."""
+"""Trials in a response of the API."""
 RANKED: Final = 1_000
 """Trials among which the worst come first."""
 SCANNED: Final = 50_000
@@ -261,14 +261,14 @@ SCANNED: Final = 50_000
 TEXTS: Final = 1_500
 """Texts read for one page."""
 SECONDS: Final = 0.5
-"""Time after which no further piece is read for one page."""
+"""Seconds after which no further part of the log is read for a page."""
 _FIRST_STEP: Final = 100
 _LONGEST_STEP: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is read for one answer."""
+    """Limits of a single search."""
 
     shown: int = SHOWN
     scanned: int = SCANNED
@@ -282,23 +282,23 @@ class Found:
 
     trials: tuple[LoggedVerdict, ...]
     older: int | None
-    """Where to go on, as `before`; None if the log's start was reached."""
+    """Position from which to continue, as `before`; None if the start of the log was reached."""
     looked_at: int
     """Verdicts read."""
     reached_s: float | None
     """Unix time of the oldest verdict read; None if none was."""
     full: bool
-    """Whether as many were found as fit a page; if not, and there are older ones, it was cut short."""
+    """True if the page is full. If it is not and there are older trials, the search was cut short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """What is known of labels, by verdict: whether people say the same as the verdict."""
+    """The labelled verdicts, each with whether people agree with it."""
 
     agrees: Mapping[str, bool | None]
 
     def ids(self, choice: str) -> frozenset[str] | None:
-        """Verdicts with any label, or a disputed one; None for other choices."""
+        """Return the verdicts with any label, or with a disputed one; None for other choices."""
         if choice == "disputed":
             return frozenset(verdict for verdict, agrees in self.agrees.items() if agrees is False)
         return frozenset(self.agrees) if choice == "any" else None
@@ -318,17 +318,17 @@ def search(
     limits: Limits | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """The newest trials of a choice.
+    """Return the newest trials that match a filter.
 
     Args:
-        log: where they are.
-        narrow: what is looked for.
-        text: looked for in prompts, answers and explanations.
+        log: log to search.
+        narrow: criteria for the log's own search.
+        text: text to find in prompts, answers and explanations.
         labels: a key of `LABELS`, "" for any trial.
-        labelled: what people said.
+        labelled: verdicts with people's labels.
         before: only trials before this place in the log; None = from the newest.
-        limits: how much is read at most.
-        clock: in seconds, for the limit of time.
+        limits: most that is read.
+        clock: seconds, for the limit of time.
     """
     limits = limits or Limits()
     narrow = replace(narrow, ids=labelled.ids(labels))
@@ -363,13 +363,13 @@ def search(
 
 
 def _says(verdict: Verdict, text: str) -> bool:
-    """Whether id, explanation or failure hold a text."""
+    """Return whether the id, explanation or failure of a verdict contains a text."""
     detail = verdict.failure.detail if verdict.failure else ""
     return any(text in part.casefold() for part in (verdict.id, verdict.scoring.explanation, detail))
 
 
 def _quotes(log: VerdictLog, verdict: Verdict, text: str) -> bool:
-    """Whether prompts or answers hold a text."""
+    """Return whether the prompts or answers of a verdict contain a text."""
     evidence = readable_evidence(log, verdict.id)
     if evidence is None:
         return False
@@ -387,9 +387,9 @@ def each_page(
     """Trials over as many pages as it takes.
 
     Args:
-        find: a page, given where to begin and how many trials are still wanted.
-        most: trials at most.
-        scanned: verdicts read at most; a page that is under way is finished.
+        find: returns a page, given its position and the number of trials still wanted.
+        most: most trials to yield.
+        scanned: most verdicts to read; a page in progress is finished.
     """
     before: int | None = None
     given = read = 0

@@ -1,4 +1,4 @@
-"""The list of trials and its form: every trial there is, narrowed by its address; as page, files and JSON."""
+"""The list of trials and its form, filtered by the address; as page, files and JSON."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ _NAMES: Final = {
     "since": "from",
     "until": "to",
 }
-"""Parts of the filter whose names are not those of the address."""
+"""Labels of the filter's parts that differ from their names in the address."""
 
 
 class Option(NamedTuple):
-    """One entry of a list to choose from."""
+    """An entry of a list to choose from."""
 
     value: str
     label: str
@@ -85,19 +85,19 @@ class Field(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """A choice that is in effect, with the link that undoes it."""
+    """A filter in effect, with the link that removes it."""
 
     text: str
     href: str
 
 
 class FilterForm(NamedTuple):
-    """The lists to choose from, and what is chosen."""
+    """The lists to choose from, and the filters in effect."""
 
     fields: tuple[Field, ...]
     more: tuple[Field, ...]
     opened: bool
-    """Whether a folded field is used."""
+    """True if a folded field has a value."""
     chips: tuple[Chip, ...]
 
 
@@ -110,7 +110,7 @@ def filter_form(
     *,
     labels: bool,
 ) -> FilterForm:
-    """The form, with what is known of cells, changes and incidents as entries of its lists."""
+    """Build the form; its lists have the known cells, changes and incidents as entries."""
     keys = [report.key for report in reports]
     perturbations = {key.perturbation for key in keys}
     kinds = _kinds(perturbations)
@@ -165,7 +165,7 @@ def _kinds(perturbations: Iterable[str]) -> Callable[..., tuple[str, ...]]:
 def _field(chosen: TrialFilter, name: str, label: str, options: tuple[Option, ...]) -> Field:
     value: str = getattr(chosen, name)
     if value and value not in {option.value for option in options}:
-        options = (*options, Option(value, value))  # of a link from elsewhere, or of what is over
+        options = (*options, Option(value, value))  # from an old link, or of something that is over
     return Field(name, label, value, options)
 
 
@@ -216,7 +216,7 @@ MOST_ROWS: Final = 10_000
 MOST_SCANNED: Final = 400_000
 """Verdicts read for a file."""
 _LONGEST_PLACE: Final = 18
-"""Digits of a place in the log; more would not fit the store's 64 bits."""
+"""Digits of a position in the log; more would not fit the store's 64 bits."""
 _EXCERPT: Final = 160
 _ROWS: Final = 20
 """Trials on a page."""
@@ -225,22 +225,22 @@ _ANSWER_CHARS: Final = 300
 
 
 class TrialRow(NamedTuple):
-    """A trial as the list shows it."""
+    """A trial as a row of the list."""
 
     offset: int
     view: TrialView
     question: tuple[Run, ...] = ()
-    """Without the template, its rewording marked."""
+    """Question in the prompt, without the template and with its rewording marked."""
     answers: SideBySide | None = None
-    """Shortened to where they differ; None if they are not stored."""
+    """Answers, shortened to where they differ; None if they are not stored."""
     no_candidate: bool = False
-    """Whether the replay gave no answer."""
+    """True if the replay gave no answer."""
     missing: str = ""
-    """Why there are no texts, "" if there are."""
+    """Reason why there are no texts, "" if there are."""
 
 
 def trial_rows(log: VerdictLog, trials: Sequence[LoggedVerdict]) -> list[TrialRow]:
-    """The trials with their texts."""
+    """Return the trials with their texts."""
     rows = []
     for one in trials:
         evidence, missing = texts_of(log, one.verdict.id)
@@ -266,19 +266,19 @@ class Listing(NamedTuple):
 
     trials: tuple[LoggedVerdict, ...]
     next: dict[str, str]
-    """What the address of the next page has beside the choice; empty if there is none."""
+    """Query parameters of the next page besides the filter; empty if there is no next page."""
     found: Found
-    """What was read for it."""
+    """Result of the search behind the page."""
 
 
 def listing(wanted: _Search, before: int | None, page: int) -> Listing:
-    """A page of trials, by default the worst first.
+    """Return a page of trials, by default the worst first.
 
-    The worst are looked for among the newest 1,000 that changed or are unclear; behind these stand the trials
+    The worst come from the newest 1,000 trials that changed or are unclear; after these follow the trials
     whose answers held, newest first.
 
     Args:
-        wanted: the choice, with the order.
+        wanted: the search, with its order.
         before: only trials before this place in the log; None = from the newest.
         page: number of the page, from 1, where the worst come first.
     """
@@ -306,13 +306,13 @@ def listing(wanted: _Search, before: int | None, page: int) -> Listing:
 def trials_page(
     sources: ConsoleSources, wanted: _Search, query: Mapping[str, Any], incidents: Sequence[Incident]
 ) -> Page:
-    """A page of the trials of a choice.
+    """Build the page of the trials that match a filter.
 
     Args:
-        sources: what is read.
-        wanted: the choice.
-        query: of the address, for the place in the list.
-        incidents: all that are kept.
+        sources: sources of the console.
+        wanted: the search.
+        query: query of the address, for the position in the list.
+        incidents: all stored incidents.
     """
     chosen = wanted.chosen
     now, before, number = sources.clock(), _whole(query, "before"), _whole(query, "page") or 1
@@ -348,7 +348,7 @@ def trials_page(
 
 
 def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """`/trials` and `/api/trials`; both take the parts of `TrialFilter`, and `before`."""
+    """Handlers of `/trials` and `/api/trials`; both take the parts of `TrialFilter`, and `before`."""
     counted, board = CountedLabels(sources.labels), IncidentBoard(sources.monitor_store)
 
     @get("/trials", sync_to_thread=True, needs="viewer")
@@ -364,7 +364,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
 
     @get("/api/trials", sync_to_thread=True, needs="viewer")
     def api(request: AnyRequest) -> Response[bytes]:
-        """The newest first, whatever `order` says."""
+        """Return trials, newest first regardless of `order`."""
         chosen = TrialFilter.of(request.query_params)
         wanted = _Search.of(sources, chosen, counted(), board.all())
         found = wanted.find(_whole(request.query_params, "before"), Limits())
@@ -380,7 +380,7 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
 
 
 def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
-    """At most 10,000 trials of a choice, the newest first, for a file."""
+    """Build a table of the newest trials that match a filter, at most 10,000."""
     incidents = IncidentBoard(sources.monitor_store).all()
     wanted = _Search.of(sources, TrialFilter.of(query), CountedLabels(sources.labels)(), incidents)
     pages = each_page(
@@ -429,7 +429,7 @@ _COLUMNS: Final[tuple[Column, ...]] = (
 
 
 class _Search(NamedTuple):
-    """A choice over a log."""
+    """A search of a log by a filter."""
 
     log: VerdictLog
     chosen: TrialFilter
@@ -445,13 +445,13 @@ class _Search(NamedTuple):
         labels: Iterable[Label],
         incidents: Sequence[Incident],
     ) -> _Search:
-        """The search for what was chosen."""
+        """Build the search for a filter."""
         changes = _changes(sources)
         narrow = narrowed(chosen, changes, incidents, lambda incident: _began(sources.log, incident, changes))
         return cls(sources.log, chosen, narrow, _labelled(labels))
 
     def find(self, before: int | None, limits: Limits, rating: str = "") -> Found:
-        """The newest trials of the choice, with another rating if one is given."""
+        """Return the newest trials that match, with another rating if one is given."""
         narrow = self.narrow
         if narrow is None:
             return Found((), None, 0, None, full=False)
@@ -475,7 +475,7 @@ def _changes(sources: ConsoleSources) -> tuple[ChangeReport, ...]:
 
 
 def _began(log: VerdictLog, incident: Incident, changes: Sequence[ChangeReport]) -> float:
-    """When what an incident is about began: at its change, else with the first trial behind its alerts."""
+    """Return the start of an incident: the time of its change, else of the first trial behind its alerts."""
     change = next((one for one in changes if incident.change and one.is_called(incident.change)), None)
     if change is not None:
         return change.at
@@ -492,7 +492,7 @@ def _labelled(labels: Iterable[Label]) -> Labelled:
     agrees: dict[str, bool | None] = {}
     for label in labels:
         known = agrees.get(label.verdict_id)
-        # One person who says otherwise disputes a verdict.
+        # A single person who disagrees disputes a verdict.
         agrees[label.verdict_id] = label.agrees if known is None else known and label.agrees is not False
     return Labelled(agrees)
 

@@ -1,4 +1,4 @@
-"""The console's words for ratings, scorers and scores."""
+"""Words that the console uses for ratings, scorers and scores."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Stage, Verdict
 
 RATINGS = {3: "same content", 2: "some details differ", 1: "different message"}
-"""The similarity scale in words."""
+"""Names of the levels of the similarity scale."""
 
 
 def rating_words(rating: int | None) -> str:
-    """A rating in words; None is that of a trial without one."""
+    """Describe a rating; None means that the trial has none."""
     return "not rated" if rating is None else RATINGS.get(rating, "not rated")
 
 
 def outcome_words(verdict: Verdict) -> str:
-    """What came of a trial: its rating in words, or why there is none."""
+    """Describe the outcome of a trial: its rating, or the reason why there is none."""
     if verdict.invalid:
         return f"ignores the {' and the '.join(verdict.invalid)}"
     if verdict.unsure:
@@ -32,7 +32,7 @@ def outcome_words(verdict: Verdict) -> str:
 
 
 def control_words(verdict: Verdict) -> str:
-    """What the control of a trial's exchange did."""
+    """Describe what the control of a trial's exchange did."""
     if verdict.perturbation == BASELINE:
         return "this is the control"
     if verdict.control.shifted is None:
@@ -53,7 +53,7 @@ SECOND_RATINGS = {
     JUDGED_SWAPPED: "judged with sides swapped",
     JUDGED_ALONE: "judged alone, not with other trials of the exchange",
 }
-"""Ratings beside the one that counts, by the name of the detail that holds them."""
+"""Names of additional ratings, by the detail that holds them."""
 
 _SCORES = {
     "cached": "from the judge's cache",
@@ -62,12 +62,12 @@ _SCORES = {
 
 
 def stage_words(stage: Stage) -> str:
-    """Which stage of a scorer with a judge decided."""
+    """Describe the stage that decided, for a scorer with a judge."""
     return _STAGES[stage]
 
 
 def score_words(metric: str) -> str:
-    """The name of a score behind a rating by heuristics."""
+    """Return the name of a score behind a rating by heuristics."""
     return _SCORES.get(metric) or metric_label(metric)
 
 

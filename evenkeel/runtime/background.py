@@ -1,4 +1,4 @@
-"""The processes behind the data plane: worker and monitor, each in a process of its own.
+"""Worker and monitor, each in a process of its own behind the data plane.
 
 Neither can hold up the other: a text that keeps the worker's interpreter busy delays no page of the console.
 """
@@ -128,7 +128,7 @@ async def _opened(role: str, settings: Settings) -> Stores:
 
 
 def _start_again(role: str, problem: str) -> None:
-    """End this process at once; the supervisor starts another.
+    """End this process at once, so that the supervisor starts another.
 
     Estimates, spend and templates in memory are those of a store that is gone. Written into an empty one they
     would make a checkpoint that lacks most of its parts, at an offset that the new log reaches much later.
@@ -138,7 +138,7 @@ def _start_again(role: str, problem: str) -> None:
 
 
 def _sweep(stores: Stores, stop: threading.Event) -> None:
-    """Remove the names of workers that are gone, now and then."""
+    """Remove the names of workers that are gone, from time to time."""
     while not stop.wait(_SWEEP_EVERY_S):
         try:
             stores.forget_workers()

@@ -1,8 +1,8 @@
 """Responses to changes (`evenkeel.monitor.changes` says what they are).
 
-`Responder` sees that a route has changed, starts a burst of
-sampling and has its goldens asked again; it also asks them every so many hours as canaries. `ChangeResponse`
-wires all that in one process, and where several monitors could respond, the one that holds the lease does.
+`Responder` notices that a route has changed, starts a burst of
+sampling and has its goldens replayed; it also replays them every few hours as canaries. `ChangeResponse`
+connects all that in a process. If several monitors could respond, only the holder of the lease does.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ log = logging.getLogger("evenkeel")
 _HOUR_S: Final = 3600.0
 _MINUTE_S: Final = 60.0
 _BURST_RATE: Final = 1.0
-"""Share of a route's requests that is sampled after a change."""
+"""Share of a route's requests that are sampled after a change."""
 _BURST_EXCHANGES: Final = 300
-"""Sampled exchanges after which a burst ends earlier."""
+"""Sampled exchanges after which a burst ends before its time."""
 _GOLDENS_PER_ROUND: Final = 50
-"""Goldens of a route that are asked in one round, always the same ones."""
+"""Goldens of a route that are replayed in a round, always the same ones."""
 _STALE_S: Final = 3600.0
-"""A change that is older is not responded to: the monitor may fold an old log from its start."""
+"""Age in seconds after which a change gets no response: the monitor may fold an old log from its start."""
 _BURST_FOR: Final = frozenset(
     (
         kinds.MODEL,
@@ -67,11 +67,11 @@ _BURST_FOR: Final = frozenset(
         kinds.REFERENCES,
     )
 )
-"""Kinds of changes that ask for more samples; for other traffic, settings and judges the usual ones do."""
+"""Kinds of changes that start a burst; the usual sampling suffices for traffic, settings and judges."""
 _SUSPICION: Final = frozenset((kinds.TRAITS,))
-"""Calls for reference prompts, which others ask, and for nothing else."""
+"""Kinds of changes that are only suspected. Reference prompts check them, and this module ignores them."""
 _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
-"""Goldens are asked with parameters of their own, so they say nothing about these."""
+"""Kinds of changes that goldens cannot show, because goldens are sent with parameters of their own."""
 
 
 LEASE_S: Final = 30.0
@@ -82,7 +82,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Goldens to be asked."""
+    """Goldens of a route to replay."""
 
     route: str
     trigger: Trigger
@@ -90,7 +90,7 @@ class Job:
 
 
 class Responder:
-    """Looks at the changes now and then. `plan` is all decisions, `step` acts on them."""
+    """Checks for changes from time to time. `plan` makes all decisions, `step` acts on them."""
 
     def __init__(
         self,
@@ -104,14 +104,14 @@ class Responder:
         scores: ReferenceScores | None = None,
         clock: Callable[[], float],
     ) -> None:
-        """Wire it.
+        """Connect the parts.
 
         Args:
             records: The latest changes of all routes.
-            store: What was done already.
-            bursts: What is sampled more.
-            goldens: Asks them.
-            settings: What is to be done.
+            store: Responses made so far.
+            bursts: Bursts of sampling.
+            goldens: Replays goldens.
+            settings: Settings of replays.
             rates: Sampling rate of each route, as its settings say.
             scores: Scores the answers before and after silent changes. Loads what scoring needs, also before
                 goldens are asked: few monitors ever do.
@@ -129,7 +129,7 @@ class Responder:
         self._asked_at: dict[str, float] = {}
 
     def plan(self) -> list[Job]:
-        """Start and end bursts, and say whose goldens are to be asked now. Blocks on storage."""
+        """Start and end bursts, and return the goldens to replay now. Blocks on storage."""
         now = self._clock()
         records = list(self._records())
         jobs = []
@@ -175,7 +175,7 @@ class Responder:
         return due
 
     async def step(self) -> int:
-        """Plan, and ask what is to be asked; returns how many runs there were."""
+        """Plan, and replay the goldens that are due. Return the number of runs."""
         jobs = await asyncio.to_thread(self.plan)
         if jobs and self._scores is not None:
             await asyncio.to_thread(self._scores.load)
@@ -189,11 +189,11 @@ class Responder:
 
 
 def urgent_routes(monitor: Monitor, settings: Replays, clock: Callable[[], float]) -> frozenset[str]:
-    """Routes that changed so short a time ago that a burst would last, and those with a suspicion.
+    """Return the routes that changed so recently that a burst would still run, and those with a suspicion.
 
     Args:
-        monitor: Knows of changes and suspicions.
-        settings: How long a burst lasts.
+        monitor: Provides changes and suspicions.
+        settings: Duration of a burst.
         clock: Unix time in seconds.
     """
     since = clock() - settings.burst_minutes * _MINUTE_S
@@ -206,21 +206,21 @@ def urgent_routes(monitor: Monitor, settings: Replays, clock: Callable[[], float
 
 
 class Stepper(Protocol):
-    """Looks now and then whether there is something to do."""
+    """A task that checks from time to time whether there is something to do."""
 
     async def step(self) -> int:
-        """Do what is due; returns how much there was."""
+        """Do what is due, and return the number of things done."""
         ...
 
 
 async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: str) -> None:
-    """Step while the lease is held, until `stop` is set. A store in trouble is tried again.
+    """Step while the lease is held, until `stop` is set. An error of the store is retried.
 
     Args:
-        stop: Ends it.
-        responder: Steps.
-        lease: Held by one of several.
-        what: Is not done meanwhile, for the log.
+        stop: Ends the loop.
+        responder: Makes the steps.
+        lease: Held by one of several processes.
+        what: Message for the log when a step fails.
     """
     reported = ""
     while not stop.is_set():
@@ -234,12 +234,11 @@ async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: s
                 log.warning("%s (%s); trying again", what, error)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _POLL_S)
-    with contextlib.suppress(Exception):  # a courtesy: the lease runs out anyway
+    with contextlib.suppress(Exception):  # a courtesy: the lease expires anyway
         await asyncio.to_thread(lease.leave)
 
 
 async def _step(responder: Stepper, lease: Lease) -> None:
-    """One step, which may take minutes; the lease is renewed meanwhile."""
     renewing = asyncio.create_task(_renew(lease))
     try:
         await responder.step()
@@ -250,7 +249,7 @@ async def _step(responder: Stepper, lease: Lease) -> None:
 async def _renew(lease: Lease) -> None:
     while True:
         await asyncio.sleep(_RENEW_S)
-        with contextlib.suppress(Exception):  # tried again in time; if not, another one takes over
+        with contextlib.suppress(Exception):  # retried in time; if that fails, another takes over
             await asyncio.to_thread(lease.hold)
 
 
@@ -266,18 +265,18 @@ def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
 
 
 class ChangeResponse:
-    """The parts that a process runs and shows."""
+    """The parts of a change response that a process runs and shows."""
 
     def __init__(
         self, settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor
     ) -> None:
-        """Wire it. Loading an encoder for a calibration takes seconds: do it in a thread.
+        """Connect the parts. Loading an encoder for a calibration takes seconds: do it in a thread.
 
         Args:
-            settings: Of the process.
-            stores: What is remembered, what is sampled more, the goldens.
-            instruments: Ask goldens and rate the answers.
-            monitor: Has the changes.
+            settings: Settings of the process.
+            stores: Responses made so far, bursts and goldens.
+            instruments: Replay goldens and rate the answers.
+            monitor: Provides the changes.
         """
         self._monitor = monitor
         self.book = ChangeBook(
@@ -324,7 +323,7 @@ class ChangeResponse:
         found = choices.calibration(settings)
         if found is None:
             return None
-        # Brings every metric, which nobody without a calibration needs.
+        # Loaded on demand: brings every metric, which only a calibration needs.
         from evenkeel.release.gate.thresholds import calibrated  # noqa: PLC0415
 
         try:
@@ -334,7 +333,7 @@ class ChangeResponse:
             return None
 
     def _noise(self) -> dict[str, float]:
-        """The noise floor of each route, the largest of its models', by the upper end of its interval."""
+        """Return the noise floor of each route: the largest upper bound among its models."""
         found: dict[str, float] = {}
         for report in self._monitor.reports():
             if report.key.perturbation == BASELINE and report.estimates.content_delta is not None:

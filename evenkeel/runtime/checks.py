@@ -1,4 +1,4 @@
-"""Tries the parts of a set-up: the upstreams, one request, the judge, the budget, the notifications.
+"""Checks of the parts of a set-up: the upstreams, one request, the judge, the budget, the notifications.
 
 The console's set-up page runs these checks, and `evenkeel check-config` the same.
 """
@@ -55,8 +55,8 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
     """Return the content and the checks of the set-up page.
 
     Args:
-        settings: What is set up.
-        ask_judge: Asks the judge the question whose answer is known; blocks. Not called without a judge.
+        settings: Settings of the set-up.
+        ask_judge: Asks the judge a question with a known answer; blocks. Not called without a judge.
     """
     plans = replays.route_plans(settings)
     return SetupSources(
@@ -95,9 +95,9 @@ def run_checks(settings: Settings, names: Sequence[str], asked: Mapping[str, str
     """Run checks of `setup_sources` in a process of their own, one after the other.
 
     Args:
-        settings: What is checked.
-        names: Of the checks.
-        asked: As the set-up page's form has it.
+        settings: Settings to check.
+        names: Names of the checks.
+        asked: Fields of the set-up page's form.
     """
 
     def ask_judge() -> Reply:
@@ -118,12 +118,12 @@ class _Credential(NamedTuple):
 
     headers: Headers
     said: str
-    """Sentence with the variable, never the key."""
+    """Description that names the variable, never the key."""
     variable: str
 
 
 def _credential(settings: Settings) -> _Credential:
-    """The key of replays, which is for the same upstream; none where the data plane puts one in."""
+    """Return the replay key for this upstream; none where the data plane puts a key in."""
     first = keys_by_route(settings)[settings.routes[0].name][0]
     if first.traffic:
         return _Credential((), f"the route's own key in {first.traffic.variable}", first.traffic.variable)
@@ -137,13 +137,13 @@ def request_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     """Send one request through the data plane to the first route. It is marked, so it is never sampled.
 
     Args:
-        settings: Of the data plane.
-        asked: `model`, and `prompt` in place of the usual one.
+        settings: Settings of the data plane.
+        asked: `model`, and `prompt` to replace the usual one.
     """
     route = settings.routes[0]
     base, credential = settings.base_url(route), _credential(settings)
     headers = {LOOP_GUARD_HEADER.decode(): "1", **dict(credential.headers)}
-    # The data plane is on this machine; a proxy of the environment has no part in it.
+    # The data plane is on this machine, so a proxy from the environment must not be used.
     with httpx2.Client(headers=headers, timeout=_REQUEST_S, trust_env=False) as client:
         try:
             if not asked.get("model"):
@@ -185,7 +185,7 @@ def _models(client: httpx2.Client, base: str) -> Check:
 
 
 def _without_keys(text: str, headers: Headers) -> str:
-    """A text in which an endpoint may have repeated a key."""
+    """Remove any request key that an endpoint may have repeated in a text."""
     for _, value in headers:
         text = text.replace(value.removeprefix("Bearer "), "…")
     return text
@@ -217,7 +217,7 @@ def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
 
 
 def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
-    """Ask the judge one question whose answer is known."""
+    """Ask the judge a question with a known answer."""
     judge = settings.judge
     if judge is None:
         return Check(
@@ -254,8 +254,8 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
     """Check the limits of the budget and whether prices are known.
 
     Args:
-        settings: Have the limits.
-        asked: `models`: names of the models that answered so far, a line each.
+        settings: Provide the limits.
+        asked: `models`: names of the models that have answered so far, one per line.
     """
     prices, budget = replays.budgeted_prices(settings), settings.budget
     limits = [

@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 
 def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
-    """Every perturbation there is under these settings.
+    """Return every perturbation that is available under these settings.
 
     Raises: ValueError if a language or a compound can't be.
     """
@@ -45,7 +45,7 @@ def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
 
 
 def bundles(settings: Settings) -> Mapping[Task, Bundle]:
-    """The metrics of each task.
+    """Return the metrics of each task.
 
     Raises: ValueError for a task or a quality that does not exist, naming the nearest one.
     """
@@ -55,7 +55,7 @@ def bundles(settings: Settings) -> Mapping[Task, Bundle]:
 
 
 def encoder_name(settings: Settings) -> str | None:
-    """Name of the encoder the settings ask for, None for none; whether it can be loaded is not tried."""
+    """Return the name of the encoder in the settings, None for none. It does not try to load it."""
     chosen = settings.embeddings
     if chosen.enabled is False:
         return None
@@ -70,14 +70,14 @@ def calibration(settings: Settings) -> Calibration | None:
     path = settings.alerts.calibration
     if path is None:
         return None
-    # Brings numpy and every metric, which nobody without such a file needs.
+    # Loaded on demand: brings numpy and every metric, which are needed only for such a file.
     from evenkeel.release.calibration.calibration import CalibrationError, read_calibration  # noqa: PLC0415
     from evenkeel.release.calibration.columns import versions  # noqa: PLC0415
 
     encoder = encoder_name(settings)
     try:
         found = read_calibration(path.read_text(encoding="utf-8"))
-        # Thresholds that no encoder stands behind hold beside any.
+        # Thresholds made without an encoder are valid with any.
         found.check(versions(), None if found.encoder is None else encoder)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
@@ -94,7 +94,7 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
     path = settings.alerts.limits
     if path is None:
         return ()
-    # Brings numpy and what degrades answers, which nobody without such a file needs.
+    # Loaded on demand: brings numpy and the degradations, which are needed only for such a file.
     from evenkeel.release.calibration.limits import LimitsError, read_limits  # noqa: PLC0415
 
     try:
@@ -106,7 +106,7 @@ def limits(settings: Settings) -> tuple[RouteLimit, ...]:
 
 
 def addresses(settings: Settings) -> dict[str, str]:
-    """The address in each variable that `alerts.notify` names.
+    """Return the address in each variable that `alerts.notify` names.
 
     Raises: ValueError if one is empty, or apprise is not installed.
     """
@@ -134,11 +134,11 @@ def notification_keys(settings: Settings) -> dict[str, str]:
 
 
 def check(settings: Settings, where: str) -> None:
-    """Look everything up that the settings name.
+    """Look up everything that the settings name.
 
     Args:
-        settings: What was read.
-        where: The file it was read from, for the message.
+        settings: Settings to check.
+        where: File of the settings, for the message.
 
     Raises: SettingsError with a one-line message.
     """

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 _SHOWN_BYTES: Final = 1 << 20
-"""Bodies that are larger once decoded are not shown."""
+"""Largest decoded body in bytes that is shown."""
 
 
 def with_operations(
     sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
-    """The sources, completed from the settings, the queue and the spend. Reads the calibration's file."""
-    choices.perturbations(settings)  # publishes what the console calls them
+    """Complete the sources from the settings, the queue and the spend. Reads the calibration's file."""
+    choices.perturbations(settings)  # registers the names that the console shows
     return replace(
         sources,
         ledger=ledger,
@@ -58,7 +58,7 @@ def with_operations(
 
 
 def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
-    """What is kept of an exchange that was given up, its bodies decoded as far as they can be."""
+    """Return what is stored of an exchange that was given up, with its bodies decoded where possible."""
     found = queue.dead_exchange(exchange_id)
     if found is None:
         return None
@@ -70,7 +70,7 @@ def dead_exchange(queue: ExchangeQueue, exchange_id: str) -> Exchange | None:
 
 
 def judge_setup(settings: Settings) -> JudgeSetup | None:
-    """The judge of the settings; None without one."""
+    """Return the settings of the judge; None without one."""
     judge = settings.judge
     if judge is None:
         return None
@@ -84,7 +84,7 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
 
 
 def calibration(settings: Settings) -> CalibrationInForce | None:
-    """The calibration of the settings; None without one, or if it no longer fits, which is logged."""
+    """Return the calibration of the settings; None without one, or if it no longer fits, which is logged."""
     try:
         found = choices.calibration(settings)
     except ValueError as error:
@@ -103,11 +103,11 @@ def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def budget_notices(budget: Budget, spent: Spend) -> list[str]:
-    """What to know once the day's budget is spent, or all of it but the reserve: little is measured then.
+    """Return a notice for each daily budget that is spent, except perhaps for the reserve kept for changes.
 
     Args:
-        budget: Of all routes.
-        spent: Of it today.
+        budget: Budget of all routes.
+        spent: Spend of this UTC day.
     """
     found = []
     for name, limit, amount, unit in (
@@ -128,11 +128,11 @@ def budget_notices(budget: Budget, spent: Spend) -> list[str]:
 
 
 _SPENT: Final = 0.99
-"""Share of what is free: the rest is too little for another exchange."""
+"""Share of a budget that counts as all of it: the rest is too little for another exchange."""
 
 
 class Pipeline:
-    """Reads queue, counters and budget each time it is asked."""
+    """Reads queue, counters and budget each time it is called."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class Pipeline:
         self._unavailable = unavailable(settings)
 
     def snapshot(self) -> Snapshot:
-        """Gauges of the moment."""
+        """Return the current gauges."""
         lag = self._queue.lag()
         spent = self._ledger.today()
         gauges = {
@@ -164,7 +164,7 @@ class Pipeline:
         budget = self._ledger.budget
         limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
         gauges |= {f"budget_{unit}_per_day": limit for unit, limit in limits.items() if limit is not None}
-        # Requests are counted by data planes, verdicts by workers: only here the two come together.
+        # Data planes count requests, workers count verdicts; only here are both known.
         covered = coverage(merge(self._counters.read()))
         return {
             "counters": [],
@@ -180,7 +180,7 @@ class Pipeline:
         }
 
     def view(self) -> PipelineView:
-        """Everything the console shows of the pipeline."""
+        """Return everything that the console shows of the pipeline."""
         settings = self._settings
         lag = self._queue.lag()
         spent = self._ledger.today()
@@ -216,7 +216,7 @@ class Pipeline:
         return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
 
     def _untried(self) -> tuple[Untried, ...]:
-        """What can't run as things are set, then what did not apply, most frequent first."""
+        """Return the rewordings that were not tried, first those that can never run, then by frequency."""
         never = [
             Untried(route, kind, reason, None)
             for route, kinds in self._unavailable.items()

@@ -30,19 +30,19 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamKeys:
-    """Credentials that one upstream of a route is sent."""
+    """Credentials that an upstream of a route receives."""
 
     route: str
     upstream: Upstream
     traffic: Key | None
-    """The key that replaces the client's; None where evenkeel sends none."""
+    """Key that replaces the client's; None if evenkeel sends none."""
     clients: bool
-    """Set if credentials of the client, other than a replaced key, reach it."""
+    """True if credentials of the client, other than a replaced key, reach the upstream."""
     replays: tuple[Key, ...]
-    """Keys of replays, goldens and reference prompts; the first that is set is sent."""
+    """Keys for replays, goldens and reference prompts; the first one that is set is sent."""
 
     def replay_headers(self, header: str | None = None) -> Headers:
-        """The header with the key of replays, under another name if one is given; empty if none is set."""
+        """Return the header with the replay key, named `header` if that is given; empty if no key is set."""
         for key in self.replays:
             credential = Credential.read(key.variable, header or key.header)
             if credential:
@@ -50,7 +50,7 @@ class UpstreamKeys:
         return ()
 
     def __str__(self) -> str:
-        """One line for people; names variables, never a key."""
+        """Describe the credentials in one line; names variables, never a key."""
         if self.traffic:
             sent = f"the key in {self.traffic.variable}"
             sent += " and the client's other credentials" if self.clients else ", no credential of the client"
@@ -70,7 +70,7 @@ def keys_by_route(settings: Settings) -> dict[str, tuple[UpstreamKeys, ...]]:
 
 
 def shadow_origin(settings: Settings) -> Upstream | None:
-    """The upstream whose origin the key of all replays is for; None if the settings leave it open."""
+    """Return the upstream whose origin the common replay key is for; None if the settings leave it open."""
     if settings.replays.api_key_origin:
         return Upstream.parse(settings.replays.api_key_origin)
     first, *others = [Upstream.parse(route.upstream) for route in settings.routes]
@@ -97,7 +97,7 @@ def _keys_of(settings: Settings, route: Route, upstreams: tuple[Upstream, ...]) 
 
 
 def _own(settings: Settings, section: Route | Fallback, upstream: Upstream) -> tuple[Key, ...]:
-    """The keys for replays that are meant for this very upstream, the preferred one first."""
+    """Return the replay keys meant for exactly this upstream, the preferred one first."""
     origin = shadow_origin(settings)
     of_all = Key(settings.replays.api_key_env, settings.replays.api_key_header)
     keys = (

@@ -57,18 +57,18 @@ _POLL_S: Final = 2.0
 _MOST_FILES = 262_144
 _MOST_CONNECTIONS = 65_536
 _FILES_OF_ONE = 2
-"""The client's connection and one to the upstream."""
+"""Files per client: its connection, and one to the upstream."""
 _RESERVED = 128
-"""Files for the store, the admin port, clients that are turned away, names that are resolved."""
+"""Files for the store, the admin port, clients that are turned away, and name resolution."""
 _RESERVED_SHARE = 8
-"""One file in so many as well, for connections to upstreams that are kept while nobody uses them."""
+"""Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`."""
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 _SECONDS_PER_HOUR = 3600.0
 
 
 def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) -> None:
-    """Set the sampling rate of every lane: as its route says, or as an override says if that is more.
+    """Set the sampling rate of every lane: that of its route, or of an override if that is higher.
 
     May be called from any thread: the rate is one number, which a request reads once. The hot path neither
     waits nor looks anything up.
@@ -81,14 +81,14 @@ def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) ->
 def follow_bursts(
     stopping: threading.Event, lanes: Callable[[], Mapping[str, Lane]], connect: Callable[[], Bursts]
 ) -> None:
-    """Apply what the store says of bursts, every other second: the body of a thread.
+    """Apply the store's bursts every other second: the body of a thread.
 
     A burst has more of a route's requests sampled for a while than its settings say.
 
     Args:
-        stopping: Ends it.
-        lanes: Gives the routes at run time, which a reload replaces.
-        connect: Opens the store. While it is in trouble, routes are sampled as the settings say.
+        stopping: Ends the loop.
+        lanes: Returns the routes at run time, which a reload replaces.
+        connect: Opens the store. While it fails, routes are sampled as the settings say.
     """
     bursts: Bursts | None = None
     trouble = Trouble(log, "bursts cannot be read (%s); sampling goes on as the settings say")
@@ -101,29 +101,28 @@ def follow_bursts(
 
 
 def raised_limit() -> int:
-    """Open files that this process may have, once it has asked for as many as it may ask for."""
+    """Raise the limit of open files as far as allowed, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft == resource.RLIM_INFINITY or soft >= most:
         return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
-    with contextlib.suppress(OSError, ValueError):  # not everywhere the stated maximum is granted
+    with contextlib.suppress(OSError, ValueError):  # some systems do not grant the stated maximum
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
         return most
     return soft
 
 
 def connections_within(files: int) -> int:
-    """Connections of clients that so many open files leave room for.
+    """Return the number of client connections for which a number of open files leaves room.
 
-    Each may need two files. Some are kept back for everything else: half of them at most, however few there
-    are.
+    Each may need two files. Some files are kept back for everything else, but at most half of them.
     """
     reserved = min(files // 2, _RESERVED + files // _RESERVED_SHARE)
     return min(_MOST_CONNECTIONS, max(1, (files - reserved) // _FILES_OF_ONE))
 
 
 def connection_limit(wanted: int | None) -> int:
-    """Connections of clients that this process takes.
+    """Return the number of client connections that this process accepts.
 
     Args:
         wanted: as the settings say; a warning is logged if there is no room for as many. None = all there is
@@ -166,7 +165,7 @@ def redactor(settings: Redaction) -> Redactor:
 
 
 def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> ExchangeSink:
-    """The sink, with redaction before it if there is any.
+    """Return the sink, with redaction before it if there is any.
 
     Raises: ProtectionError, as `redactor`.
     """
@@ -178,14 +177,14 @@ def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> Exchange
 
 
 class Running(NamedTuple):
-    """A data plane at work, as seen from other threads."""
+    """A running data plane, as seen from other threads."""
 
     snapshot: Callable[[], Snapshot]
     """Reads its counters."""
     lanes: Callable[[], Mapping[str, Lane]]
-    """Its routes at run time."""
+    """Returns its routes at run time."""
     follow: Callable[[Settings], None]
-    """Makes it take the routes of other settings, for new requests. Blocks for some milliseconds."""
+    """Makes it use the routes of other settings for new requests. Blocks for some milliseconds."""
     recreated: Callable[[], int]
     """Count of times that its store was found deleted and made again."""
 
@@ -201,7 +200,7 @@ class _OpenedWhenUsed:
         self._queue: ExchangeQueue | None = None
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
-        """As `ExchangeQueue.put`."""
+        """Put exchanges into the queue, as `ExchangeQueue.put` does."""
         if self._queue is None:
             self._queue = self._open()
         return self._queue.put(exchanges)
@@ -240,14 +239,14 @@ def run(briefing: Briefing) -> None:
 
 
 class Shared(NamedTuple):
-    """Part of a data plane in a store that other processes use as well."""
+    """Connection of a data plane to a store that other processes use as well."""
 
     source: str
     """Name of the process among those of its supervisor."""
     supervisor: int
     """Process id."""
     counted: Callable[[], Snapshot] = dict
-    """Further counters to publish."""
+    """Returns further counters to publish."""
 
 
 async def serve(
@@ -258,13 +257,13 @@ async def serve(
     started: Callable[[Running], None],
     shared: Shared | None = None,
 ) -> Callable[[], Snapshot]:
-    """Forward until `stop` is set, then drain and empty the hand-off. Returns what reads the counters.
+    """Forward until `stop` is set, then drain and empty the hand-off. Return a reader of the counters.
 
     Args:
         settings: routes and store.
         sockets: bound and listening.
-        stop: ends it.
-        started: called once requests are taken.
+        stop: ends the forwarding.
+        started: called once requests are accepted.
         shared: how it takes part in a store with others; None = it keeps its counters to itself, and nobody
             has it sample more for a while.
     """
@@ -294,7 +293,7 @@ async def serve(
             tls = ssl.create_default_context() if encrypted else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
             handoff.client_quota = settings.replays.client_exchanges_per_hour
-        except Exception:  # the boundary of a reload: whatever is wrong with it, requests go on as they do
+        except Exception:  # the boundary of a reload: if it fails, requests continue as before
             log.exception("the new routes cannot be taken; the old ones stay in force")
 
     keep_freed_memory()
@@ -324,7 +323,7 @@ def _salt(settings: Settings) -> bytes:
 def _bodies(
     settings: Settings, running: Running, shared: Shared, stopping: threading.Event
 ) -> tuple[Callable[[], None], ...]:
-    """Bodies of the threads that keep a data plane and the store in touch, until `stopping` is set."""
+    """Return the bodies of the threads that connect a data plane and the store, until `stopping` is set."""
 
     def snapshot() -> Snapshot:
         return merge([running.snapshot(), shared.counted()])

@@ -54,7 +54,7 @@ judge_log = logging.getLogger("evenkeel.judge")
 
 _CHECK_AGAIN_S = 15.0
 _LONG_PAUSE_S = 5.0
-"""A judge that wants to be left alone for longer cannot be used meanwhile."""
+"""Longest pause in seconds that a judge may ask for; a longer one makes it unusable meanwhile."""
 _WATCH_S = 1.0
 _ADVICE = {
     "unauthorized": "put a valid key into {key_env}",
@@ -63,13 +63,13 @@ _ADVICE = {
     "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
 }
 _LONGEST_QUESTION = 300_000
-"""Characters of a question with both texts; a longer one is not asked and fails as `too_long`."""
+"""Characters of a question with both texts; a longer question is not sent and fails as `too_long`."""
 _GROUP = 6
-"""Answers to variants of one request that are rated in one call at most."""
+"""Most answers to variants of a request that are rated in one call."""
 SWAP_SHARE = 0.5
-"""Share of the similarity calls that show the two answers in the other order."""
+"""Share of the similarity calls that show the two answers in the opposite order."""
 _REPAIRS = 1
-"""A reply that can't be read is asked for once more: endpoints without structured output chat."""
+"""Further attempts after an unreadable reply: endpoints without structured output may add chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Encoder:
     """Encoder that compares meanings."""
 
     embeddings: Embeddings | EndpointEmbeddings | None
-    """None = meanings are not compared."""
+    """Model of meanings; None = meanings are not compared."""
     client: Endpoint | None = None
     """Client of the endpoint, if there is one."""
 
@@ -93,7 +93,7 @@ def make_encoder(
     observer: CallObserver = UNOBSERVED,
     budget: CallBudget | None = None,
 ) -> Encoder:
-    """The encoder the settings name, if any. Loading one takes seconds; `observer` sees its calls.
+    """Return the encoder of the settings, if any. Loading one takes seconds; `observer` sees its calls.
 
     The budget pays for calls that nobody else pays for.
     """
@@ -129,7 +129,7 @@ def _pace(requests_per_minute: float | None = None) -> RateLimits:
 
 
 def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
-    """Say what is wrong with a judge, and what to do; both begin in lower case."""
+    """Describe a judge's problem and its remedy; both begin in lower case."""
     advice = _ADVICE.get(failure.reason, "see the detail")
     problem = f"the judge {model} cannot be used ({failure.reason}: {failure.detail.rstrip('.')})"
     return problem, advice.format(key_env=key_env)
@@ -147,9 +147,9 @@ class JudgeHealth:
         self._breaker = breaker
         self._key_env = key_env
         self.problem: str | None = None
-        """One line for people; None while the judge works, and without a judge."""
+        """Problem of the judge, in one line; None while the judge works, and without a judge."""
         self._said: set[str] = set()
-        """Reasons that were logged since the judge worked last. Details, such as seconds left, change."""
+        """Reasons logged since the judge last worked, without details, such as seconds, which change."""
 
     @property
     def model(self) -> str:
@@ -160,8 +160,8 @@ class JudgeHealth:
         """Check until `stop` is set.
 
         Args:
-            stop: Ends it.
-            announced: Whether trouble is logged. Of the processes of an evenkeel that use the judge one does.
+            stop: Ends the checks.
+            announced: True if problems are logged, which only one of the processes that use the judge does.
         """
         if self._judge is None:
             return
@@ -177,7 +177,7 @@ class JudgeHealth:
 
     @property
     def hold(self) -> bool:
-        """Tell whether exchanges should wait: a replay that no judge can rate is paid for in vain."""
+        """Tell whether exchanges should wait: a replay that no judge can rate would be paid for in vain."""
         return self.problem is not None or self._breaker.is_open or self._pauses
 
     @property
@@ -185,7 +185,7 @@ class JudgeHealth:
         return self._judge is not None and self._judge.pause_left_s > _LONG_PAUSE_S
 
     def problems(self) -> dict[str, str]:
-        """Return what keeps scoring from working, for the readiness probe; forwarding goes on."""
+        """Return the problems that keep scoring from working, for the readiness probe; forwarding goes on."""
         return {"judge": self.problem} if self.problem else {}
 
     def snapshot(self) -> Snapshot:
@@ -220,7 +220,7 @@ def make_judge(
     observer: CallObserver = UNOBSERVED,
     budget: CallBudget | None = None,
 ) -> tuple[Judge | None, JudgeHealth]:
-    """The judge the settings name, if any, and the watch over it; `observer` sees its calls.
+    """Return the judge of the settings, if any, and its health check; `observer` sees its calls.
 
     The budget pays for calls that nobody else pays for, such as those that see whether the judge works.
     """
@@ -247,7 +247,7 @@ def make_judge(
 
 
 def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally: Tally) -> TwoStageScorer:
-    """Scores by the judge where one is needed, else by heuristics."""
+    """Return a scorer that uses the judge where one is needed, else heuristics."""
     bundles = choices.bundles(settings)
     heuristic = HeuristicRater(
         encoder.embeddings,
@@ -257,7 +257,7 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
     if judge is None:
         return heuristic_scorer(heuristic, bundles=bundles)
     chosen = settings.judge
-    assert chosen is not None  # who has a judge has its settings
+    assert chosen is not None  # a judge is made only from its settings
     return judge_scorer(
         judge,
         votes=chosen.votes,
@@ -274,7 +274,7 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
 
 @dataclass(frozen=True, slots=True)
 class Instruments:
-    """All of it."""
+    """Judge, encoder, scorer and replayer of a process."""
 
     prices: Prices
     ledger: CostTracker
@@ -299,7 +299,7 @@ class Instruments:
         return cls(prices, stores.ledger, tally, spans, judge, health, encoder, scorer, replayer)
 
     def asked_on(self, loop: asyncio.AbstractEventLoop) -> Callable[[], Reply]:
-        """Return a blocking function that asks the judge the question whose answer is known."""
+        """Return a blocking function that asks the judge a question with a known answer."""
 
         def ask() -> Reply:
             assert self.judge is not None

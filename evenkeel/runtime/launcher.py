@@ -60,8 +60,8 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
 
     Args:
         role: `up` is all of them on this machine.
-        source: Where the settings are read, now and again.
-        admin: Whether the admin port is served.
+        source: Reads the settings, now and after changes.
+        admin: True if the admin port is served.
         say: Prints the banner.
 
     Raises:
@@ -77,7 +77,7 @@ def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Calla
     settings = ports.known_to(written)
     follower = Follower(Reloader(source, written, settings, clock=time.time))
     if role in {"up", "monitor"} and settings.access.makes_tokens:
-        for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that a folder that cannot hold them is said
+        for name in (ADMIN_TOKEN, METRICS_TOKEN):  # now, so that an unwritable folder is reported
             kept(settings.data_dir, name)
     new = settings.storage.shared_at is None and not (settings.data_dir / DATABASE_FILE).exists()
     start = _Start(follower, ports, cache(lambda: say(_banner(role, settings, admin=admin, new=new))))
@@ -94,13 +94,13 @@ class _Ports(NamedTuple):
     """The sockets that a role listens on."""
 
     data: list[socket.socket]
-    """One for each data-plane process."""
+    """Sockets for requests, one for each data-plane process."""
     admin: list[socket.socket]
-    """One, or none."""
+    """Socket of the admin port, if the role has one."""
 
     @classmethod
     def open(cls, settings: Settings, *, data: bool, admin: bool) -> _Ports:
-        """Listen.
+        """Open the sockets.
 
         Raises: ListenError.
         """
@@ -113,7 +113,7 @@ class _Ports(NamedTuple):
         )
 
     def known_to(self, settings: Settings) -> Settings:
-        """The settings with the numbers of the ports, and with a data folder that holds anywhere."""
+        """Return the settings with the actual ports and the absolute path of the data folder."""
         known: dict[str, object] = {"data_dir": settings.data_dir.absolute()}
         for name, sockets in (("listen", self.data), ("access", self.admin)):
             if sockets:
@@ -123,17 +123,17 @@ class _Ports(NamedTuple):
 
 
 class _Start(NamedTuple):
-    """Follower, ports and banner of a role."""
+    """Follower, ports and banner of a role that is starting."""
 
     follower: Follower
-    """Has the settings in force."""
+    """Holder of the settings in effect."""
     ports: _Ports
     ready: Callable[[], object]
     """Prints the banner, once."""
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """Settings in effect."""
         return self.follower.reloader.running
 
 
@@ -141,7 +141,7 @@ class _Start(NamedTuple):
 
 
 async def _proxy(start: _Start) -> None:
-    """One data plane."""
+    """Run a data plane until a signal stops it."""
     settings, follower = start.settings, start.follower
     stop = stop_on_signal()
     loop = asyncio.get_running_loop()
@@ -161,7 +161,7 @@ async def _proxy(start: _Start) -> None:
         tasks.append(loop.create_task(follower.run(partial(apply, running))))
         start.ready()
 
-    # On a Redis other processes show its counters, too; on a file nobody else is there.
+    # With Redis, other processes show its counters, too; a file has no other readers.
     shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
     async with served(partial(probes, lambda: [snapshot()]), settings, start.ports.admin):
         await data_plane.serve(
@@ -179,7 +179,7 @@ async def _proxy(start: _Start) -> None:
 
 
 def _up(start: _Start) -> None:
-    """Data planes, worker and monitor, each in a process of its own."""
+    """Run data planes, worker and monitor, each in a process of its own."""
     settings = start.settings
     children = [*_proxies(start), _worker(settings), _monitor(start)]
     with contextlib.ExitStack() as opened:
@@ -193,7 +193,7 @@ def _up(start: _Start) -> None:
 
 
 def _alone(role: Literal["proxy", "worker", "monitor"], start: _Start) -> None:
-    """Run one role under a supervisor of its own, which starts it again with new settings."""
+    """Run a role under a supervisor of its own, which restarts it with new settings."""
     # Loaded on demand: a proxy stays small.
     from evenkeel.runtime.preflight import missing_keys  # noqa: PLC0415
 
@@ -208,18 +208,18 @@ def _alone(role: Literal["proxy", "worker", "monitor"], start: _Start) -> None:
 
 
 def _worker(settings: Settings) -> Child:
-    """The worker's process."""
+    """Return the worker's process."""
     return Child("worker", Briefing("worker", "", settings, ()), sheet=Timesheet.blank())
 
 
 def _monitor(start: _Start) -> Child:
-    """The monitor's process, which serves the admin port itself."""
+    """Return the monitor's process, which serves the admin port itself."""
     sockets = tuple(sock.fileno() for sock in start.ports.admin)
     return Child("monitor", Briefing("monitor", "", start.settings, sockets))
 
 
 def _proxies(start: _Start) -> list[Child]:
-    """The data-plane processes, one for each socket."""
+    """Return the data-plane processes, one for each socket."""
     return [
         Child(
             "proxy" if number == 0 else f"proxy-{number + 1}",
@@ -239,15 +239,15 @@ def _supervise(
     problems: Sequence[str] = (),
     probed: bool = False,
 ) -> None:
-    """Keep children alive, and give them new settings whenever there are.
+    """Keep children alive, and give them new settings when these change.
 
     Args:
         start: The settings and the banner.
-        children: What to run.
-        counters: Where their counters meet, and the outcome of reloads is published.
-        counted: What else the supervisor counts.
+        children: Processes to run.
+        counters: Store of the children's counters, where the results of reloads are published.
+        counted: Further counters of the supervisor.
         problems: Logged after the banner.
-        probed: Whether the supervisor serves the admin port, for children that are data planes or a worker.
+        probed: True if the supervisor serves the admin port, for children that are data planes or a worker.
     """
     follower = start.follower
     warnings: set[asyncio.Task[None]] = set()
@@ -286,13 +286,13 @@ def _supervise(
 
 
 def _unready(counters: CounterStore) -> dict[str, str]:
-    """Return what keeps the children from working, as far as their gauges say it."""
+    """Return the problems that keep the children from working, according to their gauges."""
     judge = [value for found in counters.read() for name, _, value in found["gauges"] if name == "judge_up"]
     return {"judge": "the judge cannot be used; the log says why"} if judge and not all(judge) else {}
 
 
 def _problems(settings: Settings) -> list[str]:
-    """Find problems of good settings: keys that are missing, upstreams out of reach. Blocks for seconds."""
+    """Find problems of valid settings: missing keys, unreachable upstreams. Blocks for seconds."""
     # Loaded on demand: it brings what a data plane never needs.
     from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams  # noqa: PLC0415
 
@@ -315,7 +315,7 @@ async def _cancelled(*tasks: asyncio.Task[Any]) -> None:
 
 
 def _shared_at(settings: Settings, role: str) -> str:
-    """Return the address of the store in which a role meets the others.
+    """Return the address of the store that a role shares with the others.
 
     Raises: SettingsError if there is none.
     """
@@ -329,11 +329,11 @@ def _shared_at(settings: Settings, role: str) -> str:
 
 @contextlib.contextmanager
 def _counters(settings: Settings, *, readable: bool = False) -> Iterator[CounterStore]:
-    """Open the store in which the counters of this supervisor's children meet, emptied.
+    """Open the store for the counters of this supervisor's children; counters in a local file are cleared.
 
     Args:
         settings: Name the store.
-        readable: Whether the exchanges in it must be readable.
+        readable: True if the exchanges in it must be readable.
 
     Raises: StoreError, in one line, if it cannot be used.
     """
@@ -348,7 +348,7 @@ def _counters(settings: Settings, *, readable: bool = False) -> Iterator[Counter
 
 
 def _start_from_zero(counters: CounterStore) -> None:
-    """Clear the counters; a store that is full keeps nobody from forwarding."""
+    """Clear the counters; a full store must not stop forwarding."""
     try:
         counters.clear()
     except sqlite3.OperationalError as error:
@@ -356,7 +356,7 @@ def _start_from_zero(counters: CounterStore) -> None:
 
 
 class DataFolder:
-    """The data folder, held by this process while it lives."""
+    """The data folder, which this process holds while it lives."""
 
     def __init__(self, path: Path, held: contextlib.ExitStack) -> None:
         self._path = path
@@ -366,13 +366,13 @@ class DataFolder:
         self._lock = held.enter_context(_lock(path))
         SqliteExchangeQueue(self._database, time.time).check_readable()
         self.counters = SqliteCounterStore(self._database)
-        """Store in which the counters of the children meet, emptied."""
+        """Store for the counters of the children, empty at first."""
         _start_from_zero(self.counters)
 
     @classmethod
     @contextlib.contextmanager
     def taken(cls, path: Path) -> Iterator[DataFolder]:
-        """The folder, held while the block runs.
+        """Hold the folder while the block runs.
 
         Raises:
             SettingsError: it is in use by another evenkeel.
@@ -396,7 +396,7 @@ class DataFolder:
 
 
 def _is_at(path: Path, file: TextIO) -> bool:
-    """Tell whether an open file is the one that stands at a path now."""
+    """Return whether an open file is still the one at a path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(file.fileno()))
     except FileNotFoundError:
@@ -420,7 +420,7 @@ def _lock(folder: Path) -> TextIO:
             f"the data folder {folder} is in use by another evenkeel (pid {holder}); "
             "stop it, or choose another folder with --data-dir"
         ) from None
-    with contextlib.suppress(OSError):  # a full disk; the number is for people only
+    with contextlib.suppress(OSError):  # a full disk; the process id is only for people
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -443,7 +443,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
     metrics = [f"  metrics    {url}/metrics"] if admin else []
     if admin and settings.access.makes_tokens:
         name = ADMIN_TOKEN if role in {"up", "monitor"} else METRICS_TOKEN
-        if (settings.data_dir / name).exists():  # a proxy forwards also where none can be kept
+        if (settings.data_dir / name).exists():  # a proxy also runs if no token can be stored
             metrics.append(f"  token      in {settings.data_dir / name}")
     if role == "proxy":
         return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])
@@ -479,7 +479,7 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
 
 
 def _first_steps(settings: Settings) -> list[str]:
-    """When the first number comes, and where to go on."""
+    """Tell when the first number appears, and what to do next."""
     first = settings.routes[0]
     if not first.sampling_rate:
         return [f"  first number   none: nothing of {first.name} is sampled; set its sampling_rate above 0"]

@@ -1,4 +1,4 @@
-"""The limits of the alerts: what is set, what was calibrated, and where each is from."""
+"""Limits of the alerts, set or calibrated, and the origin of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 _TREND_S: Final = 10.0
-"""Time between two points of a trend line."""
+"""Seconds between two points of a trend line."""
 _SIMULATED_TREND_S: Final = 1.0
 _SETTING_OF: Final = {
     Measure.CONTENT: "threshold",
@@ -24,11 +24,11 @@ _SETTING_OF: Final = {
     Measure.QUALITY: "quality_loss",
     Measure.INVALID: "invalid",
 }
-"""Setting of `alerts` that limits each measure."""
+"""Settings of `alerts` by the measure that each limits."""
 
 
 def monitor_settings(settings: Settings) -> MonitorSettings:
-    """Return the settings of the fold: limits that are set win over calibrated ones, those over the usual.
+    """Return the settings of the fold: limits that are set win over calibrated ones, and those over defaults.
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """
@@ -60,7 +60,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
 
 
 def limit_lines(settings: Settings) -> Iterator[str]:
-    """The limits in effect and where they come from, a line for each group of routes that share them.
+    """Yield the limits in effect and their origin, a line for each group of routes that share them.
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """

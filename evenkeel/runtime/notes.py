@@ -41,7 +41,7 @@ def encoder_notes(settings: Settings) -> list[str]:
 
 
 def unpriced(settings: Settings) -> list[str]:
-    """Name the models that count at an assumed price, or are not replayed, because theirs is unknown."""
+    """Name the models without a known price, which count at an assumed price or are not replayed."""
     known = budgeted_prices(settings)
     if known.assumed is None:
         return []
@@ -69,7 +69,7 @@ def unpriced(settings: Settings) -> list[str]:
 
 
 def _left_undone(settings: Settings) -> Iterator[str]:
-    """Name what valid settings leave unmeasured."""
+    """Name the parts of valid settings that leave something unmeasured."""
     budget = settings.budget
     if 0 in {budget.usd_per_day, budget.tokens_per_day}:
         yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"

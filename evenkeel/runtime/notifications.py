@@ -1,4 +1,4 @@
-"""Channels of the messages, and troubles that make alerts meaningless."""
+"""Channels of messages, and problems that make alerts meaningless."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _MONITOR_STALLED_S = 120.0
 
 
 def unknown_services(settings: Settings) -> list[str]:
-    """One line for each address that apprise makes nothing of. Takes a second: it loads all its services."""
+    """Return a problem for each address that apprise does not support.
+
+    Takes about a second, because apprise loads all of its services.
+    """
     problems = []
     for variable, url in addresses(settings).items():
         try:
@@ -48,15 +51,15 @@ def unknown_services(settings: Settings) -> list[str]:
 
 
 class LateSink:
-    """Opens its service at the first message: loading all that apprise knows would delay a start."""
+    """Opens its service at the first message, because loading all of apprise would delay the start."""
 
     def __init__(self, name: str, url: str, announce: Callable[[str], None]) -> None:
-        """Remember the address, which is a secret.
+        """Keep the address, which is a secret.
 
         Args:
-            name: of the variable that holds it.
-            url: of the service.
-            announce: told if apprise makes nothing of it.
+            name: variable that holds the address.
+            url: address of the service.
+            announce: called with a line if apprise does not support the address.
         """
         self.name = name
         self.problem = ""
@@ -65,17 +68,17 @@ class LateSink:
         self._sink: AppriseSink | None = None
 
     def send(self, notice: Notice, receipt: str) -> str | None:
-        """As `Sink`."""
+        """Send a notice, as `Sink.send` does."""
         sink = self._opened()
         return None if sink is None else sink.send(notice, receipt)
 
     def show(self, notice: Notice, receipt: str) -> bool:
-        """As `Sink`."""
+        """Do nothing and return True: everything sent is a message."""
         del notice, receipt
         return True
 
     def tell(self, message: Message) -> bool:
-        """As `Sink`."""
+        """Send a message, as `Sink.tell` does."""
         sink = self._opened()
         return sink is not None and sink.tell(message)
 
@@ -88,7 +91,7 @@ class LateSink:
 
 
 class Troubles:
-    """Troubles that make alerts on robustness meaningless, as the alerts that mute them in Prometheus.
+    """Problems that make alerts on robustness meaningless, like the alerts that mute them in Prometheus.
 
     Looks at most every five seconds; a store that can't be read leaves what was seen last.
     """
@@ -104,9 +107,9 @@ class Troubles:
         self._look_at = float("-inf")
 
     def __call__(self) -> Sequence[str]:
-        """A sentence for each; none while all is well."""
+        """Return a sentence for each problem; none while all is well."""
         now = self._clock()
-        # A clock that was set back must not stop the looking.
+        # A clock that was set back must not stop the checks.
         if now >= self._look_at or now < self._look_at - _LOOK_EVERY_S:
             self._look_at = now + _LOOK_EVERY_S
             self._seen = tuple(self._look(now))
@@ -140,7 +143,7 @@ def contacts(settings: Settings) -> dict[str, Contact]:
 
 
 def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
-    """Writes what is said about incidents: whose routes they are about, and where the console is."""
+    """Return a writer of notices, with the contacts of routes and the address of the console."""
     return Writer(
         contacts(settings), settings.alerts.console_url or "", monitor.reports, partial(worst_trials, log)
     )
@@ -154,7 +157,7 @@ def channels(
     announce: Callable[[str], None],
     clock: Callable[[], float],
 ) -> list[Channel]:
-    """The channels that the settings ask for; a problem with one is logged and does not stop the monitor.
+    """Return the channels of the settings; a problem with one is logged and does not stop the monitor.
 
     Args:
         settings: name the services and the variables with their keys.
@@ -171,7 +174,7 @@ def channels(
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:
-    """The services that the settings name; `announce` gets a line for those that cannot be used."""
+    """Yield the services of the settings; `announce` gets a line for those that cannot be used."""
     alert = settings.alerts
     try:
         keys = notification_keys(settings)

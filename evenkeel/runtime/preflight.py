@@ -1,4 +1,4 @@
-"""Checks before the start: what can be found wrong is said at once, in one line each."""
+"""Checks before the start. Each problem is reported at once, in one line."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "replays.rewriter": (None, "worker"),
     "embeddings": (None, "worker", "monitor"),
 }
-"""Roles that ask each model; None stands for all of them in one place."""
+"""Roles that call each model; None stands for all roles in one place."""
 
 
 def unreachable_upstreams(settings: Settings) -> list[str]:
-    """One line for each route whose upstream does not accept a connection now."""
+    """Return a problem for each upstream that does not accept a connection now."""
     problems = []
     tried: dict[Upstream, str | None] = {}
     for route in settings.routes:
@@ -48,7 +48,7 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 
 
 def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
-    """One line for each credential whose variable is empty, of those that a role uses; None = of all."""
+    """Return a problem for each empty variable of a credential that a role uses; None = all roles."""
     found = []
     if role in (None, "proxy"):
         found += [
@@ -111,7 +111,7 @@ def unusable_store(settings: Settings) -> list[str]:
 
 
 def host_notes(settings: Settings) -> list[str]:
-    """One line if routes have a key and applications may reach them by a name that is not in the settings."""
+    """Return a note if routes have a key and applications may use a host name that is not in the settings."""
     listen = settings.listen
     named = [
         route.name
@@ -128,7 +128,7 @@ def host_notes(settings: Settings) -> list[str]:
 
 
 def redis_notes(settings: Settings) -> list[str]:
-    """Warn of what others on the way to a Redis on another host could read or do, one line each."""
+    """Return warnings of what others could read or do on the way to a remote Redis, one line each."""
     redis = settings.storage.redis
     if redis is None:
         return []

@@ -1,4 +1,4 @@
-"""Event loop, signals, threads, admin port and counters, as all processes have them."""
+"""Event loop, signals, threads, admin port and counters that all processes have in common."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _NAMED = (
     "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of "
     "`access.token_env`; ask whoever runs evenkeel."
 )
-"""Hint for people who are asked for a token."""
+"""Hint for people who need a token."""
 _NICENESS = 10
 _SESSION_HOURS = 24.0
-"""Hours that somebody who has signed in with a browser stays so."""
+"""Hours for which a sign-in with a browser is valid."""
 _PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
 _COLLECT_AFTER = (20_000, 20, 50)
-"""New objects of which the collector looks through the youngest, and how often through older ones."""
+"""New objects before a collection of the youngest generation, and collections before those of older ones."""
 
 
 def stay_responsive() -> None:
-    """Keep the garbage collector from walking again and again through what lives as long as the process.
+    """Keep the garbage collector from repeatedly traversing objects that live as long as the process.
 
     To be called once everything is loaded and before anything is served. A full collection holds up every
     thread until it is done: about 100 ms for the modules and the tables of languages and prices alone, and
@@ -69,7 +69,7 @@ def stay_responsive() -> None:
 
 
 def take_short_turns() -> None:
-    """Have a thread that computes let the event loop's thread go on after half a millisecond, not five.
+    """Make threads that compute yield to the event loop's thread after half a millisecond, not five.
 
     For a data plane, whose hand-off computes, and a monitor, whose pages and fold do: an event that arrives
     meanwhile waits for its turn. `python -m benchmarks.proxy` measures how long.
@@ -78,7 +78,7 @@ def take_short_turns() -> None:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """A uvloop event loop, or asyncio's own where uvloop is missing."""
+    """Return a uvloop event loop, or asyncio's own if uvloop is missing."""
     try:
         import uvloop  # noqa: PLC0415 - optional: not built for every platform
     except ImportError:
@@ -87,7 +87,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def stop_on_signal() -> asyncio.Event:
-    """An event that SIGTERM or SIGINT sets."""
+    """Return an event that SIGTERM or SIGINT sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -116,7 +116,7 @@ def threads(stopping: threading.Event, bodies: Sequence[Callable[[], object]]) -
 
 
 def step_aside() -> None:
-    """Run at a lower priority: nobody waits for trials, but somebody does for a forwarded request."""
+    """Lower this process's priority: people wait for forwarded requests, but not for trials."""
     with contextlib.suppress(OSError):  # a container may forbid it; then the scheduler shares fairly
         os.nice(_NICENESS)
 
@@ -146,11 +146,11 @@ def probes(
     read: Callable[[], Iterable[Snapshot]],
     problems: Callable[[], dict[str, str]] = dict,
 ) -> ASGIApp:
-    """Metrics and health of a process without a console.
+    """Return an application with metrics and health, for a process without a console.
 
     Args:
         read: Reads the counters.
-        problems: What keeps it from working, by part.
+        problems: Returns the problems that keep it from working, by part.
     """
     # Loaded on demand: a process without an admin port stays small.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
@@ -164,16 +164,16 @@ def probes(
 
 
 def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
-    """The application behind the guard that the settings ask for.
+    """Return the application behind the guard that the settings require.
 
     Args:
-        app: What is guarded.
-        admin: Who gets in.
+        app: Application to guard.
+        admin: Access settings.
         folder: The data folder; holds the tokens if the settings name none, and the key of sessions.
 
     Raises: ValueError if a token of somebody cannot be read any more.
     """
-    # With the web framework, which only who serves something needs.
+    # Loaded on demand: brings the web framework, which only a process that serves needs.
     from evenkeel.console.access import SCOPES, LoginProxy, Visitor  # noqa: PLC0415
     from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 
@@ -201,7 +201,7 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
 
 
 def _made(folder: Path, name: str) -> str:
-    """Return the token made at the first start; where it cannot be kept, one that nobody knows."""
+    """Return the token made at the first start; if it cannot be stored, return one that nobody knows."""
     try:
         return kept(folder, name)
     except StoreError as error:
@@ -229,7 +229,7 @@ def _sign_in(admin: Access, folder: Path, token: str | None) -> SignIn:
 
 
 async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, None]) -> None:
-    """Run something to its end; what runs beside it ends with it."""
+    """Run `main` to its end, with the others beside it; cancel these when it ends."""
     tasks = [asyncio.create_task(one) for one in beside]
     try:
         await main
@@ -247,7 +247,7 @@ def publish_counters(
     """Publish the counters of this process every second until `stopping` is set, and then once more.
 
     Args:
-        stopping: Ends it.
+        stopping: Ends the loop.
         source: Names this process among those of its supervisor.
         connect: Opens the store that the process which shows the counters reads them from.
         snapshot: Reads the counters.

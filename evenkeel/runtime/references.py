@@ -1,4 +1,4 @@
-"""Wiring of reference prompts: what the settings allow, and what the monitor has noticed.
+"""Wiring of reference prompts: their limits from the settings, and their suspicions from the monitor.
 
 `cost_lines` says in advance what that costs.
 """
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 
 _SILENT: Final = frozenset(kinds.SILENT)
 _SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS))
-"""Kinds of changes that references should settle at once, as a suspicion of the traits."""
+"""Kinds of changes that count as a suspicion, which references check at once."""
 _SAME_S: Final = 3_600.0
-"""Time before and after a change in which anything else noticed on the route counts as part of it."""
+"""Seconds before and after a change in which anything else noticed on the route counts as part of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
 _USUAL_TOKENS: Final = (1_000, 400)
-"""Tokens of a usual request and answer, by which the cost is said."""
+"""Tokens of a typical request and answer, for estimates of cost."""
 _BURSTS_A_DAY: Final = 2
 
 
 def pace_of(settings: Settings) -> Pace:
-    """Return the pace of a route's references; no calls where no exchange may be kept."""
+    """Return the pace of a route's references; no calls if no exchange may be stored."""
     given = settings.replays.references
     calls = given.calls_per_day if settings.asks_references else 0
     return Pace(calls, BURST_CALLS, given.usd_per_day)
 
 
 def reference_level(settings: Settings) -> float:
-    """Evidence at which a change is found."""
+    """Return the evidence at which a change is reported."""
     asked = settings.replays.references
     return alarm_level(asked.calls_per_day, BURST_CALLS, asked.false_alarms_per_year)
 
 
 class Noticing:
-    """Reads what concerns references out of the monitor's changes."""
+    """Reads the changes that concern references from the monitor."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Noticing:
         records: Callable[[], Iterable[ChangeRecord]],
         clock: Callable[[], float],
     ) -> None:
-        """Wire it.
+        """Connect the parts.
 
         Args:
             changes: the marks of all routes.
@@ -91,13 +91,13 @@ class Noticing:
 
 
 def _explains(change: Found, suspicion: Suspicion) -> bool:
-    """Tell whether something noticed on a route is a change that was found there."""
+    """Return whether something noticed on a route belongs to a change that references found there."""
     near = change.since - _SAME_S <= suspicion.at <= change.at + _SAME_S
     return near and change.route == suspicion.route
 
 
 def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor) -> ReferenceAsker:
-    """Asks the references of the routes that this monitor watches."""
+    """Return the caller of references for the routes that this monitor watches."""
     known: Sequence[str] = [route.name for route in settings.routes]
     return ReferenceAsker(
         stores.references,
@@ -121,7 +121,7 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
 
 
 def cost_lines(settings: Settings) -> Iterator[str]:
-    """Say what reference prompts cost each route a day."""
+    """Yield the daily cost of reference prompts for each route."""
     pace = pace_of(settings)
     if pace.calls_per_day == 0:
         yield "reference prompts: none are asked; a change that nobody announces can only be suspected"

@@ -59,15 +59,15 @@ _QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
 
 
 _POLL_S: Final = 2.0
-"""Time between two looks at the file."""
+"""Seconds between two checks of the file."""
 log = logging.getLogger("evenkeel.settings")
 _AS_STARTED: Final = ("listen", "access", "data_dir")
-"""Sections that never change, but are known better than from the file: the free port, the folder."""
+"""Sections that keep their values from the start, which hold the actual port and folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One setting that differs. Its values are fit to be shown: nothing of a credential is in them."""
+    """A setting that differs. Its values can be shown: they never contain a credential."""
 
     path: str
     """Path such as `routes.triage.sampling_rate`; routes go by their names."""
@@ -76,7 +76,7 @@ class SettingChange:
 
     @property
     def live(self) -> bool:
-        """Tell whether it can change without a restart."""
+        """Tell whether the setting can change without a restart."""
         return any(self.path == name or self.path.startswith(f"{name}.") for name in _LIVE)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class SettingChange:
 
 
 def difference(before: Settings, after: Settings) -> tuple[SettingChange, ...]:
-    """Every setting that differs, in the order of its path.
+    """Return every setting that differs, in the order of its path.
 
     A route that is new or gone is one change, as is another order of the routes that stay. What is null or an
     empty mapping is "not set". Long values are cut.
@@ -138,7 +138,7 @@ def _whole_routes(found: list[SettingChange], before: Settings, after: Settings)
 
 
 class WatchedFile:
-    """Tells when a file has become another and is at rest again.
+    """Detects that a file has changed and is no longer being written.
 
     An editor writes in steps: a change counts when two looks in a row have seen the same. Content is
     compared, a few kilobytes each time: a file that was only touched has not changed, and one that was
@@ -147,12 +147,12 @@ class WatchedFile:
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Args: path: the file as it has just been read; None = there is none, and it never changes."""
+        """Args: path: the file, which has just been read; None = no file, which never changes."""
         self._path = path
         self._taken = self._seen = _content(self._path)
 
     def look(self) -> bool:
-        """Tell whether there is a change to be taken. Blocks on the file."""
+        """Return whether there is a change to load. Blocks on the file."""
         now = _content(self._path)
         settled = now == self._seen and now != self._taken
         self._seen = now
@@ -161,15 +161,15 @@ class WatchedFile:
         return settled
 
     def taken(self) -> None:
-        """The file is being read for another reason: what it holds now is no news later."""
+        """Note that the file is being read for another reason: its current content is not a change."""
         self._taken = self._seen = _content(self._path)
 
 
 class Follower:
-    """Waits for reasons to reload, as long as the process lives."""
+    """Waits for reasons to reload, for as long as the process lives."""
 
     def __init__(self, reloader: Reloader) -> None:
-        """Args: reloader: does it."""
+        """Args: reloader: does the reloading."""
         self.reloader = reloader
         self._file = WatchedFile(reloader.source.path)
         self._asked = asyncio.Event()
@@ -200,7 +200,7 @@ class Follower:
 
     def _hung_up(self) -> None:
         if self._at_a_terminal and not _terminal():
-            # Nobody asked to reload: the window is closed that evenkeel was started in.
+            # Nobody asked to reload: the terminal in which evenkeel was started has been closed.
             os.kill(os.getpid(), signal.SIGTERM)
         else:
             self._asked.set()
@@ -220,37 +220,40 @@ class SettingsSource:
     """Source of the settings of a process."""
 
     path: Path | None
-    """The file; None for none."""
+    """Path of the file; None for none."""
     read: Callable[[], Settings]
-    """Reads file, environment and command line, and looks up what they name. Raises SettingsError."""
+    """Reads file, environment and command line, and looks up the names in them. Raises SettingsError."""
 
 
 class Reloader:
-    """Holds the settings that are in force. One thread at a time."""
+    """Holds the settings in effect. Used by one thread at a time."""
 
     def __init__(
         self, source: SettingsSource, written: Settings, running: Settings, *, clock: Callable[[], float]
     ) -> None:
-        """Wire it.
+        """Remember the settings at the start.
 
         Args:
-            source: Where they come from.
-            written: As they were read at the start.
-            running: As the process runs them, with the ports that were free.
+            source: Source of the settings.
+            written: Settings as read at the start.
+            running: Settings as the process runs them, with the actual ports.
             clock: Unix time in seconds.
         """
         self.source = source
         self.running = running
-        """The settings in force."""
+        """Settings in effect."""
         self.problem = ""
-        """Fault of the settings last read; "" without one."""
+        """Error in the settings last read; "" without one."""
         self._written = written
         self._contents = _contents(written)
         self._clock = clock
         self._reloaded_at = clock()
 
     def reload(self) -> Settings | None:
-        """Read the settings and log what came of it; those that are good and differ, else None. Blocks."""
+        """Read the settings and log the result.
+
+        Returns: the settings if they are valid and differ, else None. Blocks.
+        """
         try:
             found = self.source.read()
             contents = _contents(found)
@@ -287,7 +290,7 @@ class Reloader:
         return self.running
 
     def snapshot(self) -> Snapshot:
-        """Gauges of how the last attempt went and when the last good one was, as Prometheus has its own."""
+        """Return gauges of the last attempt's result and the time of the last success, as in Prometheus."""
         return {
             "counters": [],
             "gauges": [
@@ -305,7 +308,7 @@ class Reloader:
 
 
 def _files(settings: Settings) -> dict[str, Path | None]:
-    """The files that settings name and that are read with them, by the setting."""
+    """Return the files that are named by settings and read with them, by setting."""
     return {"alerts.calibration": settings.alerts.calibration, "alerts.limits": settings.alerts.limits}
 
 

@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 60.0
 _CONCURRENCY = 4
-"""Calls to the rewriter or the encoder under way at once."""
+"""Calls to the rewriter or the encoder in progress at once."""
 _PATIENCE_S = 10.0
-"""Seconds that a replay waits for an upstream that throttles; it has one of the worker's places meanwhile."""
+"""Seconds that a replay waits for an upstream that throttles; meanwhile it takes a slot of the worker."""
 _SETTLED_RATE = 0.05
 """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn."""
 _VERSION_HEADER = "anthropic-version"
-"""The one header of a client that a replay repeats: the messages API refuses requests without it."""
+"""Header of the client that replays repeat: the messages API refuses requests without it."""
 
 
 def prices(settings: Settings) -> Prices:
@@ -90,7 +90,7 @@ def endpoint(
 
     Args:
         section: Names the endpoint and its limits.
-        costs: What its calls cost.
+        costs: Prices of its calls.
         observer: Sees each call.
         model: Another model than that of the section.
         **more: As `Endpoint` takes it.
@@ -113,7 +113,7 @@ def endpoint(
 
 
 def capabilities(settings: Settings) -> frozenset[Requirement]:
-    """Return the services that perturbations can count on."""
+    """Return the services that perturbations can use."""
     found: set[Requirement] = set()
     if settings.replays.rewriter:
         found.add("rewriter")
@@ -123,7 +123,7 @@ def capabilities(settings: Settings) -> frozenset[Requirement]:
 
 
 def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
-    """The kinds that each route asks for, the baseline aside, whether or not they can run."""
+    """Return the perturbations that each route asks for, without the baseline, even those that cannot run."""
     known = choices.perturbations(settings)
     return {
         route.name: tuple(one for one in by_name(route.trials.perturbations, known) if one.name != BASELINE)
@@ -132,7 +132,7 @@ def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
 
 
 def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
-    """Route → kind → reason, for the kinds asked for that lack what they require ("no_rewriter")."""
+    """Return, by route, the perturbations that cannot run, each with a reason such as "no_rewriter"."""
     have = capabilities(settings)
     return {
         route: {kind.name: f"no_{max(kind.requires - have)}" for kind in kinds if not kind.requires <= have}
@@ -158,7 +158,7 @@ def route_plans(settings: Settings) -> dict[str, RoutePlan]:
 
 
 def reader(settings: Settings, learner: TemplateLearner) -> Reader:
-    """Reads exchanges by the routes' templates."""
+    """Return a reader of exchanges that knows the routes' templates."""
     return Reader(
         route_plans(settings),
         learner,
@@ -170,7 +170,7 @@ _QUERY: Final = re.compile(r"(?:api-version|beta)=[\w.-]*", re.ASCII)
 
 
 def without_further_query(path: str) -> str:
-    """A request target with those parameters only that say how the API is spoken.
+    """Return a request target with only those parameters that select the version of the API.
 
     The rest could search the web, choose another model or name a person, as members of a body could.
     """
@@ -188,7 +188,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
     def target(exchange: Exchange) -> Target:
         route = table.named(exchange.route)
         assert route is not None
-        # The upstream that answered, so that the pair compares prompts and not deployments.
+        # The upstream that answered, so that a trial compares prompts and not deployments.
         place = exchange.upstream if exchange.upstream < len(route.upstreams) else 0
         upstream = route.upstreams[place]
         path = route.target(without_further_query(exchange.path).encode("latin-1"), upstream).decode(
@@ -200,7 +200,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
             (*kept, *headers[exchange.route][place]),
             upstream.unix_path,
             exchange.route,
-            # Of fallbacks nobody says which tiers they have.
+            # The settings do not say which tiers a fallback has.
             flex=place == 0 and exchange.route in flexible,
         )
 
@@ -208,7 +208,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
 
 
 def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
-    """By route, what replays to each of its upstreams carry."""
+    """Return the headers of replays by route, in the order of the route's upstreams."""
     return {
         route: tuple(one.replay_headers() for one in keys) for route, keys in keys_by_route(settings).items()
     }
@@ -234,7 +234,7 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
 
 
 def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:
-    """Return the check by the judge that a rewritten text says the same; booked under no route."""
+    """Return the judge's check that a rewritten text means the same; its cost counts for no route."""
     wanted = settings.replays.rewriter
     if wanted is None or judge is None or wanted.check_meaning is False:
         return None
@@ -249,7 +249,7 @@ def rewriter(
     equal_meaning: EqualMeaning | None,
     observer: CallObserver = UNOBSERVED,
 ) -> Rewriter | None:
-    """The model that paraphrases and translates, if one is set; `observer` sees its calls."""
+    """Return the model that paraphrases and translates, if one is set; `observer` sees its calls."""
     wanted = settings.replays.rewriter
     if wanted is None:
         return None
@@ -265,7 +265,7 @@ def rewriter(
 
 
 def replayer(settings: Settings) -> Replayer:
-    """Sends variants."""
+    """Return the sender of variants."""
     return Replayer(
         concurrency=settings.replays.concurrency,
         timeout_s=settings.replays.timeout_s,
@@ -275,7 +275,7 @@ def replayer(settings: Settings) -> Replayer:
 
 
 def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callable[[Original], None] | None:
-    """Archives exchanges; None if none are to be kept."""
+    """Return a function that archives exchanges; None if none are kept."""
     if settings.storage.archive == 0:
         return None
     return Archivist(kept, {route.name: route.match.prefix for route in settings.routes}, tally=tally).keep
@@ -284,7 +284,7 @@ def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callab
 def reference_keeper(
     settings: Settings, store: ReferenceStore, tally: Tally
 ) -> Callable[[Original, Verdict, Answer | None], None] | None:
-    """Keeps reference prompts; None if none are asked, or if no exchange may be kept."""
+    """Return a function that keeps reference prompts; None if they are off, or nothing may be stored."""
     if not settings.asks_references:
         return None
     return ReferenceKeeper(
@@ -293,12 +293,12 @@ def reference_keeper(
 
 
 def load_prices(costs: Prices) -> None:
-    """Load the public list, which is read once and in one piece: that would hold up everything else later."""
+    """Load the public price list now; loading it later would block everything else."""
     costs.usd("gpt-4o", 1, 1)
 
 
 def load_languages() -> None:
-    """Load what identifies languages, for the same reason; half a second of a processor the first time.
+    """Load the language detection, for the same reason; it takes half a second of CPU time.
 
     To be called in a thread, before the first answer is scored.
     """

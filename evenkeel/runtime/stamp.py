@@ -1,4 +1,4 @@
-"""The stamp of verdicts: the settings that they were made under, by a fingerprint.
+"""Stamp of verdicts: a fingerprint of the settings under which they were made.
 
 On its own, because a worker makes stamps and needs nothing else of what is done about changes.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _DIGITS: Final = 12
 _LABEL_SHARE: Final = 0.02
-"""Share of the trials that chance draws for a person's label; they correct the judge's bias."""
+"""Share of the trials that are drawn at random for a person's label; they correct the judge's bias."""
 
 
 def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
-    """Return the stamp of every verdict, which names the settings that it was made under, and store them."""
+    """Return the stamp of every verdict, which identifies its settings, and store those settings."""
     names: dict[str, str] = {}
     for route, values in settings_that_matter(settings).items():
         names[route] = fingerprint(values)
@@ -34,7 +34,7 @@ def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
 
 
 def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
-    """By route each setting that decides what is tried and how it is scored, as text. No credentials."""
+    """Return, by route, the settings that decide what is tried and how it is scored, without credentials."""
     common = _flat({"alerts.threshold": settings.alerts.threshold, **_judge(settings), **_scoring(settings)})
     plans = replays.route_plans(settings)
     found: dict[str, dict[str, str]] = {}
@@ -53,7 +53,7 @@ def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
 
 
 def fingerprint(values: Mapping[str, str]) -> str:
-    """12 hex digits that are others for other values."""
+    """Return 12 hex digits that differ for different values."""
     text = json.dumps(dict(values), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 

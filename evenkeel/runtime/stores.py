@@ -1,4 +1,4 @@
-"""Everything that evenkeel keeps, in one place: the file of the data folder, or the Redis of the settings.
+"""Stores of everything that evenkeel keeps: in the file of the data folder, or in the Redis of the settings.
 
 Processes and commands take a `Stores` and do not know which of the two it is. A data plane reads this
 module: the client library of Redis, and what a forwarded request does not need, are loaded on demand.
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 _NOWHERE = "http://127.0.0.1:9"
-"""Stands for the upstream that settings must have where a command needs none; never asked."""
+"""Placeholder for the upstream that settings must have if a command needs none; never called."""
 _SECONDS_PER_HOUR = 3600.0
 _ARCHIVE_BYTES = 64_000_000
-"""Bytes that archived exchanges of all routes may take of the store, compressed."""
+"""Bytes of the store that archived exchanges of all routes may take, compressed."""
 _RESERVE = 0.2
 """Share of the budget that only urgent trials may use: after a change, or where one is suspected."""
 _SECONDS_PER_DAY = 86_400.0
@@ -63,7 +63,7 @@ _TEMPLATES_SAVED_EVERY_S = 30.0
 
 
 class DocumentStores(abc.ABC):
-    """The stores that are small documents, wherever these are.
+    """Stores that hold small documents, in either kind of storage.
 
     Each store is opened when it is first asked for, and the same one from then on.
     """
@@ -75,7 +75,7 @@ class DocumentStores(abc.ABC):
 
     @abc.abstractmethod
     def counters_of(self, supervisor: int | None) -> CounterStore:
-        """Counters of the processes of one supervisor, by its process id; None: of all there are."""
+        """Return the counters of a supervisor's processes, by its process id; None = of all processes."""
 
     @abc.abstractmethod
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
@@ -145,7 +145,7 @@ class SqliteStores(DocumentStores):
     """All stores, in the file of the data folder."""
 
     def __init__(self, settings: Settings, *, lost: Callable[[str], object] | None = None) -> None:
-        """Open the file; makes it, and its folder, if there is none.
+        """Open the file; create it, and its folder, if there is none.
 
         Args:
             settings: `data_dir`, and the limits.
@@ -162,7 +162,7 @@ class SqliteStores(DocumentStores):
 
     @property
     def place(self) -> str:
-        """The file, for people."""
+        """Path of the file, for people."""
         return str(self._path)
 
     def check(self) -> None:
@@ -178,7 +178,7 @@ class SqliteStores(DocumentStores):
 
     @cached_property
     def queue(self) -> SqliteExchangeQueue:
-        """Sampled exchanges that wait. A deleted file is made again, whatever `lost` says."""
+        """Return the queue of sampled exchanges. A deleted file is created again, whatever `lost` says."""
         database = self._database if self._forgiving else Database(self._path)
         kept_s = self._settings.storage.exchange_hours * _SECONDS_PER_HOUR
         return SqliteExchangeQueue(database, time.time, kept_s=kept_s)
@@ -243,19 +243,19 @@ class SqliteStores(DocumentStores):
         return SqliteCache(self._database, "rewrites", "rewrite")
 
     def counters_of(self, supervisor: int | None) -> SqliteCounterStore:  # noqa: ARG002 - a file has one
-        """As `DocumentStores`."""
+        """Return the counters, as `DocumentStores.counters_of` does."""
         return SqliteCounterStore(self._database)
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:  # noqa: ARG002 - one process holds them all
-        """As `DocumentStores`."""
+        """Return a lease that is always held, because a single process uses the file."""
         return SoleLease()
 
     def losses(self) -> Snapshot:
-        """Counters of what limits have cost since the installation began. Blocks."""
+        """Count what the limits have dropped since the installation began. Blocks."""
         return {"counters": [["verdicts_trimmed", {}, self.verdicts.trimmed()]]}
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
 
@@ -263,7 +263,7 @@ class RedisStores(DocumentStores):
     """All stores, in the Redis that the settings name."""
 
     def __init__(self, settings: Settings, *, consumer: str | None = None) -> None:
-        """Connects when something is first used.
+        """Prepare the stores; the connection is made on first use.
 
         Args:
             settings: `redis`, the limits, and which monitor this is.
@@ -284,11 +284,11 @@ class RedisStores(DocumentStores):
 
     @property
     def place(self) -> str:
-        """The URL, for people; no credential is in it."""
+        """URL for people, without credentials."""
         return self._redis.url
 
     def check(self) -> None:
-        """Raise StoreError, in one line, unless it can be used."""
+        """Raise StoreError, in one line, unless Redis can be used."""
         self._store.check()
 
     def prepare(self) -> None:
@@ -379,21 +379,21 @@ class RedisStores(DocumentStores):
         return RedisCache(self._store, "rewrites")
 
     def counters_of(self, supervisor: int | None) -> CounterStore:
-        """As `DocumentStores`."""
+        """Return the counters of a supervisor, as `DocumentStores.counters_of` does."""
         from evenkeel.stores.redis.counters import RedisCounterStore
 
         group = "" if supervisor is None else f"{socket.gethostname()}:{supervisor}"
         return RedisCounterStore(self._store, time.time, group=group)
 
     def lease(self, name: str, length_s: float = 10.0) -> Lease:
-        """As `DocumentStores`."""
+        """Return a lease that processes compete for, as `DocumentStores.lease` does."""
         from evenkeel.stores.redis.connection import process_name
         from evenkeel.stores.redis.lease import RedisLease
 
         return RedisLease(self._store, name, process_name(os.getpid()), length_s=length_s)
 
     def losses(self) -> Snapshot:
-        """Counters of what limits have cost, and of what somebody trimmed. Blocks."""
+        """Count what the limits have dropped, and what somebody else has trimmed. Blocks."""
         figures = self.queue.figures()
         return {
             "counters": [
@@ -404,26 +404,26 @@ class RedisStores(DocumentStores):
         }
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._store.close()
 
 
 Stores: TypeAlias = SqliteStores | RedisStores
-"""All stores. Processes and commands do not know which of the two they have."""
+"""Either kind of stores; processes and commands do not know which they have."""
 
 
 class Budgets(NamedTuple):
-    """The limits of a day."""
+    """Budgets per day."""
 
     all_routes: Budget
     routes: dict[str, Budget]
-    """Further limits of single routes that have their own."""
+    """Additional limits of routes that have their own."""
     sharing: tuple[str, ...]
-    """The routes without limits of their own: what is free they share fairly."""
+    """Routes without limits of their own, which share the rest fairly."""
 
 
 def budgets(settings: Settings) -> Budgets:
-    """The limits of all routes together, and further ones of single routes."""
+    """Return the limits of all routes together, and those of single routes."""
     common = settings.budget
     given = {route.name: route.budget.model_dump() for route in settings.routes}
     own = {
@@ -439,13 +439,13 @@ def budgets(settings: Settings) -> Budgets:
 
 
 def checkpoint_name(settings: Settings) -> str:
-    """Return the name of this monitor's checkpoint, which changes with its name and its routes."""
+    """Return the name of this monitor's checkpoint, which depends on the monitor's name and routes."""
     host = socket.gethostname()[:80] or f"host-{os.getpid()}"
     return "/".join([settings.monitor.name or host, *sorted(settings.monitor.routes)])
 
 
 def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
-    """Settings of a command that reads stores: a folder that is named wins over the file's.
+    """Return the settings of a command that reads stores: `data_dir` wins over the file's.
 
     Raises: SettingsError if the file cannot be used.
     """
@@ -456,7 +456,7 @@ def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:
 def connect(
     settings: Settings, *, lost: Callable[[str], object] | None = None, consumer: str | None = None
 ) -> Stores:
-    """Return the stores that the settings name. A file is made if there is none; a Redis is not asked yet.
+    """Return the stores that the settings name. A missing file is created; a Redis is not contacted yet.
 
     Args:
         settings: Name them.
@@ -472,7 +472,7 @@ def connect(
 
 @contextlib.contextmanager
 def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
-    """The stores that the settings name, open while the block runs.
+    """Open the stores that the settings name while the block runs.
 
     Args:
         settings: `storage.redis`, or else `data_dir`, and the limits.
@@ -497,7 +497,7 @@ def opened(settings: Settings, *, create: bool = False) -> Iterator[Stores]:
 
 
 def _connection(settings: Redis) -> RedisStore:
-    """The client of this process, with the credentials of the environment. Connects when it is first used."""
+    """Return the client of this process, with credentials from the environment. It connects on first use."""
     from evenkeel.stores.redis.connection import Host, RedisPlace, RedisStore
 
     def host(address: str) -> Host:

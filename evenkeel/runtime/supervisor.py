@@ -42,17 +42,17 @@ log = logging.getLogger("evenkeel.runtime.supervisor")
 _BACKLOG = 4096
 _RESTARTS: Final = Backoff(0.1, 10.0)
 _STABLE_AFTER_S = 10.0
-"""A child that lived this long starts again at once, without the pause of one that keeps dying."""
+"""Seconds after which a child counts as stable, so that it restarts without a pause."""
 _STOP_GRACE_S = 25.0
 _WATCH_S = 0.5
 
 
 class ListenError(UserError):
-    """A port cannot be listened on. The message is one line and says what to do."""
+    """Error that a port cannot be listened on. The message is one line and says what to do."""
 
 
 def listen_shared(host: str, port: int, count: int, *, option: str) -> list[socket.socket]:
-    """Listening sockets for `count` processes on one port.
+    """Return listening sockets for `count` processes on one port.
 
     Each process has a socket of its own and the kernel deals connections out evenly; on one socket
     that all share, whoever is awake takes them all.
@@ -69,7 +69,7 @@ def listen_shared(host: str, port: int, count: int, *, option: str) -> list[sock
 
 
 def listen(host: str, port: int, *, option: str, shared: bool = False) -> socket.socket:
-    """A bound, listening, inheritable socket; port 0 picks a free one.
+    """Return a bound, listening, inheritable socket; port 0 picks a free port.
 
     Args:
         host: address to listen on.
@@ -108,11 +108,11 @@ class Child:
     """Set if it takes new settings while it runs. One that does not finishes what it holds and is started
     again with them."""
     sheet: Timesheet | None = None
-    """Sheet on which it notes for which exchanges it computes, if it does for any."""
+    """Sheet on which the child notes the exchanges that it computes for, if it does so."""
 
     @property
     def inherited(self) -> list[int]:
-        """File descriptors that it shares with the supervisor."""
+        """File descriptors that the child shares with the supervisor."""
         shared = -1 if self.sheet is None else self.sheet.descriptor
         return [one for one in (*self.briefing.sockets, shared) if one >= 0]
 
@@ -124,11 +124,11 @@ class Supervisor:
         """Args: children: what to run. ended: called with the source name of a process that ended."""
         self._children = children
         self._settings: Settings | None = None
-        """Settings that came after the start."""
+        """Settings that arrived after the start."""
         self._leaving: set[asyncio.subprocess.Process] = set()
-        """Asked to end for new settings."""
+        """Processes asked to end for new settings."""
         self._over: set[asyncio.subprocess.Process] = set()
-        """Killed because an exchange took too much processor time."""
+        """Processes killed because an exchange took too much CPU time."""
         self._tally = Tally()
         self._ended = ended
         self._stopping = asyncio.Event()
@@ -144,16 +144,16 @@ class Supervisor:
                 process.terminate()
 
     def snapshot(self) -> Snapshot:
-        """Exchanges that were given up with their worker."""
+        """Count the exchanges that were given up with their worker."""
         return self._tally.snapshot()
 
     def renew(self, settings: Settings) -> None:
-        """Give all children other settings; in the event loop's thread."""
+        """Give all children other settings; must run in the event loop's thread."""
         self._settings = settings
         for child in self._children:
             process = self._processes.get(child.name)
             if process is None or process.returncode is not None or process in self._leaving:
-                continue  # It is about to be started, with what stands in `_settings` then.
+                continue  # It is about to start, and will read `_settings` then.
             if child.follows:
                 self._brief(process, child.briefing)
             else:
@@ -194,7 +194,7 @@ class Supervisor:
                 log.info("%s has finished; starting it with the new settings", child.name)
                 continue
             if process in self._over:
-                # At once, however often: the exchange is given up, so the next one gets its turn.
+                # Restart at once, however often: the exchange is given up, so the next gets its turn.
                 self._over.discard(process)
                 continue
             if time.monotonic() - started > _STABLE_AFTER_S:
@@ -206,7 +206,7 @@ class Supervisor:
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
 
     async def _watch(self, child: Child, process: asyncio.subprocess.Process) -> None:
-        """Kill a process in which an exchange takes too much processor time."""
+        """Kill a process if an exchange takes too much CPU time."""
         while child.sheet is not None:
             await asyncio.sleep(_WATCH_S)
             over = child.sheet.over(process.pid)
@@ -286,7 +286,7 @@ def _reason(code: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """A child's part."""
+    """Settings and sockets of a child process."""
 
     role: str
     source: str
@@ -298,9 +298,9 @@ class Briefing:
     """File descriptor of the `Timesheet`."""
 
     def to_line(self) -> bytes:
-        """One line of JSON."""
+        """Return the briefing as a line of JSON."""
         settings = self.settings.model_dump(mode="json")
-        # Only what somebody set: the limits of alerts say where they come from.
+        # Only values that were set, because limits of alerts report their origin.
         settings["alerts"] = self.settings.alerts.model_dump(mode="json", exclude_unset=True)
         settings["budget"] = self.settings.budget.model_dump(mode="json", exclude_unset=True)
         fields = {
@@ -325,7 +325,7 @@ class Briefing:
         )
 
     def open_sockets(self) -> list[socket.socket]:
-        """The listening sockets."""
+        """Return the listening sockets."""
         return [socket.socket(fileno=descriptor) for descriptor in self.sockets]
 
 
@@ -359,7 +359,7 @@ def when_orphaned(act: Callable[[], object], told: Callable[[Briefing], object] 
 
 
 def _next_line() -> bytes:
-    """Return the supervisor's next line; b"" if it has gone, if only in the middle of a line."""
+    """Return the supervisor's next line; b"" if the supervisor has gone, even in the middle of a line."""
     # Without a buffer: one would take the next line too, and its lock, held at interpreter shutdown, is a
     # fatal error.
     line = io.FileIO(sys.stdin.fileno(), closefd=False).readline()

@@ -1,1 +1,1 @@
-"""The commands of the lab, run by a person; one file a command. The product imports none of them."""
+"""Commands of the lab, which people run, one file each. The product imports none of them."""

@@ -158,7 +158,7 @@ def _settings(config: Path | None) -> MonitorSettings:
 def _opened(
     file: str | None, config: Path | None, data_dir: Path | None
 ) -> Iterator[tuple[Iterable[Entry], str]]:
-    """The entries of the file or of the store, and where they are.
+    """Yield the entries of the file or of the store, with their origin.
 
     Raises: UserError if both are named.
     """
@@ -186,7 +186,7 @@ def _write(found: list[Backtest], source: str, plot: Path | None, *, json: bool)
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show progress on a terminal; elsewhere nothing."""
+    """Yield a callback that shows progress on a terminal, and does nothing elsewhere."""
     err = plain_console(stderr=True)
     with err.status("reading verdicts") if err.is_terminal else contextlib.nullcontext() as status:
 

@@ -66,11 +66,11 @@ if TYPE_CHECKING:
     from evenkeel.stores.sqlite.database import Database
 
 STOPPED: Final = 1
-"""Exit code of a run that ended before its end."""
+"""Exit code of a run that stopped early."""
 _PIPED_WIDTH: Final = 200
 """Columns of the tables where the output is not a terminal."""
 _KEPT: Final = 10_000_000
-"""Texts and rulings that a journal keeps: all of them."""
+"""Most texts and rulings that a journal keeps, which is all of them."""
 _OUTPUTS: Final = ("trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(
@@ -197,7 +197,7 @@ def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
 
 
 def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
-    """The options of a run.
+    """Return the options of a run.
 
     Raises: SettingsError or InputError in one line.
     """
@@ -298,7 +298,7 @@ def _tasks(text: str | None) -> tuple[Task, ...]:
 
 
 def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ...], dict[str, int]]:
-    """The perturbations that can be measured, and how many cannot for want of what."""
+    """Return the perturbations that can be measured, and the number of others by what they lack."""
     try:
         known = choices.perturbations(settings)
         wanted = by_name(words(text), known) if text else known
@@ -319,7 +319,7 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
 
 
 def _connect(settings: Settings, options: BenchOptions) -> Connect:
-    """Return what connects judge and rewriter of the settings."""
+    """Return a function that connects the judge and the rewriter of the settings."""
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
@@ -355,7 +355,7 @@ def _rewriter(
     costs: Costs,
     stack: AsyncExitStack,
 ) -> OnceRewritten | None:
-    """The rewriter, whose texts the journal keeps; None if none is named."""
+    """Return the rewriter, whose texts the journal keeps; None if none is set."""
     chosen = settings.replays.rewriter
     if chosen is None:
         return None

@@ -209,7 +209,7 @@ _OF_LIMITS: Final = frozenset(
         "yes",
     )
 )
-"""Options that go with --limits."""
+"""Options that can be combined with --limits."""
 
 
 def _place(given: Mapping[str, Any], *, json: bool) -> None:
@@ -374,7 +374,7 @@ def _metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _bert(given: Mapping[str, Any]) -> BertModel | None:
-    """The model behind BERTScore; None if that is not asked for."""
+    """Return the model behind BERTScore; None if BERTScore is not wanted."""
     found = BertModel(given["bert_model"], given["bert_layer"], given["bert_rescale"])
     asked = given["bert_score"] or "bert_score" in (given["metrics"] or "")
     return found if asked or found != BertModel() else None
@@ -394,7 +394,7 @@ def _modes(text: str | None) -> frozenset[FailureMode] | None:
 
 
 def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
-    """The goldens of the file, else of the store, and where they are from."""
+    """Return the goldens of the file, else of the store, and their origin."""
     if file is not None:
         return load_goldens(file), file.name
     route = given["route"]

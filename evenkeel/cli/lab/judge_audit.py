@@ -117,7 +117,7 @@ def _run(file: Path, given: Mapping[str, Any], *, json: bool, confirmed: bool) -
 
 
 def _check_extra() -> None:
-    """Check for what tells the tone of a judge's justifications. Raises: InputError."""
+    """Check that the package for the tone of a judge's justifications is installed. Raises: InputError."""
     if find_spec("vaderSentiment") is None or find_spec("textblob") is None:
         raise InputError("judge-audit of a judge needs the extra `lab`: pip install 'evenkeel-proxy[lab]'")
 

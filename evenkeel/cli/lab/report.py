@@ -97,7 +97,7 @@ def report(
 
 
 def file_name(found: Report) -> str:
-    """The name of the page."""
+    """Return the file name of the page."""
     place = f"-{_UNSAFE.sub('-', found.route)}" if found.route else ""
     return f"evenkeel-report{place}-{found.period.name}.html"
 
@@ -114,7 +114,7 @@ def _write(found: Report, out: Path) -> Path:
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal while the log is read; elsewhere nothing."""
+    """Yield a callback that shows a bar on a terminal while the log is read, and does nothing elsewhere."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     err = plain_console(stderr=True)

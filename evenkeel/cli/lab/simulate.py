@@ -145,7 +145,7 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
 
 
 def _simulated(options: dict[str, Any]) -> Simulation:
-    """The simulated models of the command line.
+    """Build the simulated models that the options describe.
 
     Raises: ValueError if a share is outside [0, 1] or a model is named twice.
     """
@@ -169,7 +169,7 @@ def _simulated(options: dict[str, Any]) -> Simulation:
 
 
 def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
-    """The recorded answers of the command line, behind the names that they are served under.
+    """Load the recorded answers that the options name, under the model names that serve them.
 
     Raises: ValueError if nothing can be read, a version is unknown or the noise is no share.
     """
@@ -198,7 +198,7 @@ def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
 def _names(
     pairs: Sequence[str], version: str | None, name: str | None, recorded: RecordedAnswers
 ) -> dict[str, str]:
-    """Versions by the names that requests ask for, the default one first.
+    """Return the version behind each model name that requests use, the default first.
 
     Raises: ValueError if a pair is none.
     """
@@ -215,5 +215,5 @@ def _names(
 
 
 def _reason(error: OSError) -> str:
-    """Name the reason without the address, which asyncio repeats in its own words."""
+    """Return the reason of an error without the address, which asyncio repeats in its own words."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)

@@ -50,29 +50,29 @@ _POLL_S = 0.5
 
 
 class NotifyingStore:
-    """The monitors' store as the notifier sees it: only who holds the lease finds something to deliver."""
+    """The monitors' store as the notifier sees it: only the holder of the lease finds events to deliver."""
 
     def __init__(self, store: MonitorStore, lease: Lease) -> None:
         self._store = store
         self._lease = lease
 
     def undelivered(self, limit: int) -> list[AlertEvent]:
-        """Events not yet notified, oldest first; none while another monitor notifies."""
+        """Return events not yet notified, oldest first; none while another monitor notifies."""
         waiting = self._store.undelivered(limit)
         return waiting if waiting and self._lease.hold() else []
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the store's."""
+        """Delegate everything else to the store."""
         return getattr(self._store, name)
 
 
 @dataclass(frozen=True, slots=True)
 class MonitorRole:
-    """The monitor of a process, and what runs beside it."""
+    """The monitor of a process, and its background tasks."""
 
     monitor: Monitor
     app: ASGIApp
-    """Console and metrics."""
+    """Application with console and metrics."""
     _notifier: Notifier
     _changes: ChangeResponse
     _exposition: Exposition
@@ -91,12 +91,12 @@ class MonitorRole:
         instruments: Instruments,
         counted: Callable[[], list[Snapshot]],
     ) -> MonitorRole:
-        """Wire it.
+        """Connect the parts.
 
         Args:
-            settings: What raises an alert, who is notified, what is done about changes.
+            settings: Limits of alerts, channels, and responses to changes.
             stores: Where verdicts come from and everything learned from them is kept.
-            instruments: Ask goldens and rate the answers.
+            instruments: Replay goldens and rate the answers.
             counted: Counters to export beside those of the monitor; may read the stores.
         """
         health = instruments.health
@@ -176,7 +176,7 @@ class MonitorRole:
         )
 
     def bodies(self, stopping: threading.Event) -> tuple[Callable[[], object], ...]:
-        """Bodies of the threads, which end when `stopping` is set."""
+        """Return the bodies of the threads, which end when `stopping` is set."""
         return (
             partial(self.monitor.run, stopping, _POLL_S, self._exposition.refresh),
             partial(self._notifier.run, stopping, _POLL_S),
@@ -190,15 +190,15 @@ class MonitorRole:
         await respond(stop, self._changes.responder, self._responding, "changes cannot be responded to")
 
     async def ask(self, stop: asyncio.Event) -> None:
-        """Ask reference prompts again until `stop` is set."""
+        """Call reference prompts again until `stop` is set."""
         await respond(stop, self._asker, self._asking, "reference prompts cannot be asked")
 
     async def close(self) -> None:
         """Let another monitor take over."""
-        with contextlib.suppress(Exception):  # a courtesy to the other one: the lease runs out anyway
+        with contextlib.suppress(Exception):  # a courtesy to the other monitor: the lease expires anyway
             await asyncio.to_thread(self._notifying.leave)
 
 
 def announce(text: str) -> None:
-    """Tell people, in the log."""
+    """Write a line to the log for people."""
     log.warning("%s", text)

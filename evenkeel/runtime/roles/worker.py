@@ -35,10 +35,10 @@ log = logging.getLogger("evenkeel")
 
 @dataclass(frozen=True, slots=True)
 class WorkerRole:
-    """The worker of a process, and what runs beside it."""
+    """The worker of a process, and its background tasks."""
 
     keep_templates: Callable[[threading.Event], None]
-    """Body of a thread."""
+    """Body of the thread that keeps templates."""
     _worker: Worker
     _rewriter: Rewriter | None
     _sheet: Timesheet
@@ -48,13 +48,13 @@ class WorkerRole:
     async def set_up(
         cls, settings: Settings, stores: Stores, instruments: Instruments, sheet: Timesheet
     ) -> WorkerRole:
-        """Wire it.
+        """Connect the parts.
 
         Args:
             settings: Routes, rewriter, what is archived.
             stores: Where exchanges come from and verdicts go.
             instruments: Ask and rate.
-            sheet: Watched by the supervisor.
+            sheet: Sheet that the supervisor watches.
         """
         for note in replay_notes(settings):
             log.warning("note: %s", note)
@@ -105,7 +105,7 @@ class WorkerRole:
         return cls(partial(templates.run, reader), worker, rewriter, sheet, deadline)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set. What the worker before could not finish is given up first."""
+        """Work until `stop` is set, after giving up what the previous worker could not finish."""
         left = self._sheet.left()
         if left.over:
             await self._worker.take_up(*left)
