@@ -158,7 +158,7 @@ class GateKeywords(TypedDict, total=False):
 
 
 _SHARED: Final = {
-    "judge_model": model_options("judge", "Model that rates answers.  [default: none, heuristics rate]"),
+    "judge_model": model_options("judge", "Model that rates answers.  [default: none, similarity only]"),
     "embeddings": embeddings_option,
     "concurrency": call_options(8, 60.0),
     "price": price_option,

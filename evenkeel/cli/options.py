@@ -226,7 +226,7 @@ settings_options = together(
         metavar="N",
         help=f"Daily token budget for replays.  {_default(Budget, 'tokens_per_day')}",
     ),
-    model_options("judge", "Model that rates answers.  [default: none, heuristics rate]"),
+    model_options("judge", "Model that rates answers.  [default: none, similarity only]"),
     click.option("--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."),
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),

@@ -147,7 +147,7 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
 
 def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
     if sources.judge is None:
-        return Check("Judge", "none is set: heuristics decide")
+        return Check("Judge", "none is set: similarity only, contradictions cannot be seen")
     problem = sources.ready().get("judge", "")
     if problem:
         return Check("Judge", f"{sources.judge.model} does not answer: {problem}", good=False)

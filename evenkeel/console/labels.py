@@ -44,7 +44,7 @@ QUALITIES: Final = {
 _DECIDERS: Final = {
     "judge": "the judge",
     "heuristic": "heuristics instead of the judge",
-    "equality": "proven equal, no judge",
+    "equality": "identical, no judge",
     "metrics": "heuristics",
 }
 _SOURCES: Final = {"drawn": "drawn at random and rated blind", "chosen": "chosen by people"}

@@ -41,11 +41,11 @@ def control_words(verdict: Verdict) -> str:
 
 
 _STAGES: dict[Stage, str] = {
-    "equality": "proven equal, judge not called",
+    "equality": "identical, judge not called",
     "heuristic": "plainly another answer, judge not called",
     "judge": "decided by the judge",
     "difference": "a difference is proven",
-    "unsure": "nothing is proven",
+    "unsure": "not identical, no judge",
 }
 
 SECOND_RATINGS = {

@@ -210,7 +210,7 @@ class CellEstimates:
     excess: Estimate | None = None
     """Content delta minus the baseline's on the same exchanges, in [−1, 1]; None for the baseline."""
     unsure: Estimate | None = None
-    """P(nothing is proven, and no judge was asked)."""
+    """P(the answers are not identical, and no judge was asked)."""
     invalid: Estimate | None = None
     """P(the answer ignores the format or language asked for)."""
     free_delta: Estimate | None = None

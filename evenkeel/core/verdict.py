@@ -109,7 +109,7 @@ class Judgement:
     rated_by: str = ""
     """Version of the judge's prompt, such as "similarity@1"; "" if no judge was asked."""
     unsure: bool = False
-    """True if there is no rating because nothing is proven and no judge was asked."""
+    """True if there is no rating because the answers differ and no judge was asked."""
     similarity: float | None = None
     """Similarity of the answers in [0, 1]; None if it could not be measured."""
     invalid: tuple[Obligation, ...] = ()
@@ -258,7 +258,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     similarity: float | None = None
     """Similarity of the answers in [0, 1]; None if it could not be measured."""
     unsure: bool = False
-    """True if there is no rating because nothing is proven and no judge was asked."""
+    """True if there is no rating because the answers differ and no judge was asked."""
     invalid: tuple[Obligation, ...] = ()
     """Requirements of the variant that the answer ignores."""
     failure: Failure | None = None

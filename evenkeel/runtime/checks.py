@@ -222,7 +222,7 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     if judge is None:
         return Check(
             "note",
-            "No judge is set: heuristics say what they can prove, everything else is unsure.",
+            "No judge is set: contradictions cannot be seen; similarity only.",
             "Set judge.model, or start with --judge-model, to have meanings compared.",
         )
     began = time.monotonic()

@@ -165,7 +165,7 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     assert found["Judge"].said == "referee-2 does not answer: The judge rejected its key (401)."
     assert (found["Judge"].good, found["Scoring"].said) == (False, "up to date")
     found = {one.name: one for one in checks(scene.sources(), incident, cells)}
-    assert found["Judge"].said == "none is set: heuristics decide"
+    assert found["Judge"].said == "none is set: similarity only, contradictions cannot be seen"
 
 
 def test_the_chart_marks_the_change(make_scene):

@@ -1,4 +1,4 @@
-"""The cascade: who decides, what is audited, and what it saves on real reruns."""
+"""The cascade: who decides, and what it saves on real reruns."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pai
     ],
 )
 def test_the_first_stage_that_is_sure_decides(candidate, outcome, stage):
-    """What is proven equal and what is plainly another answer cost nothing; all else costs a call."""
+    """Identical and empty answers cost nothing; all else costs a call."""
     judge = Script()
     rating = rated(pair_of(SAME, candidate), judge)
     assert (rating.outcome, stage_of(rating.details)) == (outcome, stage)

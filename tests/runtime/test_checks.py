@@ -102,7 +102,7 @@ def test_a_judge_is_right_odd_or_broken():
 def test_no_judge_is_no_fault():
     """It says what is lost without one."""
     found = judge_check(settings(), reply(Ruling(3, "")))
-    assert (found.state, "heuristics" in found.said) == ("note", True)
+    assert (found.state, "similarity only" in found.said) == ("note", True)
 
 
 LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}

@@ -112,7 +112,7 @@ _key_option = click.option(
     help='Parameters of each request.  [default: {"temperature": 0, "seed": 0}]',
 )
 @file_option("--config", "Settings file: judge, rewriter, prices, qualities.")
-@model_options("judge", "Model that rates answers.  [default: none, heuristics rate]")
+@model_options("judge", "Model that rates answers.  [default: none, similarity only]")
 @model_options("rewriter", "Model that paraphrases and translates.")
 @embeddings_option
 @click.option(

@@ -118,7 +118,7 @@ def _cell(report: CellReport) -> dict[str, Any]:
 
 
 def _state(report: CellReport) -> str:
-    """In a word or two how a cell stands."""
+    """Return the state of a cell in a word or two."""
     drift = report.detection.drift.state if report.detection.drift else "no baseline"
     moved = drift if drift in {"risen", "fallen"} else ""
     words = ("alert" if report.detection.alert else "", moved, "blind" if report.is_blind else "")

@@ -69,7 +69,7 @@ class BenchOptions:
     not_measured: Mapping[str, int] = field(default_factory=dict)
     """Missing service ("judge", "rewriter") → perturbations that were asked for and need it."""
     judge: JudgeChosen | None
-    """None = heuristics rate."""
+    """None = similarity only."""
     rewriter: RewriterChosen | None
     bundles: Mapping[Task, Bundle]
     """The qualities of each task."""

@@ -241,8 +241,8 @@ def _gap_lines(report: Report) -> Iterator[str]:
             yield f"{route}: changed answers of which a quality could not be measured: {said}."
     for route, n in gaps.unsure.items():
         yield (
-            f"{route}: {figures.number(n)} trials are unsure: nothing is proven and no judge was asked, so "
-            "their similarity counts."
+            f"{route}: {figures.number(n)} trials are unsure: the answers are not identical and no "
+            "judge was asked, so their similarity counts."
         )
     for route, n in gaps.invalid.items():
         yield (
