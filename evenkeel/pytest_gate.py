@@ -18,6 +18,7 @@ from evenkeel import __version__
 from evenkeel.cli.gate import Outputs, gate, options_of
 from evenkeel.monitor.detect.gate import Verdict
 from evenkeel.release.calibration.calibration import calibration_to_yaml
+from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.reports import (
     VERDICTS,
     as_json,
@@ -171,7 +172,7 @@ def _identity(options: GateOptions) -> str:
 
     Files count by what is in them; where reports go and how quickly is asked does not count.
     """
-    asked = shuffled(tasks(options.goldens, options.sides), options.seed)
+    asked = shuffled(tasks(options.goldens, options.sides), clusters(options.goldens), options.seed)
     calibration = options.calibration
     parts = [
         __version__,
@@ -186,7 +187,7 @@ def _identity(options: GateOptions) -> str:
 
 def _part(task: Task | Unasked) -> list[Any]:
     golden = task.golden
-    named = [golden.id, golden.version, golden.task, asdict(golden.answer)]
+    named = [golden.id, golden.version, golden.task, golden.cluster, asdict(golden.answer)]
     if isinstance(task, Unasked):
         return [*named, task.failure.reason]
     return [*named, {side: one.key.hex() for side, one in task.requests.items()}]

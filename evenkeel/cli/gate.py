@@ -48,6 +48,7 @@ from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.calibration import read_calibration
+from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.plan import Scenario, noise_of, prospects
 from evenkeel.release.gate.plan import document as plan_document
@@ -235,20 +236,23 @@ def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, 
         share, options.measures, repeats=options.repeats, rules=options.rules, seed=options.seed
     )
     lines = effort(options, scenario)
-    goldens = len(options.goldens)
+    goldens, units = len(options.goldens), len(set(clusters(options.goldens).values()))
     if json:
         emit(
             {
                 "source": options.source,
                 "goldens": goldens,
+                "clusters": units,
                 "noise": share,
                 "noise_from": noise_from,
                 "effort": lines,
-                "prospects": [one._asdict() for one in prospects(scenario, goldens)],
+                "prospects": [one._asdict() for one in prospects(scenario, units)],
             }
         )
     else:
-        show(plan_document(scenario, goldens, options.source, noise_from=noise_from, effort=lines), out)
+        show(
+            plan_document(scenario, goldens, units, options.source, noise_from=noise_from, effort=lines), out
+        )
 
 
 def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:

@@ -19,6 +19,7 @@ from evenkeel.console.questions import question_runs, question_spans
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import FilterLink, answer_text
 from evenkeel.core.text import one_line, visible
+from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.plan import Scenario, cell_sentence, noise_of, sentence
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_lines, read_goldens
@@ -78,7 +79,7 @@ def golden_list(
             ("task", choices("task", task, _any_of(one for _, one in labels if one is not None))),
         ],
         narrowed=route is not None or task is not None,
-        outlook=_outlook(sources, sum(golden.retired_at is None for golden in found), route),
+        outlook=_outlook(sources, [golden for golden in found if golden.retired_at is None], route),
         more=len(found) > SHOWN,
         shown=SHOWN,
         question=_questions(found),
@@ -133,7 +134,7 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
     return Rated(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 
-def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
+def _outlook(sources: ConsoleSources, goldens: Sequence[Golden], route: str | None) -> str:
     """Describe what a gate over these goldens and a live cell can detect at today's noise; "" if unknown."""
     reports = sources.reports()
     noise = noise_of(reports, route)
@@ -141,7 +142,7 @@ def _outlook(sources: ConsoleSources, goldens: int, route: str | None) -> str:
         return ""
     # Rounded, so that the cached simulation is used for a while.
     noise = round(noise, 2)
-    said = sentence(Scenario(noise), goldens)
+    said = sentence(Scenario(noise), len(goldens), len(set(clusters(goldens).values())))
     limited = (
         report for report in reports if report.detection.threshold > 0 and route in {None, report.key.route}
     )

@@ -44,6 +44,8 @@ class Golden:
     samples: tuple[Answer, ...] = ()
     """Further answers of the same model to the same request, recorded without choosing: its rerun noise."""
     task: str | None = None
+    cluster: str | None = None
+    """Name shared by goldens whose answers change together; None = nearly equal prompts are a cluster."""
     model: str | None = None
     """Model that gave the answer, as the endpoint returned it."""
     prompt_version: str | None = None

@@ -1,6 +1,6 @@
 """Gate that compares a candidate with a reference, golden by golden, and stops once evidence settles it.
 
-Most of alpha and beta is kept for a last look: an exact test of all goldens (`last_look`) where the evidence
+Most of alpha and beta is kept for a last look: an exact test of all clusters (`last_look`) where the evidence
 that may be looked at after every one of them (`gate_evidence`) settled nothing.
 """
 
@@ -22,7 +22,7 @@ from evenkeel.monitor.detect.gate_evidence import (
     mirrored,
     needed,
 )
-from evenkeel.monitor.detect.last_look import Draws, Pairs, excluded, p_value, score
+from evenkeel.monitor.detect.last_look import Pairs, excluded, p_value, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,6 +110,8 @@ class Finding:
     """State of the evidence about it."""
     n: int
     """Number of goldens behind the result."""
+    clusters: int
+    """Number of clusters that these goldens form; each counts once in all figures."""
     candidate: float
     """Share of the candidate's answers that breach the measure, in [0, 1]."""
     reference: float | None
@@ -125,7 +127,7 @@ class Finding:
     p_value: float | None = None
     """P-value of the exact test after the last golden if that test settled it; else None."""
     needed: int | None = None
-    """Number of goldens that would settle it at the rates so far; None if it is settled or never will be."""
+    """Number of clusters that would settle it at the rates so far; None if it is settled or never will be."""
     unmeasured: Mapping[str, int]
     """Goldens without a result for the measure, by reason."""
 
@@ -162,8 +164,6 @@ class Shares:
     candidate: float
     reference: float | None
     """None where no reference is asked."""
-    draws: tuple[int, int] | None = None
-    """Number of answers behind each share, if the exact test may count them; None if unknown."""
 
     @property
     def difference(self) -> float:
@@ -183,11 +183,16 @@ class _Run:
     """Evidence about one measure so far."""
 
     counts: Counter[float] = field(default_factory=Counter)
-    draws: Counter[Draws] | None = field(default_factory=Counter)
-    """Goldens by their answers as whole numbers; None once these are unknown for any golden."""
+    """Clusters by their mean difference."""
     candidate: float = 0.0
     reference: float = 0.0
+    """Sums of the shares, cluster by cluster."""
+    of_goldens: float = 0.0
+    """Sum of the differences, golden by golden."""
     n: int = 0
+    """Number of goldens."""
+    open: list[Shares] = field(default_factory=list)
+    """Goldens of the cluster that is not complete yet."""
     unmeasured: Counter[str] = field(default_factory=Counter)
     state: State = "not_settled"
     settled_after: int | None = None
@@ -196,15 +201,17 @@ class _Run:
 
 
 class Gate:
-    """Comparison of a candidate with a reference, golden by golden, in an order drawn in advance.
+    """Comparison of a candidate with a reference, cluster by cluster, in an order drawn in advance.
 
-    For each golden the difference is how much more often the candidate's answers breach a measure than the
-    reference's do. A measure is settled as a regression once the evidence against "the mean difference is
-    at most the tolerance" reaches m/alpha₁, m being the number of measures that decide (Bonferroni), and as
-    a pass once that against "it is at least the limit" reaches 1/beta₁. If neither happens until the last
-    golden, exact tests decide at alpha₂ (Holm) and beta₂; alpha = alpha₁ + alpha₂, beta likewise. One
-    regression settles the gate; a pass needs them all. The goldens stand for the requests they were taken
-    from: each is one draw, and repeats of it only make its difference sharper.
+    Goldens with nearly equal prompts are answered alike, so they form a cluster and count once. Its
+    difference is how much more often the candidate's answers breach a measure than the reference's do, on
+    average over its goldens. A measure is settled as a regression once the evidence against "the mean
+    difference is at most the tolerance" reaches m/alpha₁, m being the number of measures that decide
+    (Bonferroni), and as a pass once that against "it is at least the limit" reaches 1/beta₁. If neither
+    happens until the last golden, exact tests decide at alpha₂ (Holm) and beta₂; alpha = alpha₁ + alpha₂,
+    beta likewise. One regression settles the gate; a pass needs them all, and an excess over goldens instead
+    of clusters that is below the limit, too. The clusters stand for the requests they were taken from: each
+    is one draw, and more goldens in it or repeats only make its difference sharper.
     """
 
     def __init__(
@@ -234,6 +241,7 @@ class Gate:
         self._unmeasured: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
         self._asked = 0
+        self._cluster: str | None = None
 
     @property
     def asked(self) -> int:
@@ -257,8 +265,16 @@ class Gate:
         """Count a golden that cannot be asked, before any is taken."""
         self._left_out[failure.reason] += 1
 
-    def take(self, golden: Measured | Failure) -> None:
-        """Take the next golden: its shares, or the failure that left it without any."""
+    def take(self, golden: Measured | Failure, cluster: str | None = None) -> None:
+        """Take the next golden.
+
+        Args:
+            golden: Its shares, or the failure that left it without any.
+            cluster: Its cluster, whose goldens come one after the other; None = it is one of its own.
+        """
+        if cluster is None or cluster != self._cluster:
+            self._close()
+        self._cluster = cluster
         self._asked += 1
         if isinstance(golden, Failure):
             self._unmeasured[golden.reason] += 1
@@ -267,13 +283,17 @@ class Gate:
         for name, run in self._runs.items():
             shares = golden.get(name)
             if isinstance(shares, Shares):
-                self._add(run, shares)
+                run.n += 1
+                run.of_goldens += shares.difference
+                run.open.append(shares)
             elif shares is not None:
                 run.unmeasured[shares.reason] += 1
                 if name in self._deciding and why is None:
                     why = shares.reason
         if why is not None:
             self._unmeasured[why] += 1
+        if cluster is None:
+            self._close()
 
     def report(self, cut_short: str = "") -> GateReport:
         """Return the verdict on the goldens taken so far.
@@ -281,6 +301,7 @@ class Gate:
         Args:
             cut_short: Why the gate had to stop before it was settled, if it had to.
         """
+        self._close()
         if not cut_short:
             self._look_last()
         measured = self._asked - self._unmeasured.total()
@@ -306,24 +327,33 @@ class Gate:
         # Shares such as 0.1 are not exact: a tenth of the goldens is not more than a tenth.
         return left_out + failed > self.rules.most_unmeasured + _SLACK
 
-    def _add(self, run: _Run, shares: Shares) -> None:
-        run.n += 1
-        run.candidate += shares.candidate
-        run.reference += shares.reference or 0.0
-        run.counts[shares.difference] += 1
-        if run.draws is not None:
-            found = _draws(shares)
-            run.draws = run.draws + Counter([found]) if found else None
+    def _close(self) -> None:
+        """Count the cluster that is complete."""
+        for run in self._runs.values():
+            if run.open:
+                self._add(run, run.open)
+                run.open = []
+
+    def _add(self, run: _Run, cluster: Sequence[Shares]) -> None:
+        candidate = sum(shares.candidate for shares in cluster) / len(cluster)
+        reference = sum(shares.reference or 0.0 for shares in cluster) / len(cluster)
+        run.candidate += candidate
+        run.reference += reference
+        run.counts[candidate - reference] += 1
         if run.state != "not_settled":
             return
         if log_evidence(run.counts, self.rules.tolerance) >= log(1 / self._alpha):
             run.state = "regression"
-        elif log_evidence_below(run.counts, self.rules.limit) >= log(1 / self._beta):
+        elif log_evidence_below(run.counts, self.rules.limit) >= log(1 / self._beta) and self._may_pass(run):
             run.state = "pass"
         else:
             return
         run.settled_after = run.n
         run.at_settling = bounds(run.counts, self._alpha, self._beta)
+
+    def _may_pass(self, run: _Run) -> bool:
+        """Return whether the excess over goldens is below the limit: a large cluster may not be outvoted."""
+        return run.of_goldens < self.rules.limit * run.n
 
     def _look_last(self) -> None:
         """Settle by exact tests, once all goldens were asked, the measures that evidence has not settled."""
@@ -332,7 +362,7 @@ class Gate:
         runs = [run for run in self._runs.values() if run.state == "not_settled" and run.n]
         alpha, beta = self._at_last
         deciding = [self._runs[name] for name in self._deciding if self._runs[name] in runs]
-        worse = {id(run): p_value(run.counts, self.rules.tolerance, run.draws) for run in runs}
+        worse = {id(run): p_value(run.counts, self.rules.tolerance) for run in runs}
         # Holm: those that passed before count among the hypotheses, so the first bar is that of them all.
         for place, run in enumerate(sorted(deciding, key=lambda run: worse[id(run)])):
             if worse[id(run)] > alpha * len(self._deciding) / (len(self._deciding) - place):
@@ -341,8 +371,8 @@ class Gate:
         for run in runs:
             if run not in deciding and worse[id(run)] <= alpha:
                 _settle(run, "regression", worse[id(run)])
-            harmless = p_value(mirrored(run.counts), -self.rules.limit, _mirrored(run.draws))
-            if run.state == "not_settled" and harmless <= beta:
+            harmless = p_value(mirrored(run.counts), -self.rules.limit)
+            if run.state == "not_settled" and harmless <= beta and self._may_pass(run):
                 _settle(run, "pass", harmless)
             lower = excluded(run.counts, alpha)
             upper = -excluded(mirrored(run.counts), beta)
@@ -384,11 +414,12 @@ class Gate:
         run = self._runs[measure.name]
         now = bounds(run.counts, self._alpha, self._beta)
         at = run.at_settling
-        n = max(run.n, 1)
+        n = max(run.counts.total(), 1)
         return Finding(
             measure=measure,
             state=run.state,
             n=run.n,
+            clusters=run.counts.total(),
             candidate=run.candidate / n,
             reference=run.reference / n if self._with_reference else None,
             excess=(run.candidate - run.reference) / n,
@@ -401,7 +432,7 @@ class Gate:
         )
 
     def _needed(self, counts: Mapping[float, float]) -> int | None:
-        """Return the number of goldens that would settle one side, by evidence or by the last look."""
+        """Return the number of clusters that would settle one side, by evidence or by the last look."""
         alpha, beta = self._at_last
         ways = (
             needed(counts, self.rules.tolerance, self._alpha),
@@ -416,20 +447,8 @@ def _settle(run: _Run, state: State, p: float) -> None:
     run.state, run.settled_after, run.p_value = state, run.n, p
 
 
-def _draws(shares: Shares) -> Draws | None:
-    """Return a golden's answers as whole numbers; None if they are unknown."""
-    if shares.draws is None or shares.reference is None:
-        return None
-    mine, theirs = shares.draws
-    return Draws(round(shares.candidate * mine), mine, round(shares.reference * theirs), theirs)
-
-
-def _mirrored(draws: Mapping[Draws, int] | None) -> Mapping[Draws, int] | None:
-    return None if draws is None else {one.mirrored: count for one, count in draws.items()}
-
-
 def _needed_at_last(counts: Mapping[float, float], threshold: float, level: float) -> int | None:
-    """Return the rough number of goldens with which the last look would rule out "at most `threshold`"."""
+    """Return the rough number of clusters with which the last look would rule out "at most `threshold`"."""
     pairs = Pairs.of(counts)
     standing = score(pairs, threshold) if pairs is not None and pairs.n else 0.0
     if pairs is None or not level or standing <= 0:
@@ -443,9 +462,22 @@ def _listed(reasons: Counter[str], what: str) -> str:
     return f"{reasons.total()} {what} ({said})"
 
 
-def least_goldens(rules: GateRules) -> int:
-    """Return the fewest goldens that can settle a pass, which is when no answer ever differs."""
+def least_clusters(rules: GateRules) -> int:
+    """Return the fewest clusters that can settle a pass, which is when no answer ever differs."""
     found = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
-    assert found is not None, "evidence of no difference at all grows with every golden"
+    assert found is not None, "evidence of no difference at all grows with every cluster"
     level = rules.beta * rules.last_look
     return next((n for n in range(1, found) if p_value({0.0: n}, -rules.limit) <= level), found)
+
+
+def least_for_regression(rules: GateRules, measures: int) -> int:
+    """Return the fewest clusters that can settle a regression, which is when every answer got worse.
+
+    Args:
+        rules: Rules of the decision.
+        measures: Number of measures that decide.
+    """
+    found = needed({1.0: 1.0}, rules.tolerance, rules.alpha * rules.sequential / measures)
+    assert found is not None, "evidence of the largest difference grows with every cluster"
+    level = rules.alpha * rules.last_look / measures
+    return next((n for n in range(1, found) if p_value({1.0: n}, rules.tolerance) <= level), found)

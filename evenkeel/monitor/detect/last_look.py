@@ -1,12 +1,12 @@
 """The gate's last look: an exact test of all differences, once no golden is left to ask.
 
-Evidence that may be looked at after every golden pays for that freedom. Where the goldens ran out and nothing
-is settled, the number of goldens is known, and a test made for exactly that number finds much more.
+Evidence that may be looked at after every cluster pays for that freedom. Where the goldens ran out and
+nothing is settled, the number of clusters is known, and a test made for exactly that number finds much more.
 
 Differences of −1, 0 and 1 follow from two probabilities. Outcomes are ordered by the score statistic, and
 the p-value is the largest probability, over all that the hypothesis leaves open, of an outcome at least as
-extreme. Where a side answered a golden several times, the answers of both sides are dealt out anew in every
-way; that is exact if both answer each golden alike.
+extreme. Fractions, of clusters with several goldens or answers, are tested by turning their signs in every
+way; that is exact if candidate and reference could be exchanged in each cluster.
 
 Source: Suissa, Shuster 1991, "The 2 × 2 matched-pairs trial: exact unconditional design and analysis";
 Tango 1998, "Equivalence test and confidence interval for the difference in proportions for the
@@ -20,6 +20,7 @@ from math import exp, lgamma, pi
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from numpy.fft import fft
 
 from evenkeel.monitor.detect.gate_evidence import log_evidence
 
@@ -32,19 +33,21 @@ _GRID: Final = 48
 """Values of the open probability that are tried, denser at both ends, before the best is refined."""
 _REFINED: Final = 16
 _SLACK: Final = 1e-9
+_FRACTIONS: Final = 60
+"""Steps between 0 and 1 that fractions are rounded to, so that their sums can be counted."""
 _STEPS: Final = 12
 """Halvings of the range in which an end of an interval is looked for."""
 
 
 class Pairs(NamedTuple):
-    """Goldens by their difference, where that is −1, 0 or 1."""
+    """Clusters by their difference, where that is −1, 0 or 1."""
 
     worse: int
     """Only the candidate's answer breaches the measure."""
     better: int
     """Only the reference's does."""
     n: int
-    """All goldens."""
+    """All clusters."""
 
     @classmethod
     def of(cls, counts: Mapping[float, float]) -> Pairs | None:
@@ -54,38 +57,21 @@ class Pairs(NamedTuple):
         return cls(round(counts.get(1.0, 0)), round(counts.get(-1.0, 0)), round(sum(counts.values())))
 
 
-class Draws(NamedTuple):
-    """The answers to one golden that breach a measure, of how many."""
-
-    candidate: int
-    candidate_of: int
-    reference: int
-    reference_of: int
-
-    @property
-    def mirrored(self) -> Draws:
-        """The sides exchanged."""
-        return Draws(self.reference, self.reference_of, self.candidate, self.candidate_of)
-
-
-def p_value(
-    counts: Mapping[float, float], threshold: float, draws: Mapping[Draws, int] | None = None
-) -> float:
+def p_value(counts: Mapping[float, float], threshold: float) -> float:
     """P-value of "the mean difference is at most `threshold`" against "it is above".
 
     Args:
         counts: How often each difference in [−1, 1] was seen; whole numbers.
         threshold: In (−1, 1).
-        draws: The answers behind the differences, where they are known; tests fractions against 0.
 
-    Returns: in [0, 1]; 1 without differences. Other fractions have no exact test: their p-value is
-        1/evidence, which is conservative.
+    Returns: in [0, 1]; 1 without differences. Against a threshold other than 0 fractions have no exact test:
+        their p-value is 1/evidence, which is conservative.
     """
     pairs = Pairs.of(counts)
     if pairs is not None:
         return _unconditional(pairs, threshold)
-    if threshold == 0 and draws is not None:
-        return _dealt_anew(draws)
+    if threshold == 0:
+        return _signs_turned(counts)
     return min(1.0, exp(-log_evidence(counts, threshold)))
 
 
@@ -166,35 +152,25 @@ def _log_ways(n: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
     return logs
 
 
-def _dealt_anew(draws: Mapping[Draws, int]) -> float:
-    """Share of the ways to deal the answers to the sides that give the candidate so many breaches."""
-    seen = 0
-    ways = np.ones(1)
-    for one, count in draws.items():
-        seen += one.candidate * count
-        numbers = np.arange(one.candidate_of + 1)
-        every = one.candidate_of + one.reference_of
-        breached = one.candidate + one.reference
-        ways_here = _log_ways(one.candidate_of, numbers) + _log_ways(one.reference_of, breached - numbers)
-        dealt = np.exp(ways_here - _log_ways(every, np.array([breached])))
-        ways = np.convolve(ways, _times(dealt, count))
-    return min(1.0, float(ways[seen:].sum()))
-
-
-def _times(dealt: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """The distribution of the sum of so many draws."""
-    total = np.ones(1)
-    while count:
-        if count % 2:
-            total = np.convolve(total, dealt)
-        dealt, count = np.convolve(dealt, dealt), count // 2
-    return total
+def _signs_turned(counts: Mapping[float, float]) -> float:
+    """Share of the ways to exchange the sides in each cluster that give the candidate so many breaches."""
+    steps = {difference: round(difference * _FRACTIONS) for difference in counts}
+    seen = round(sum(steps[difference] * count for difference, count in counts.items()))
+    reach = round(sum(abs(steps[difference]) * count for difference, count in counts.items()))
+    # The characteristic function of a number with a random sign is a cosine; that of the sum is the product.
+    turns = 2 * pi * np.arange(2 * reach + 1) / (2 * reach + 1)
+    product = np.ones(2 * reach + 1)
+    for difference, count in counts.items():
+        product *= np.cos(turns * steps[difference]) ** count
+    chances = fft(product).real / len(product)
+    extreme = chances[np.arange(seen, reach + 1)].sum()
+    return float(min(1.0, max(extreme, 0.0)))
 
 
 def excluded(counts: Mapping[float, float], level: float) -> float:
     """The largest threshold that the mean difference is shown to be above; −1 if none, or for fractions."""
     pairs = Pairs.of(counts)
-    if pairs is None or not pairs.n:
+    if pairs is None or pairs.better == pairs.n:
         return -1.0
     inside, outside = -1.0, (pairs.worse - pairs.better) / pairs.n
     for _ in range(_STEPS):

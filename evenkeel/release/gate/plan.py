@@ -1,8 +1,8 @@
 """A gate's prospects before anything is asked: how many goldens settle which regression, or a pass.
 
 Answers are drawn: noise breaches a measure by chance, on both sides alike, and a regression breaches it on
-some of the goldens always. One measure is drawn, at the level that it has among those that decide, so that
-others find more.
+some of the goldens always. Goldens of one cluster are taken to be answered alike, so what is drawn are
+clusters. One measure is drawn, at the level that it has among those that decide, so that others find more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evenkeel.core.figures import count, number, percent
 from evenkeel.monitor.detect.e_detector import bets_against
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.detect.gate_evidence import SHARES
-from evenkeel.monitor.detect.last_look import Draws, p_value, scores
+from evenkeel.monitor.detect.last_look import p_value, scores
 from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Section, Table
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 EXCESSES: Final = (0.05, 0.1, 0.15, 0.3)
 """Regressions that are planned for."""
 LADDER: Final = (20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
-"""Numbers of goldens that are tried."""
+"""Numbers of clusters that are tried."""
 _SHOWN: Final = (20, 50, 100, 200, 500)
 LIKELY: Final = 0.8
-"""Share of the runs from which on a number of goldens is enough."""
+"""Share of the runs from which on a number of clusters is enough."""
 _RUNS: Final = 400
 _CELL_RUNS: Final = 40
 MOST_TRIALS: Final = 5_000
@@ -61,23 +61,23 @@ class Scenario:
 
 
 class Outlook(NamedTuple):
-    """Outcomes of a gate over a number of goldens, as shares of the runs."""
+    """Outcomes of a gate over a number of clusters, as shares of the runs."""
 
-    goldens: int
+    clusters: int
     regression: float
     passed: float
     asked: float
-    """Goldens until it stops, on average."""
+    """Clusters until it stops, on average."""
 
 
 @lru_cache(maxsize=64)
 def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tuple[Outlook, ...]:
-    """Simulate gates over each number of goldens.
+    """Simulate gates over each number of clusters.
 
     Args:
         scenario: Noise, measures and rules.
         excess: How many more of the candidate's answers breach the measure; below 1 − noise.
-        numbers: Of goldens.
+        numbers: Of clusters.
     """
     rules, most = scenario.rules, max(numbers)
     rng = np.random.default_rng([scenario.seed, round(excess * 1e6), round(scenario.noise * 1e6)])
@@ -97,11 +97,9 @@ def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tup
         if rules.last_look:
             alpha = rules.alpha * rules.last_look / scenario.measures
             beta = rules.beta * rules.last_look
-            mine, theirs, seen = candidate[left, :n], reference[left, :n], differences[left, :n]
+            seen = differences[left, :n]
             if repeats > 1:
-                regression[left] = [
-                    _dealt(*sides, repeats) <= alpha for sides in zip(mine, theirs, strict=True)
-                ]
+                regression[left] = [p_value(Counter(run.tolist()), rules.tolerance) <= alpha for run in seen]
                 passed[left] = ~regression[left] & (harmless[left, n - 1] >= log(1 / beta))
             else:
                 ups, downs = (seen > 0).sum(axis=1), (seen < 0).sum(axis=1)
@@ -113,7 +111,7 @@ def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tup
 
 
 def _evidence(differences: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
-    """Log evidence after each golden of each run."""
+    """Log evidence after each cluster of each run."""
     wealths = [
         np.cumsum(np.log1p(share / (1 + threshold) * (differences - threshold)), axis=1) for share in SHARES
     ]
@@ -122,7 +120,7 @@ def _evidence(differences: NDArray[np.float64], threshold: float) -> NDArray[np.
 
 
 def _first(reached: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Goldens after which each run reached its goal."""
+    """Clusters after which each run reached its goal."""
     return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1, _NEVER)
 
 
@@ -143,23 +141,14 @@ def _rejected(
     return found
 
 
-def _dealt(candidate: NDArray[np.int64], reference: NDArray[np.int64], repeats: int) -> float:
-    counted = Counter(zip(candidate.tolist(), reference.tolist(), strict=True))
-    draws = {Draws(mine, repeats, theirs, repeats): times for (mine, theirs), times in counted.items()}
-    differences: Counter[float] = Counter()
-    for (mine, theirs), times in counted.items():
-        differences[(mine - theirs) / repeats] += times
-    return p_value(differences, 0.0, draws)
-
-
 def enough(scenario: Scenario, excess: float) -> int | None:
-    """The fewest goldens of the ladder that settle it in most runs: a regression, or without one a pass.
+    """The fewest clusters of the ladder that settle it in most runs: a regression, or without one a pass.
 
     Returns: None if even the most are too few.
     """
     return next(
         (
-            outlook.goldens
+            outlook.clusters
             for outlook in outlooks(scenario, excess, LADDER)
             if (outlook.regression if excess else outlook.passed) >= LIKELY
         ),
@@ -209,15 +198,32 @@ def noise_of(reports: Iterable[CellReport], route: str | None = None) -> float |
     return sum(floor.value * floor.n for floor in floors.values()) / observations
 
 
-def sentence(scenario: Scenario, goldens: int, excess: float = 0.15) -> str:
-    """Say in one sentence what a number of goldens can do."""
-    (chance,) = outlooks(scenario, excess, (goldens,))
+def sentence(scenario: Scenario, goldens: int, clusters: int | None = None, excess: float = 0.15) -> str:
+    """Say in one sentence what a number of goldens can do.
+
+    Args:
+        scenario: What is known.
+        goldens: How many there are.
+        clusters: How many clusters they form; None = each is one of its own.
+        excess: Size of the regression.
+    """
+    units = goldens if clusters is None else clusters
+    (found,), (equal,) = outlooks(scenario, excess, (units,)), outlooks(scenario, 0.0, (units,))
     least = enough(scenario, 0.0)
-    passes = f"a pass takes {number(least)}" if least else f"a pass takes more than {number(LADDER[-1])}"
+    told = count(goldens, "golden")
+    what = "goldens"
+    if units < goldens:
+        told, what = f"{told} in {count(units, 'cluster')}", "clusters"
+    passes = f"takes {number(least)} {what}" if least else f"takes more than {number(LADDER[-1])} {what}"
     return (
-        f"With {count(goldens, 'golden')} at {percent(scenario.noise)} noise, the gate finds a regression of "
-        f"{round(100 * excess)} points in {round(_TENTHS * chance.regression)} of {_TENTHS} runs; {passes}."
+        f"With {told} at {percent(scenario.noise)} noise, the gate finds a regression of "
+        f"{round(100 * excess)} points in {_tenths(found.regression)} runs, and passes an equal candidate in "
+        f"{_tenths(equal.passed)}. To pass it in {percent(LIKELY)} of them {passes}."
     )
+
+
+def _tenths(share: float) -> str:
+    return f"{round(_TENTHS * share)} of {_TENTHS}"
 
 
 def cell_sentence(noise: float, *, limit: float, level: float) -> str:
@@ -241,54 +247,63 @@ class Prospect(NamedTuple):
     regression: float
     """Share of the answers that got worse; 0 = an equal candidate."""
     enough: int | None
-    """Goldens after which four runs in five settle it; None = more than are tried."""
+    """Clusters after which four runs in five settle it; None = more than are tried."""
     chances: dict[int, float]
-    """Share of the runs that settle it, by the number of goldens."""
+    """Share of the runs that settle it, by the number of clusters."""
 
 
-def prospects(scenario: Scenario, goldens: int) -> list[Prospect]:
+def prospects(scenario: Scenario, clusters: int) -> list[Prospect]:
     """Candidates that are planned for: an equal candidate, and regressions of several sizes.
 
     Args:
         scenario: What is known.
-        goldens: How many there are today.
+        clusters: How many there are today.
     """
     found = []
     for excess in (0.0, *(each for each in EXCESSES if each + scenario.noise < 1)):
-        seen = outlooks(scenario, excess, _numbers(goldens))
-        chances = {one.goldens: one.regression if excess else one.passed for one in seen}
+        seen = outlooks(scenario, excess, _numbers(clusters))
+        chances = {one.clusters: one.regression if excess else one.passed for one in seen}
         found.append(Prospect(excess, enough(scenario, excess), chances))
     return found
 
 
-def _numbers(goldens: int) -> tuple[int, ...]:
-    return tuple(sorted({*_SHOWN, *([goldens] if goldens else [])}))
+def _numbers(clusters: int) -> tuple[int, ...]:
+    return tuple(sorted({*_SHOWN, *([clusters] if clusters else [])}))
 
 
 def document(
-    scenario: Scenario, goldens: int, source: str, *, noise_from: str, effort: Sequence[str] = ()
+    scenario: Scenario,
+    goldens: int,
+    clusters: int,
+    source: str,
+    *,
+    noise_from: str,
+    effort: Sequence[str] = (),
 ) -> Document:
     """The plan, for people.
 
     Args:
         scenario: What is known.
         goldens: How many there are today.
+        clusters: How many clusters they form.
         source: Where they come from.
         noise_from: Where the noise comes from.
         effort: Lines about calls and cost.
     """
+    what = "Goldens" if clusters == goldens else "Clusters"
     columns = (
-        Column("Regression"), Column(f"Goldens for {percent(LIKELY)}"),
-        *(Column(number(count), Form.PERCENT) for count in _numbers(goldens)),
+        Column("Candidate"), Column(f"{what} for {percent(LIKELY)}"),
+        *(Column(number(count), Form.PERCENT) for count in _numbers(clusters)),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
-    for prospect in prospects(scenario, goldens):
-        name = f"+{round(100 * prospect.regression)} points: found" if prospect.regression else "none: passes"
+    for prospect in prospects(scenario, clusters):
+        points = round(100 * prospect.regression)
+        name = f"{points} points worse: found" if points else "equal: passes"
         least = number(prospect.enough) if prospect.enough else f"over {number(LADDER[-1])}"
         rows.append((name, least, *prospect.chances.values()))
     blocks: list[Block] = [Table(columns, tuple(rows))]
     if goldens:
-        blocks.append(Paragraph(sentence(scenario, goldens)))
+        blocks.append(Paragraph(sentence(scenario, goldens, clusters)))
     repeated = f", {number(scenario.repeats)} calls a golden and side" if scenario.repeats > 1 else ""
     blocks += [Paragraph(line, tone="quiet") for line in effort]
     return Document(

@@ -115,9 +115,10 @@ def settled(finding: Finding) -> str:
         return f"after {number(finding.settled_after)}"
     if finding.needed is None:
         return "never, if it goes on like this"
-    if finding.needed <= finding.n:
+    if finding.needed <= finding.clusters:
         return "at the next golden or so"
-    return f"about {number(finding.needed)} needed"
+    clusters = " clusters" if finding.clusters < finding.n else ""
+    return f"about {number(finding.needed)}{clusters} needed"
 
 
 def role(finding: Finding) -> str:
@@ -221,7 +222,7 @@ def _measures(report: GateReport) -> Table:
     columns = (
         Column("Measure"), Column("State", wide=True), Column("Candidate", Form.PERCENT),
         Column("Reference", Form.PERCENT), Column("Excess"), Column("Goldens", Form.NUMBER),
-        Column("Settled", wide=True),
+        Column("Clusters", Form.NUMBER), Column("Settled", wide=True),
     )  # fmt: skip
     rows = tuple(
         (
@@ -231,6 +232,7 @@ def _measures(report: GateReport) -> Table:
             finding.reference,
             excess(finding),
             finding.n,
+            finding.clusters,
             settled(finding),
         )
         for finding in report.findings

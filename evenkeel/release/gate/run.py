@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.figures import number, usd
+from evenkeel.core.figures import count, number, usd
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.llm.price import Prices, estimate_tokens
-from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_goldens
+from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
+from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.plan import outlooks
 from evenkeel.release.gate.scoring import Scoring
 from evenkeel.release.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
@@ -189,11 +190,15 @@ class Course:
     """Why it stopped before it was settled, "" if it did not."""
 
 
-def shuffled(tasks: Sequence[Task | Unasked], seed: int) -> list[Task | Unasked]:
-    """The tasks in an order that follows from the seed and the goldens, not from how they were given."""
-    ordered = sorted(tasks, key=lambda task: (task.golden.id, task.golden.version))
-    Random(f"{seed}:gate").shuffle(ordered)
-    return ordered
+def shuffled(tasks: Sequence[Task | Unasked], cluster: Mapping[str, str], seed: int) -> list[Task | Unasked]:
+    """Return the tasks in a random order, cluster by cluster.
+
+    The order follows from the seed and the goldens, not from the order in which they were given.
+    """
+    names = sorted(set(cluster.values()))
+    Random(f"{seed}:gate").shuffle(names)
+    place = {name: number for number, name in enumerate(names)}
+    return sorted(tasks, key=lambda task: (place[cluster[task.golden.id]], task.golden.id))
 
 
 @dataclass(slots=True)
@@ -215,6 +220,8 @@ class Run:
     """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
     task: Callable[[Golden], str | None] = lambda golden: golden.task
     """Name of a golden's task."""
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Names of the goldens' clusters, by their ids; a golden that is not listed is one of its own."""
     progress: Callable[[], None] = lambda: None
     """Called after each golden."""
 
@@ -233,22 +240,23 @@ class Run:
                 course.failures.setdefault(unasked.failure.reason, unasked.failure.detail)
         asked = [task for task in tasks if isinstance(task, Task)]
         waiting = iter(asked)
-        begun: deque[asyncio.Task[Looked]] = deque()
+        begun: deque[tuple[Task, asyncio.Task[Looked]]] = deque()
         try:
             while not self.gate.settled:
                 while len(begun) < self._ahead(asked) and (task := next(waiting, None)) is not None:
-                    begun.append(asyncio.create_task(self._look(task)))
+                    begun.append((task, asyncio.create_task(self._look(task))))
                 if not begun:
                     break
-                self._take(await begun.popleft(), course)
+                task, looking = begun.popleft()
+                self._take(await looking, course, self.clusters.get(task.golden.id))
         except UnusableError as error:
             course.cut_short = str(error)
         except BudgetUsedUpError:
             course.cut_short = "the budget was used up before the evidence settled anything"
         finally:
-            for look in begun:
-                look.cancel()
-            await asyncio.gather(*begun, return_exceptions=True)
+            for _, looking in begun:
+                looking.cancel()
+            await asyncio.gather(*(looking for _, looking in begun), return_exceptions=True)
         return course
 
     def _ahead(self, tasks: Sequence[Task]) -> int:
@@ -256,8 +264,8 @@ class Run:
         each = next((len(draws(task, self.repeats, recorded=self.recorded)) for task in tasks), 1)
         return max(1, round(self.concurrency / each))
 
-    def _take(self, looked: Looked, course: Course) -> None:
-        self.gate.take(looked.measured)
+    def _take(self, looked: Looked, course: Course, cluster: str | None) -> None:
+        self.gate.take(looked.measured, cluster)
         if looked.fallen is not None:
             course.fallen.append(looked.fallen)
         failed = [looked.measured] if isinstance(looked.measured, Failure) else looked.measured.values()
@@ -287,7 +295,7 @@ class Run:
         found: dict[SideName, list[tuple[Answer, Scored]]] = {}
         for (side, _), answer, one in zip(places, said, scored, strict=True):
             found.setdefault(side, []).append((answer, one))
-        return _looked(task, found, self._numbers(found))
+        return _looked(task, found)
 
     async def _beside_recorded(self, task: Task, said: Sequence[Answer]) -> Looked:
         """Hold new answers against recorded ones.
@@ -302,17 +310,13 @@ class Run:
             scored = await self._scores(task, approved, [*said, *samples])
             answers = list(zip([*said, *samples], scored, strict=True))
             found = {"candidate": answers[: len(said)], "reference": answers[len(said) :]}
-            return _looked(task, found, self._numbers(found))
+            return _looked(task, found)
         *new, other = said
         found = {
             "candidate": list(zip(new, await self._scores(task, approved, new), strict=True)),
             "reference": list(zip(new, await self._scores(task, other, new), strict=True)),
         }
-        return _looked(task, found, self._numbers(found) if len(new) == 1 else None)
-
-    def _numbers(self, found: Mapping[SideName, Sequence[object]]) -> tuple[int, int]:
-        """Answers of each side."""
-        return len(found["candidate"]), len(found.get("reference", ()))
+        return _looked(task, found)
 
     async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[Scored]:
         """The scores of each answer. Answers that are equal are scored once, so they score alike."""
@@ -340,18 +344,14 @@ def draws(task: Task, repeats: int, *, recorded: bool) -> list[tuple[SideName, i
     return [(side, number) for side in task.requests for number in range(repeats + more)]
 
 
-def _looked(
-    task: Task,
-    found: Mapping[SideName, Sequence[tuple[Answer, Scored]]],
-    numbers: tuple[int, int] | None,
-) -> Looked:
+def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Looked:
     measured: Measured = {}
     names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
     for name in names:
         shares = {side: _share([scored for _, scored in each], name) for side, each in found.items()}
         failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
         known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
-        measured[name] = failure or Shares(known["candidate"], known.get("reference"), numbers)
+        measured[name] = failure or Shares(known["candidate"], known.get("reference"))
     differences = {
         name: shares.difference
         for name, shares in measured.items()
@@ -450,9 +450,9 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome
 
     Raises: InputError for what cannot be used; NotConfirmedError.
     """
-    ordered = shuffled(tasks(options.goldens, options.sides), options.seed)
-    asked = [task for task in ordered if isinstance(task, Task)]
-    check_different(asked, options.sides)
+    cluster = clusters(options.goldens)
+    ordered = shuffled(tasks(options.goldens, options.sides), cluster, options.seed)
+    check_different([task for task in ordered if isinstance(task, Task)], options.sides)
     with ExitStack() as stack:
         path = options.cache
         if path is None:
@@ -460,18 +460,19 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome
             path = Path(folder) / "answers"
         database = open_database(path, "--cache")
         stack.callback(database.close)
-        return asyncio.run(_decided(options, ordered, asked, database, err, confirm))
+        return asyncio.run(_decided(options, ordered, cluster, database, err, confirm))
 
 
 async def _decided(
     options: GateOptions,
     ordered: Sequence[Task | Unasked],
-    asked: Sequence[Task],
+    cluster: Mapping[str, str],
     database: Database,
     err: Console,
     confirm: Confirm,
 ) -> Outcome:
     answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
+    asked = [task for task in ordered if isinstance(task, Task)]
     async with AsyncExitStack() as services:
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))
@@ -506,6 +507,7 @@ async def _decided(
                 recorded=options.recorded,
                 concurrency=options.concurrency,
                 task=lambda golden: task_of(golden, options.route_tasks, options.task),
+                clusters=cluster,
                 progress=made.add,
             ).run(ordered)
         took_s = time.monotonic() - started
@@ -519,7 +521,7 @@ async def _decided(
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
         failures=course.failures,
-        notes=tuple(_notes(options, len(ordered))),
+        notes=tuple(_notes(options, Counter(cluster.values()), gate)),
         seed=options.seed,
         repeats=options.repeats,
         duration_s=took_s,
@@ -542,13 +544,19 @@ def _spent_so_far(costs: Costs) -> str:
     )
 
 
-def _notes(options: GateOptions, goldens: int) -> Iterator[str]:
-    least = least_goldens(options.rules)
-    if goldens < least:
+def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[str]:
+    if said := sentence(sizes):
+        yield said
+    deciding = sum(measure.decides for measure in gate.measures)
+    least, for_regression = least_clusters(options.rules), least_for_regression(options.rules, deciding)
+    what = count(len(sizes), "golden" if len(sizes) == sizes.total() else "cluster")
+    if len(sizes) < for_regression:
         yield (
-            f"{number(goldens)} goldens cannot settle a pass: it takes {number(least)} even if no answer "
-            "differs."
+            f"{what} cannot settle anything: a regression takes {number(for_regression)} even if every "
+            f"answer got worse, a pass {number(least)} even if no answer differs."
         )
+    elif len(sizes) < least:
+        yield f"{what} cannot settle a pass: it takes {number(least)} even if no answer differs."
     if len(options.sides) == 1 and not options.recorded:
         yield (
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
@@ -571,8 +579,9 @@ def effort(options: GateOptions, scenario: Scenario) -> list[str]:
     calls = goldens * len(options.sides) * options.repeats + alone
     if asked:
         calls = sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked)
-    (likely,) = outlooks(scenario, 0.0, (goldens,))
-    expected = round(calls * likely.asked / goldens)
+    units = len(set(clusters(options.goldens).values()))
+    (likely,) = outlooks(scenario, 0.0, (units,))
+    expected = round(calls * likely.asked / units)
     lines = [f"An equal candidate takes about {number(expected)} of {number(calls)} calls."]
     with TemporaryDirectory(prefix="evenkeel-plan-") as folder:
         database = open_database(options.cache or Path(folder) / "answers", "--cache")

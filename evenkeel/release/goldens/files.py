@@ -5,7 +5,7 @@ The least that a line holds is an answer; one that can be asked again has a requ
     {"id": "refund-1", "prompt": "May I return a used kettle?", "answer": "No: only unused ones."}
 
 A request is one of `request` (the body), `messages` or `prompt`. The other fields: `samples` (further
-recorded answers), `version`, `route`, `path`, `task`, `model`, `prompt_version`, `approved_by`,
+recorded answers), `version`, `route`, `path`, `task`, `cluster`, `model`, `prompt_version`, `approved_by`,
 `approved_at`, `note`, `retired_by`, `retired_at`.
 Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
 The answer is text, an object with text and calls, or a whole response of an endpoint.
@@ -220,7 +220,7 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
             said["samples"] = [written_answer(sample) for sample in golden.samples]
         if golden.model != golden.answer.model:
             said["model"] = golden.model  # null where the answer's own name is not to be taken
-        for name in ("task", "prompt_version", "approved_by", "note", "retired_by"):
+        for name in ("task", "cluster", "prompt_version", "approved_by", "note", "retired_by"):
             if getattr(golden, name):
                 said[name] = getattr(golden, name)
         for name in ("approved_at", "retired_at"):
@@ -304,6 +304,7 @@ class _Line:
             answer=answer,
             samples=self._samples(),
             task=self._word("task") or None,
+            cluster=self._word("cluster") or None,
             model=self._word("model") or None if "model" in self.cells else answer.model,
             prompt_version=self._word("prompt_version") or None,
             approved_by=self._word("approved_by"),

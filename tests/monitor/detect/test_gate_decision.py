@@ -8,7 +8,15 @@ from random import Random
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares, Verdict, least_goldens
+from evenkeel.monitor.detect.gate import (
+    Gate,
+    GateRules,
+    Measure,
+    Shares,
+    Verdict,
+    least_clusters,
+    least_for_regression,
+)
 from evenkeel.monitor.detect.gate_evidence import needed
 
 SHIFT = Measure(name="content_shift")
@@ -70,7 +78,7 @@ def test_undecided_is_what_the_rules_say_and_is_told_apart(undecided, verdict):
     assert report.verdict is verdict
     assert not report.settled
     assert report.findings[0].state == "not_settled"
-    assert report.findings[0].needed == pytest.approx(least_goldens(GateRules()), abs=4)
+    assert report.findings[0].needed == pytest.approx(least_clusters(GateRules()), abs=4)
 
 
 def test_undecided_fails_unless_told_otherwise():
@@ -103,8 +111,8 @@ def test_no_last_look_is_taken_while_goldens_are_left():
 
 
 def test_the_last_look_passes_what_differs_in_nothing():
-    """As many goldens as `least_goldens` says are a pass, one fewer are not."""
-    least = least_goldens(GateRules())
+    """As many goldens as `least_clusters` says are a pass, one fewer are not."""
+    least = least_clusters(GateRules())
     assert least == 31
     assert feed(gate(goldens=least), 0.0, times=least).report().verdict is Verdict.PASS
     assert feed(gate(goldens=least - 1), 0.0, times=least - 1).report().verdict is Verdict.UNDECIDED
@@ -229,6 +237,45 @@ def test_a_gate_needs_a_measure_that_can_fail_it():
     """A gate that cannot fail is a mistake."""
     with pytest.raises(ValueError, match="no measure"):
         gate(HARMLESS)
+
+
+def test_goldens_of_a_cluster_count_once():
+    """Five templates of twenty goldens each settle nothing even if all got worse; nine of one golden do."""
+    one = gate(goldens=100)
+    for cluster in "abcde":
+        for _ in range(20):
+            one.take({"content_shift": Shares(1.0, 0.0)}, cluster)
+    report = one.report()
+    (found,) = report.findings
+    assert (report.asked, found.n, found.clusters) == (100, 100, 5)
+    assert found.p_value == pytest.approx(1 / 32, rel=0.01)
+    two = gate(SHIFT, QUALITY, goldens=100)
+    for cluster in "abcde":
+        for _ in range(20):
+            two.take({name: Shares(1.0, 0.0) for name in ("content_shift", "quality_change")}, cluster)
+    assert two.report().verdict is Verdict.UNDECIDED
+    assert least_for_regression(GateRules(), 1) == 5
+    assert least_for_regression(GateRules(), 2) == 6
+
+
+def test_a_cluster_is_what_its_goldens_are_on_average():
+    """Four of its eight goldens got worse, one better: 3/8, beside one golden without a difference."""
+    one = gate(goldens=9)
+    for candidate, reference in [(1, 0)] * 4 + [(0, 1)] + [(1, 1), (0, 0), (0, 0)]:
+        one.take({"content_shift": Shares(float(candidate), float(reference))}, "a")
+    one.take({"content_shift": Shares(0.0, 0.0)})
+    (found,) = one.report().findings
+    assert (found.candidate, found.reference, found.excess) == (5 / 16, 2 / 16, 3 / 16)
+    assert (found.n, found.clusters) == (9, 2)
+
+
+def test_a_large_cluster_that_got_worse_is_not_outvoted():
+    """Sixty of a hundred goldens got worse: one cluster of 41 is no regression, and no pass either."""
+    one = gate(goldens=100)
+    for _ in range(60):
+        one.take({"content_shift": Shares(1.0, 0.0)}, "large")
+    feed(one, 0.0, times=40)
+    assert one.report().verdict is Verdict.UNDECIDED
 
 
 def simulated(rng, *, goldens, excess, fragility=0.02, noise=0.03):

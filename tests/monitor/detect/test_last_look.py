@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from math import comb
 
 import pytest
 
-from evenkeel.monitor.detect.last_look import Draws, Pairs, excluded, p_value, score
+from evenkeel.monitor.detect.last_look import Pairs, excluded, p_value, score
 
 
 def test_the_score_counts_standard_errors():
@@ -68,18 +69,29 @@ def test_false_alarms_stay_below_the_level_whatever_the_noise(n, level):
         assert chance <= level + 1e-4
 
 
-def test_answers_dealt_out_anew():
-    """Breaches 1, 1 and 2 of six, all the candidate's: ½ · ½ · (3·2)/(6·5) = 0.05."""
-    draws = {Draws(1, 3, 0, 3): 2, Draws(2, 3, 0, 3): 1, Draws(0, 3, 0, 3): 4}
-    assert p_value({1 / 3: 2, 2 / 3: 1, 0.0: 4}, 0.0, draws) == pytest.approx(0.05)
-    assert Draws(1, 3, 0, 2).mirrored == Draws(0, 2, 1, 3)
+def brute_signs(differences):
+    """Share of all ways to turn the signs that give a sum as large."""
+    seen = sum(differences)
+    sums = [
+        sum(sign * each for sign, each in zip(signs, differences, strict=True))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    return sum(each >= seen - 1e-9 for each in sums) / len(sums)
 
 
-def test_sides_with_unequal_numbers_of_answers():
-    """One breach among the candidate's answer and three of the reference is its own with probability ¼."""
-    assert p_value({1.0: 1, -1 / 3: 3}, 0.0, {Draws(1, 1, 0, 3): 1, Draws(0, 1, 1, 3): 3}) == pytest.approx(
-        1 - 0.75**4
-    )
+@pytest.mark.parametrize(
+    "differences",
+    [
+        [0.5, 0.5, 1.0],
+        [0.5, -0.5, 0.75, 1.0, 0.0],
+        [0.25, 0.25, -1.0],
+        [1 / 3, 2 / 3, 1 / 3, -1 / 3, 1.0, 0.5],
+    ],
+)
+def test_fractions_are_tested_by_turning_their_signs(differences):
+    """Counted way by way; one cluster that differs by any amount is a coin toss."""
+    assert p_value(Counter(differences), 0.0) == pytest.approx(brute_signs(differences))
+    assert p_value({0.05: 1}, 0.0) == pytest.approx(0.5)
 
 
 def test_fractions_without_an_exact_test_take_what_evidence_says():

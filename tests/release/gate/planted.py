@@ -21,7 +21,7 @@ def planted_golden(seed):
     """A support case with the good answer of the simulated model, as a line of a file has it."""
     prompt = summary_prompt(make_case(seed))
     answer = SimulatedModel().answer([Message("user", prompt)], random.Random(0))
-    return {"id": f"case-{seed}", "prompt": prompt, "answer": answer, "model": "in-use"}
+    return {"id": f"case-{seed}", "cluster": str(seed), "prompt": prompt, "answer": answer, "model": "in-use"}
 
 
 def watched(mode, metric, limit, *, harmless=False):

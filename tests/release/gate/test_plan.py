@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.cells import CellKey, Estimate
-from evenkeel.monitor.detect.gate import GateRules, least_goldens
+from evenkeel.monitor.detect.gate import GateRules, least_clusters
 from evenkeel.release.gate.plan import (
     Scenario,
     cell_sentence,
@@ -24,7 +24,7 @@ QUIET = Scenario(0.0)
 
 def test_without_noise_a_pass_takes_as_many_goldens_as_the_rules_say():
     """No run passes with one golden fewer, every run with as many."""
-    least = least_goldens(GateRules())
+    least = least_clusters(GateRules())
     before, at = outlooks(QUIET, 0.0, (least - 1, least))
     assert (before.passed, at.passed) == (0.0, 1.0)
     assert (at.regression, at.asked) == (0.0, least)
@@ -45,9 +45,11 @@ def test_false_regressions_stay_below_alpha():
 def test_the_sentences_say_runs_and_trials():
     """One for the gate, one for a live cell, whose limit is tolerated."""
     assert sentence(QUIET, 50) == (
-        "With 50 goldens at 0\u202f% noise, the gate finds a regression of 15 points in 9 of 10 runs; a pass "
-        "takes 40."
+        "With 50 goldens at 0\u202f% noise, the gate finds a regression of 15 points in 9 of 10 runs, and "
+        "passes an equal candidate in 10 of 10. To pass it in 80\u202f% of them takes 40 goldens."
     )
+    assert sentence(QUIET, 100, 5).startswith("With 100 goldens in 5 clusters at 0\u202f% noise")
+    assert "in 0 of 10 runs, and passes an equal candidate in 0 of 10" in sentence(QUIET, 100, 5)
     said = cell_sentence(0.0, limit=0.1, level=20_000)
     assert said.startswith("Live, a cell at this noise alerts on 15 points after about ")
     assert said.endswith("up to 10 points are tolerated.")
@@ -75,7 +77,7 @@ def test_a_plan_asks_nothing_and_needs_neither_goldens_nor_an_endpoint():
     """The table shows each size; without a noise it says where one could come from."""
     output = plan("--noise", "0.04")
     assert "Noise 4 % (as stated)" in output
-    assert all(f"+{points} points" in output for points in (5, 10, 15, 30))
+    assert all(f"{points} points worse: found" in output for points in (5, 10, 15, 30))
     assert "no noise floor is known" in plan(code=2)
     assert "--noise: is a share" in plan("--noise", "1", code=2)
 

@@ -1,0 +1,69 @@
+"""Clusters of goldens whose prompts are nearly equal: what one of them is answered, all of them may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.figures import count, number
+from evenkeel.core.verdict import Failure
+from evenkeel.metrics.similarity.words import words
+from evenkeel.release.gate.sides import view_of
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Sequence
+
+    from evenkeel.stores.goldens import Golden
+
+SHARED: Final = 0.5
+"""Share of the words of two prompts together that nearly equal prompts have in common.
+
+Measured on public data: the 80 questions of MT-Bench are 80 clusters, 500 questions of one form
+("Is 17077 a prime number?") are one.
+"""
+
+
+def clusters(goldens: Sequence[Golden]) -> dict[str, str]:
+    """Return the name of each golden's cluster by its id.
+
+    A golden's own `cluster` decides. Otherwise the golden joins the first cluster with whose first golden its
+    last user message shares at least half of the words of both; digits do not count as words. A cluster is
+    named after its first golden, in the order of ids.
+    """
+    found: dict[str, str] = {}
+    leaders: list[tuple[str, frozenset[str]]] = []
+    for golden in sorted(goldens, key=lambda golden: golden.id):
+        if golden.cluster is not None:
+            found[golden.id] = f"cluster {golden.cluster}"
+            continue
+        said = _words(golden)
+        leader = next((name for name, theirs in leaders if _near(said, theirs)), None)
+        if leader is None:
+            leader = golden.id
+            leaders.append((leader, said))
+        found[golden.id] = leader
+    return found
+
+
+def sentence(sizes: Counter[str]) -> str:
+    """Say how many clusters the goldens form; "" if each is one of its own."""
+    largest = max(sizes.values(), default=0)
+    if largest <= 1:
+        return ""
+    return (
+        f"{number(sizes.total())} goldens form {count(len(sizes), 'cluster')} of nearly equal prompts, the "
+        f"largest of {number(largest)}. Each cluster counts once; where that is wrong, give goldens a "
+        '"cluster" of their own.'
+    )
+
+
+def _words(golden: Golden) -> frozenset[str]:
+    view = view_of(golden)
+    if isinstance(view, Failure):
+        return frozenset({golden.id})
+    text = next((message.text for message in reversed(view.messages) if message.role == "user"), view.text)
+    return frozenset(word for word in words(text) if not word.isdigit()) or frozenset({text})
+
+
+def _near(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= SHARED * len(one | other)
