@@ -9,9 +9,8 @@ import click
 
 from evenkeel.cli.options import emit, json_option, settings_options, settings_source
 from evenkeel.core.figures import count
-from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.limits import limit_lines
-from evenkeel.runtime.notes import notes
+from evenkeel.runtime.notes import judge_line, notes
 from evenkeel.runtime.notifications import unknown_services
 from evenkeel.runtime.preflight import (
     host_notes,
@@ -71,12 +70,13 @@ def check_config(
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
-    keys = [str(one) for of_route in keys_by_route(settings).values() for one in of_route]
+    keys = [str(one) for of_route in settings.keys.values() for one in of_route]
     limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
+    judge = judge_line(settings)
     checks = [] if problems else _checked(settings, ("budget", *tests), {"model": test_model})
     good = not problems and all(one.state != "bad" for _, one in checks)
     if as_json:
-        found = {"keys": keys, "limits": limits, "reference_prompts": costs}
+        found = {"keys": keys, "judge": judge, "limits": limits, "reference_prompts": costs}
         tried = {name: one._asdict() for name, one in checks}
         emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
         sys.exit(0 if good else 1)
@@ -84,7 +84,7 @@ def check_config(
         click.echo(f"evenkeel: {line}", err=True)
     if problems:
         sys.exit(1)
-    for line in (*keys, *limits, *costs):
+    for line in (*keys, judge, *limits, *costs):
         click.echo(line)
     for name, one in checks:
         click.echo(f"{name}: {one.said} {one.next_step}".rstrip(), err=one.state == "bad")

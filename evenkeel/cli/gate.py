@@ -63,11 +63,11 @@ from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
-from evenkeel.runtime.credentials import keys_by_route, shadow_origin
 from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
+from evenkeel.settings.credentials import shadow_origin
 from evenkeel.stores.changes import GateRun
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.cache import rulings
@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.run import Outcome
     from evenkeel.release.gate.sides import Headers, SideName
-    from evenkeel.runtime.credentials import UpstreamKeys
     from evenkeel.settings import Settings
+    from evenkeel.settings.credentials import UpstreamKeys
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
 
@@ -502,10 +502,10 @@ class _Keys:
 
     def __init__(self, given: Mapping[str, Any], settings: Settings, own: Upstream | None) -> None:
         configured = given["config"] is not None
-        self.routes = keys_by_route(settings) if configured else {}
+        self.routes = settings.keys if configured else {}
         self._given = given
         self._shadow = settings.replays
-        self._usual_home = shadow_origin(settings) if configured else own
+        self._usual_home = shadow_origin(settings.routes, settings.replays) if configured else own
         self._named: list[tuple[str, Upstream]] = []
         """Variables that options name, with the upstream that each belongs to."""
 

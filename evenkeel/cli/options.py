@@ -16,6 +16,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Route, Settings, SettingsError, load, route_table
+from evenkeel.settings.providers import JUDGE_KEY
 from evenkeel.settings.replay import Budget
 from evenkeel.settings.server import Access, Listen
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 NOWHERE: Final = "http://127.0.0.1:9"
 """Placeholder for the upstream that settings must have if none is named; never called."""
+_OPENAI: Final = "https://api.openai.com/v1"
 PIPED_WIDTH: Final = 220
 """Columns of a table written to a file or a pipe, where nothing needs to be cut."""
 
@@ -97,7 +99,7 @@ def model_options(service: str, help: str, *, default: bool = False) -> Decorato
         default: True if endpoint and variable have the usual defaults. Otherwise their defaults are
             None, so that a settings file can name others.
     """
-    url, variable = "https://api.openai.com/v1", f"EVENKEEL_{service.upper()}_API_KEY"
+    url, variable = _OPENAI, f"EVENKEEL_{service.upper()}_API_KEY"
     named = [click.option(f"--{service}-model", metavar="NAME", help=help)] if help else []
     return together(
         *named,
@@ -226,7 +228,19 @@ settings_options = together(
         metavar="N",
         help=f"Daily token budget for replays.  {_default(Budget, 'tokens_per_day')}",
     ),
-    model_options("judge", "Model that rates answers.  [default: none, similarity only]"),
+    click.option(
+        "--judge",
+        metavar="MODEL",
+        help="Model that rates answers, at the upstream.  [default: a small one of the provider, if known]",
+    ),
+    click.option("--no-judge", is_flag=True, help="Rate no answers: contradictions cannot be seen."),
+    click.option("--judge-url", metavar="URL", help="Base URL of another endpoint for the judge."),
+    click.option(
+        "--judge-key-env",
+        metavar="VARIABLE",
+        help="Environment variable with the judge's API key.  "
+        f"[default: that of replays; with --judge-url {JUDGE_KEY}]",
+    ),
     click.option("--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."),
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
@@ -277,7 +291,7 @@ def settings_of(
         "data_dir": ("data_dir",),
         "budget_usd": ("budget", "usd_per_day"),
         "budget_tokens": ("budget", "tokens_per_day"),
-        "judge_model": ("judge", "model"),
+        "judge": ("judge", "model"),
         "judge_url": ("judge", "base_url"),
         "judge_key_env": ("judge", "api_key_env"),
         "webhook": ("alerts", "webhook"),
@@ -293,6 +307,10 @@ def settings_of(
             for part in path[:-1]:
                 section = section.setdefault(part, {})
             section[path[-1]] = given[name]
+    if given["no_judge"]:
+        if "judge" in overrides:
+            raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
+        overrides["judge"] = None
     route = {name: given[name] for name in ("upstream", "sampling_rate", "task") if given[name] is not None}
     settings = load(config, overrides, route)
     if injecting:
@@ -358,6 +376,8 @@ def experiment_settings(
             if given[f"{section}_{option}"] is not None
         }
         if named:
+            if section == "judge" and given["config"] is None:
+                named = {"base_url": _OPENAI, **named}
             place = overrides.setdefault("replays", {}) if section == "rewriter" else overrides
             place[section] = named
     if given["embeddings"] is not None:

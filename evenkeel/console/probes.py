@@ -8,6 +8,7 @@ from litestar import Litestar, MediaType, Response, get
 
 from evenkeel.console.access import allowed
 from evenkeel.console.api import json_response
+from evenkeel.core.figures import judged_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,22 +19,25 @@ EXPOSITION_TYPE = "text/plain; version=0.0.4"
 """Content type of metrics, to which the framework adds the charset."""
 
 
-def create_probes(exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]) -> Litestar:
+def create_probes(
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]], judge: str
+) -> Litestar:
     """Build an application with only the probes, for a process without a console."""
-    return Litestar(
-        probe_handlers(exposition, ready), guards=[allowed], openapi_config=None, logging_config=None
-    )
+    handlers = probe_handlers(exposition, ready, judge)
+    return Litestar(handlers, guards=[allowed], openapi_config=None, logging_config=None)
 
 
 def probe_handlers(
-    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]]
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]], judge: str
 ) -> list[HTTPRouteHandler]:
     """Handlers of `/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing).
 
     Args:
         exposition: the metrics in the Prometheus text format 0.0.4.
         ready: {} when ready, else part → what is wrong and what to do.
+        judge: model of the judge; "" without one.
     """
+    rated = judged_by(judge)
 
     @get("/metrics", sync_to_thread=True, needs="scraper")
     def metrics() -> Response[bytes]:
@@ -48,7 +52,7 @@ def probe_handlers(
     def readyz() -> Response[bytes]:
         missing = ready()
         if missing:
-            return json_response({"status": "not ready", "missing": missing}, 503)
-        return json_response({"status": "ready", "missing": {}})
+            return json_response({"status": "not ready", "missing": missing, "scoring": rated}, 503)
+        return json_response({"status": "ready", "missing": {}, "scoring": rated})
 
     return [metrics, healthz, readyz]

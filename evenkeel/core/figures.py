@@ -202,3 +202,12 @@ def clients(trials: Mapping[str, int]) -> str:
         return f"All {total} trials come from client {most}"
     rest = f"{total - trials[most]} from {count(others, 'other client')}"
     return f"{trials[most]} of {total} trials come from client {most}, {rest}"
+
+
+NO_JUDGE: Final = "judge: none, contradictions cannot be seen; similarity only"
+"""Stands wherever content is shown and no judge rates it."""
+
+
+def judged_by(model: str) -> str:
+    """Return the line about the judge, with the model's name or, for "", what cannot be seen without one."""
+    return f"judge: {model}" if model else NO_JUDGE

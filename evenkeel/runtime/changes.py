@@ -24,7 +24,6 @@ from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.reference_scores import ReferenceScores
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
@@ -255,7 +254,7 @@ async def _renew(lease: Lease) -> None:
 
 def golden_routes(settings: Settings) -> dict[str, GoldenRoute]:
     """Return the endpoint of each route's goldens: its upstream, with the key of its replays."""
-    keys = keys_by_route(settings)
+    keys = settings.keys
     return {
         route.name: GoldenRoute(
             Upstream.parse(route.upstream), keys[route.name][0].replay_headers(), route.task

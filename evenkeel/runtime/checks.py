@@ -16,24 +16,24 @@ import httpx2
 from evenkeel.console import Check, RouteSetup, SetupSources
 from evenkeel.core import figures
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
+from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import KNOWN_RATING
 from evenkeel.monitor.notify import Message
 from evenkeel.runtime import replays
-from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.instruments import judge_problem, make_judge
 from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
-from evenkeel.settings.in_effect import without_credentials
+from evenkeel.settings.types import without_credentials
 from evenkeel.shadow.prompt.template.cluster import NAMED_AT_LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.metrics.judge import Reply
-    from evenkeel.runtime.credentials import Headers
     from evenkeel.settings import Settings
+    from evenkeel.settings.credentials import Headers
 
 PROMPT: Final = "Reply with the single word: pong"
 """Prompt of a test request unless another is given."""
@@ -87,7 +87,7 @@ def upstream_check(settings: Settings) -> Check:
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     if problems:
         return Check("bad", " ".join(f"{one.rstrip('.')}." for one in problems))
-    keys = [str(one) for found in keys_by_route(settings).values() for one in found]
+    keys = [str(one) for found in settings.keys.values() for one in found]
     return Check("good", "All upstreams accept connections.", received="\n".join(keys))
 
 
@@ -124,7 +124,7 @@ class _Credential(NamedTuple):
 
 def _credential(settings: Settings) -> _Credential:
     """Return the replay key for this upstream; none where the data plane puts a key in."""
-    first = keys_by_route(settings)[settings.routes[0].name][0]
+    first = settings.keys[settings.routes[0].name][0]
     if first.traffic:
         return _Credential((), f"the route's own key in {first.traffic.variable}", first.traffic.variable)
     held = next((key.variable for key in first.replays if key.held), None)
@@ -222,8 +222,8 @@ def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     if judge is None:
         return Check(
             "note",
-            "No judge is set: contradictions cannot be seen; similarity only.",
-            "Set judge.model, or start with --judge-model, to have meanings compared.",
+            f"{NO_JUDGE[:1].upper()}{NO_JUDGE[1:]}.",
+            "Set judge.model, or start with --judge MODEL, to have meanings compared.",
         )
     began = time.monotonic()
     reply = ask()

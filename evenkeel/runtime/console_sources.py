@@ -23,7 +23,8 @@ from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE
 from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
-from evenkeel.settings.in_effect import settings_in_effect, without_credentials
+from evenkeel.settings.in_effect import settings_in_effect
+from evenkeel.settings.types import without_credentials
 from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
 
 if TYPE_CHECKING:

@@ -163,7 +163,7 @@ async def _proxy(start: _Start) -> None:
 
     # With Redis, other processes show its counters, too; a file has no other readers.
     shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
-    async with served(partial(probes, lambda: [snapshot()]), settings, start.ports.admin):
+    async with served(partial(probes, settings, lambda: [snapshot()]), settings, start.ports.admin):
         await data_plane.serve(
             settings,
             start.ports.data,
@@ -273,7 +273,7 @@ def _supervise(
         stopping = threading.Event()
         publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
         sockets = start.ports.admin if probed else []
-        app = partial(probes, counters.read, partial(_unready, counters))
+        app = partial(probes, start.settings, counters.read, partial(_unready, counters))
         async with served(app, start.settings, sockets):
             following = asyncio.create_task(follower.run(apply))
             try:
@@ -448,8 +448,10 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
     if role == "proxy":
         return "\n".join([f"evenkeel {VERSION} proxy", *routes, *metrics])
     if role == "worker":
+        from evenkeel.runtime.notes import judge_line  # noqa: PLC0415 - as below
+
         queue = f"  queue      {_shared_at(settings, role)}"
-        return "\n".join([f"evenkeel {VERSION} worker", queue, *metrics])
+        return "\n".join([f"evenkeel {VERSION} worker", queue, f"  {judge_line(settings)}", *metrics])
     console = f"  console    {url}/"
     if settings.access.makes_tokens:
         with contextlib.suppress(StoreError):  # a full disk; the token of the first start is there
@@ -462,8 +464,9 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
         return "\n".join(
             [f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {watched}, {place}"]
         )
-    judge = settings.judge
-    scorer = f"judge {judge.model}" if judge else "heuristics only (no judge set; see --judge-model)"
+    # Loaded on demand: it brings what a data plane never needs.
+    from evenkeel.runtime.notes import judge_line  # noqa: PLC0415
+
     rates = ", ".join(f"{route.sampling_rate:.0%}" for route in settings.routes)
     return "\n".join(
         [
@@ -471,7 +474,8 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
             *routes,
             console,
             *metrics,
-            f"  sampling   {rates} of requests, scored by {scorer}",
+            f"  sampling   {rates} of requests",
+            f"  {judge_line(settings)}",
             f"  data       {settings.storage.shared_at or settings.data_dir}",
             *(_first_steps(settings) if new else ()),
         ]

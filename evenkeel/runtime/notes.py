@@ -5,11 +5,16 @@ Apart from the checks of `preflight`: these need what scores and replays, which 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.figures import NO_JUDGE, judged_by
 from evenkeel.metrics.similarity.embeddings import MINILM
+from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.replays import budgeted_prices
+from evenkeel.settings.types import without_credentials
+
+_MILLION: Final = 1_000_000
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +26,22 @@ if TYPE_CHECKING:
 def notes(settings: Settings) -> list[str]:
     """Return notes about prices and encoder, one line each; none of them is an error."""
     return [*replay_notes(settings), *encoder_notes(settings)]
+
+
+def judge_line(settings: Settings) -> str:
+    """Return who judges, with which key and at what price, or what cannot be seen without a judge."""
+    judge = settings.judge
+    if judge is None:
+        named = "--judge MODEL asks a model at the upstream"
+        return f"{NO_JUDGE} ({named})" if "judge" not in settings.model_fields_set else NO_JUDGE
+    costs = budgeted_prices(settings)
+    price = "its price is not known"
+    if costs.knows(judge.model):
+        in_usd, out_usd = (costs.usd(judge.model, *tokens) for tokens in ((_MILLION, 0), (0, _MILLION)))
+        price = f"${in_usd:.2f} per million tokens in, ${out_usd:.2f} out"
+    place = Upstream.parse(without_credentials(judge.base_url))
+    key = f"the key in {judge.api_key_env}"
+    return f"{judged_by(judge.model)} at {place} with {key}, within the budget ({price}); --no-judge for none"
 
 
 def replay_notes(settings: Settings) -> list[str]:

@@ -11,12 +11,16 @@ from urllib.parse import urlsplit
 
 from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
-from evenkeel.runtime.credentials import keys_by_route, shadow_origin
 from evenkeel.runtime.stores import connect
+from evenkeel.settings.credentials import shadow_origin
+from evenkeel.settings.providers import small_model
+from evenkeel.settings.types import without_credentials
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from evenkeel.settings import Fallback, Route, Settings
+    from evenkeel.settings.replay import Rewriter
+    from evenkeel.settings.scoring import Embeddings, Judge
 
 Role = Literal["proxy", "worker", "monitor"]
 
@@ -66,8 +70,22 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
         f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
         f"Set it, or name another with {part}.api_key_env."
         for part, model in models.items()
-        if model and role in _ASKED_BY[part] and not _held(model.api_key_env)
+        if model and role in _ASKED_BY[part] and not _held(model.api_key_env) and _needs_key(settings, model)
     ]
+
+
+def _needs_key(settings: Settings, model: Judge | Rewriter | Embeddings) -> bool:
+    """Tell whether a model needs a key: not if its server takes requests and replays without one."""
+    if model is not settings.judge:
+        return True
+    place = Upstream.parse(without_credentials(model.base_url or ""))
+    shared = [
+        key
+        for keys in settings.keys.values()
+        for key in keys
+        if key.traffic is None and key.upstream.same_origin(place)
+    ]
+    return not shared or small_model(place.origin) is not None
 
 
 def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
@@ -77,7 +95,7 @@ def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
 def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
     found = []
     shadow = settings.replays.api_key_env
-    if role != "proxy" and _held(shadow) and shadow_origin(settings) is None:
+    if role != "proxy" and _held(shadow) and shadow_origin(settings.routes, settings.replays) is None:
         found.append(
             f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Say with "
             "replays.api_key_origin which one it is for, and set replay_key_env on the other routes"
@@ -87,7 +105,7 @@ def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
         found += [
             f"route {one.route}: its replays to {one.upstream} have no key; set "
             f"{' or '.join(key.variable for key in one.replays)}"
-            for keys in keys_by_route(settings).values()
+            for keys in settings.keys.values()
             for one in keys
             if one.traffic and not any(key.held for key in one.replays)
         ]

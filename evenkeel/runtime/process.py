@@ -143,12 +143,14 @@ async def served(
 
 
 def probes(
+    settings: Settings,
     read: Callable[[], Iterable[Snapshot]],
     problems: Callable[[], dict[str, str]] = dict,
 ) -> ASGIApp:
     """Return an application with metrics and health, for a process without a console.
 
     Args:
+        settings: Name the judge.
         read: Reads the counters.
         problems: Returns the problems that keep it from working, by part.
     """
@@ -160,7 +162,8 @@ def probes(
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(read))
-    return create_probes(lambda: generate_latest(registry), problems)
+    judge = settings.judge.model if settings.judge else ""
+    return create_probes(lambda: generate_latest(registry), problems, judge)
 
 
 def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:

@@ -15,7 +15,6 @@ from evenkeel.llm.client import Endpoint, Model
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
-from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.settings import route_table
 from evenkeel.settings.scoring import Judge
 from evenkeel.shadow.original import Reader, StatedTemplate
@@ -38,8 +37,8 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics import judge as judging
-    from evenkeel.runtime.credentials import Headers
     from evenkeel.settings import Settings
+    from evenkeel.settings.credentials import Headers
     from evenkeel.settings.replay import Rewriter as RewriterSettings
     from evenkeel.settings.scoring import Embeddings
     from evenkeel.shadow.original import Original
@@ -209,9 +208,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
 
 def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
     """Return the headers of replays by route, in the order of the route's upstreams."""
-    return {
-        route: tuple(one.replay_headers() for one in keys) for route, keys in keys_by_route(settings).items()
-    }
+    return {route: tuple(one.replay_headers() for one in keys) for route, keys in settings.keys.items()}
 
 
 def reference_target(settings: Settings) -> Callable[[Reference], Target]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import os
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from evenkeel.console import SettingLine, SettingsSection
+from evenkeel.settings.types import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,17 +106,6 @@ def _shown(place: str, value: Any) -> str:
         hidden = place in _VALUES_HIDDEN
         return ", ".join(f"{key}: {'set' if hidden else _shown(place, one)}" for key, one in value.items())
     return without_credentials(str(value))
-
-
-def without_credentials(text: str) -> str:
-    """An address without user, password and query; any other text as it is."""
-    scheme, found, _ = text.partition("://")
-    if not found or not scheme.isalnum():
-        return text
-    parts = urlsplit(text)
-    if not (parts.query or parts.fragment or "@" in parts.netloc):
-        return text
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _anchor(place: str) -> str:

@@ -53,14 +53,19 @@ class Embeddings(Section):
 
 
 class Judge(Section):
-    """An OpenAI-compatible model that rates pairs of answers."""
+    """An OpenAI-compatible model that rates pairs of answers.
 
-    base_url: HttpUrl = "https://api.openai.com/v1"
-    """Its endpoint, up to and including the version."""
-    model: str
-    """Its model name."""
-    api_key_env: Variable = "EVENKEEL_JUDGE_API_KEY"
-    """Variable with its key."""
+    Without this section, a small model of the upstream's provider is the judge, if that provider is known;
+    `null` = none, and contradictions cannot be seen.
+    """
+
+    base_url: HttpUrl = ""
+    """Its endpoint, up to and including the version; none = that of the first route."""
+    model: str = ""
+    """Its model name; none = a small model of the provider, if it is known."""
+    api_key_env: Variable = ""
+    """Variable with its key; none = `EVENKEEL_JUDGE_API_KEY`, without `base_url` the variable of the replays'
+    key."""
     timeout_s: Seconds = 60.0
     """Limit of one call."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
@@ -85,9 +90,12 @@ class Judge(Section):
     def _consistent(self) -> Judge:
         if self.votes % 2 == 0:
             raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
-        if self.tier == "flex" and (problem := tier_problem("flex", Upstream.parse(self.base_url).host)):
-            raise ValueError(f"tier flex: {problem}")
         return self
+
+    def check_tier(self) -> None:
+        """Check that the endpoint has the tier. Raises: ValueError."""
+        if self.tier == "flex" and (problem := tier_problem("flex", Upstream.parse(self.base_url).host)):
+            raise ValueError(f"judge.tier flex: {problem}")
 
 
 class Alerts(Section):

@@ -16,7 +16,9 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
+from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
 from evenkeel.settings.gone import GONE
+from evenkeel.settings.providers import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import Budget, Replays, Rewriter
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
 from evenkeel.settings.scoring import Alerts, Embeddings, Judge
@@ -64,6 +66,17 @@ class Settings(BaseSettings):
         route_table(self.routes, injecting=False)
         return self
 
+    @model_validator(mode="after")
+    def _judge_is_named(self) -> Settings:
+        if self.judge is not None:
+            found: Judge | None = judge_of(self.judge, self.routes, self.replays)
+        elif "judge" in self.model_fields_set:
+            found = None
+        else:
+            found = default_judge(self.routes, self.replays)
+        object.__setattr__(self, "judge", found)  # frozen for everybody else
+        return self
+
     @property
     def asks_references(self) -> bool:
         """Tell whether reference prompts are kept and asked: not where no exchange may be kept."""
@@ -79,13 +92,18 @@ class Settings(BaseSettings):
         own = "usd_per_day" in self.budget.model_fields_set
         return routes or (own and self.budget.usd_per_day is not None)
 
+    @property
+    def keys(self) -> dict[str, tuple[UpstreamKeys, ...]]:
+        """Keys of the upstreams by route, in the order in which they are tried."""
+        return keys_by_route(self.routes, self.replays)
+
     def base_url(self, route: Route) -> str:
         """Base URL of a route for applications."""
         return f"http://{self.listen.address}{route.match.prefix}/v1"
 
 
 _LONGEST_SHOWN = 40
-_KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays")
+_KEY_VARIABLES = ("api_key_env", "replay_key_env", "replays", "judge")
 
 
 class SettingsError(UserError):
@@ -111,20 +129,21 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             raise SettingsError(
                 f"{where}: has several routes; set {', '.join(sorted(route))} there, for each route"
             )
-        _check_key_stays("upstream", _with_replays(raw, routes[0]), route)
+        _check_key_stays("upstream", _with_shared_keys(raw, routes[0]), route)
         routes[0].update(route)
+    rewriter = {name: Rewriter.model_fields[name].default for name in ("base_url", "api_key_env")}
+    judge = {"api_key_env": JUDGE_KEY, "base_url": _judge_upstream(raw)}
     models = (
-        ("judge", Judge, raw.get("judge"), overrides.get("judge")),
+        ("judge", judge, raw.get("judge"), overrides.get("judge")),
         (
             "rewriter",
-            Rewriter,
+            rewriter,
             _inner(raw, "replays").get("rewriter"),
             _inner(overrides, "replays").get("rewriter"),
         ),
     )
-    for section, kind, own, given in models:
+    for section, usual, own, given in models:
         if isinstance(own, dict) and isinstance(given, dict):
-            usual = {name: kind.model_fields[name].default for name in ("base_url", "api_key_env")}
             _check_key_stays(section, usual | own, given)
     _check_variables()
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
@@ -162,11 +181,22 @@ def _check_variables() -> None:
             raise SettingsError(f"{variable}: {_unknown((section,))}")
 
 
-def _with_replays(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[str, Any]:
-    """A route of the file with the variable of the replays' key, if no setting says where that belongs."""
-    replays = _inner(raw, "replays")
+def _with_shared_keys(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[str, Any]:
+    """A route of the file with the variables of the keys for replays and judge that are its upstream's."""
+    replays, judge = _inner(raw, "replays"), _inner(raw, "judge")
     usual = replays.get("api_key_env", Replays().api_key_env)
-    return {**route, "replays": None if replays.get("api_key_origin") else usual}
+    return {
+        **route,
+        "replays": None if replays.get("api_key_origin") else usual,
+        "judge": None if judge.get("base_url") else judge.get("api_key_env"),
+    }
+
+
+def _judge_upstream(raw: Mapping[str, Any]) -> str | None:
+    """Return the upstream of the file that the key in its judge's section is for, if that names no other."""
+    routes, judge = raw.get("routes"), _inner(raw, "judge")
+    first = routes[0] if isinstance(routes, list) and routes else None
+    return first.get("upstream") if isinstance(first, dict) and judge.get("api_key_env") else None
 
 
 def _inner(values: Mapping[str, Any], section: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -43,6 +44,17 @@ TAG_PATTERN: Final = r"^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$"
 NAME_PATTERN: Final = r"^[a-z0-9][a-z0-9_.-]{0,62}$"
 Tag = Annotated[str, Field(pattern=TAG_PATTERN)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+
+
+def without_credentials(text: str) -> str:
+    """Return an address without user, password and query; any other text as it is."""
+    scheme, found, _ = text.partition("://")
+    if not found or not scheme.isalnum():
+        return text
+    parts = urlsplit(text)
+    if not (parts.query or parts.fragment or "@" in parts.netloc):
+        return text
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def check_extra(module: str, extra: str) -> None:

@@ -133,6 +133,7 @@ def test_settings_are_checked_with_a_document(run):
     assert found.keys() == {
         "ok",
         "problems",
+        "judge",
         "notes",
         "keys",
         "limits",

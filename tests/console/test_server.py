@@ -17,7 +17,7 @@ async def serving_probes(app=None):
     """A server on a free port; yields the port."""
     sock = socket.create_server(("127.0.0.1", 0))
     sock.setblocking(False)
-    async with server.serving(app or create_probes(lambda: b"up 1\n", dict), [sock]):
+    async with server.serving(app or create_probes(lambda: b"up 1\n", dict, ""), [sock]):
         yield sock.getsockname()[1]
 
 

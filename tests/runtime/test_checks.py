@@ -76,7 +76,7 @@ def test_no_data_plane_is_said_so():
     assert "evenkeel up" in found.next_step
 
 
-JUDGED = settings(judge={"model": "j"})
+JUDGED = settings(judge={"model": "j", "base_url": "https://judge.example/v1"})
 
 
 def reply(outcome):

@@ -15,7 +15,6 @@ from evenkeel.proxy.credentials import is_credential
 from evenkeel.proxy.lanes import Lane
 from evenkeel.proxy.request_head import parse_request, render_request
 from evenkeel.runtime.changes import golden_routes
-from evenkeel.runtime.credentials import keys_by_route
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.replays import reference_target, replay_target
 from evenkeel.settings import Settings, route_table
@@ -202,7 +201,7 @@ def test_one_key_of_replays_goes_to_one_origin(monkeypatch):
     def carried(**replays):
         settings = Settings(routes=routes, replays=replays)
         told = any(SHADOW in line for line in missing_keys(settings, "worker"))
-        return {name: keys[0].replay_headers() for name, keys in keys_by_route(settings).items()}, told
+        return {name: keys[0].replay_headers() for name, keys in settings.keys.items()}, told
 
     assert carried() == ({"a": (), "b": ()}, True)
     header = (("authorization", "Bearer s"),)
@@ -214,7 +213,7 @@ def test_the_lines_of_check_config_say_which_key_goes_where(monkeypatch):
     monkeypatch.setenv(SHADOW, "secret")
     fallbacks = ["http://a/v2", "http://b", {"url": "http://c", "api_key_env": "C_KEY"}]
     settings = Settings(routes=[{"upstream": "http://a/v1", "fallbacks": fallbacks}])
-    assert [str(keys) for keys in keys_by_route(settings)["default"]] == [
+    assert [str(keys) for keys in settings.keys["default"]] == [
         f"route default: http://a gets the client's credentials; replays carry the key in {SHADOW}",
         f"route default: http://a gets the client's credentials; replays carry the key in {SHADOW}",
         "route default: http://b gets no credentials; replays carry no key",

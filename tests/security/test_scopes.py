@@ -81,7 +81,7 @@ def test_every_route_says_what_it_takes(app):
     assert {path for path, _, need in found if need == "scraper"} == {"/metrics"}
     assert {path for path, method, need in found if method == "POST" and need == "approver"} == FOR_APPROVERS
     assert {need for _, method, need in found if method != "GET"} == {"labeller", "approver", "admin"}
-    assert all(need for *_, need in routes(create_probes(bytes, dict)))
+    assert all(need for *_, need in routes(create_probes(bytes, dict, "")))
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -119,7 +119,7 @@ async def encrypted(authority):
     context.load_cert_chain(*authority.signed("server"))
     sock = socket.create_server(("127.0.0.1", 0))
     sock.setblocking(False)
-    async with serving(create_probes(lambda: b"up 1\n" * 100_000, dict), [sock], context):
+    async with serving(create_probes(lambda: b"up 1\n" * 100_000, dict, ""), [sock], context):
         yield sock.getsockname()[1]
 
 

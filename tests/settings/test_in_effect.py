@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.settings import load
-from evenkeel.settings.in_effect import settings_in_effect, without_credentials
+from evenkeel.settings.in_effect import settings_in_effect
+from evenkeel.settings.types import without_credentials
 
 
 def _lines(settings):
@@ -34,7 +35,10 @@ def test_a_credential_is_set_or_not(tmp_path, monkeypatch):
     """By the variable that holds it; its value and the variable's name are not told."""
     monkeypatch.setenv("A_KEY", "s3cret")
     file = tmp_path / "evenkeel.yaml"
-    file.write_text("routes: [{upstream: 'https://a.example/v1', api_key_env: A_KEY}]\njudge: {model: m}\n")
+    file.write_text(
+        "routes: [{upstream: 'https://a.example/v1', api_key_env: A_KEY}]\n"
+        "judge: {model: m, api_key_env: NO_KEY}\n"
+    )
     lines = _lines(load(file, {}, {}))
     assert lines["routes[0]", "api_key_env"].value == "set"
     assert lines["judge", "api_key_env"].value == "not set"

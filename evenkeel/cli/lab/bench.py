@@ -43,10 +43,10 @@ from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
-from evenkeel.runtime.credentials import shadow_origin
 from evenkeel.runtime.instruments import SWAP_SHARE, make_encoder
 from evenkeel.runtime.replays import capabilities, endpoint, prices
 from evenkeel.settings import Credential
+from evenkeel.settings.credentials import shadow_origin
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
 from evenkeel.stores.sqlite.cache import SqliteCache, rulings
@@ -242,7 +242,7 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
     key_env = given["api_key_env"] or settings.replays.api_key_env
     home = upstream_at(url) if url else None
     if given["config"] is not None and given["api_key_env"] is None:
-        home = shadow_origin(settings) or upstream_at(NOWHERE)
+        home = shadow_origin(settings.routes, settings.replays) or upstream_at(NOWHERE)
     headers: tuple[tuple[str, str], ...] = ()
     if url and home and home.same_origin(upstream_at(url)):
         headers = _read_key(key_env, given["api_key_header"] or settings.replays.api_key_header)

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.proxy.routing import Upstream
-from evenkeel.settings import Credential, route_table
+from evenkeel.settings.routes import Credential, route_table
 
 if TYPE_CHECKING:
-    from evenkeel.settings import Fallback, Route, Settings
+    from collections.abc import Sequence
+
+    from evenkeel.settings.replay import Replays
+    from evenkeel.settings.routes import Fallback, Route
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -60,26 +63,30 @@ class UpstreamKeys:
         return f"route {self.route}: {self.upstream} gets {sent}; replays carry {replayed}"
 
 
-def keys_by_route(settings: Settings) -> dict[str, tuple[UpstreamKeys, ...]]:
+def keys_by_route(routes: Sequence[Route], replays: Replays) -> dict[str, tuple[UpstreamKeys, ...]]:
     """Return the keys of each route's upstreams, in the order in which they are tried."""
-    table = route_table(settings.routes, injecting=False)
+    table = route_table(routes, injecting=False)
+    origin = shadow_origin(routes, replays)
+    common = Key(replays.api_key_env, replays.api_key_header)
     return {
-        section.name: _keys_of(settings, section, table.routes[place].upstreams)
-        for place, section in enumerate(settings.routes)
+        section.name: _keys_of(section, table.routes[place].upstreams, common, origin)
+        for place, section in enumerate(routes)
     }
 
 
-def shadow_origin(settings: Settings) -> Upstream | None:
+def shadow_origin(routes: Sequence[Route], replays: Replays) -> Upstream | None:
     """Return the upstream whose origin the common replay key is for; None if the settings leave it open."""
-    if settings.replays.api_key_origin:
-        return Upstream.parse(settings.replays.api_key_origin)
-    first, *others = [Upstream.parse(route.upstream) for route in settings.routes]
+    if replays.api_key_origin:
+        return Upstream.parse(replays.api_key_origin)
+    first, *others = [Upstream.parse(route.upstream) for route in routes]
     return first if all(first.same_origin(other) for other in others) else None
 
 
-def _keys_of(settings: Settings, route: Route, upstreams: tuple[Upstream, ...]) -> tuple[UpstreamKeys, ...]:
+def _keys_of(
+    route: Route, upstreams: tuple[Upstream, ...], common: Key, origin: Upstream | None
+) -> tuple[UpstreamKeys, ...]:
     first = upstreams[0]
-    of_first = _own(settings, route, first)
+    of_first = _own(route, first, common, origin)
     traffic = _key(route.api_key_env, route.api_key_header)
     found = [UpstreamKeys(route.name, first, traffic, clients=True, replays=of_first)]
     for fallback, upstream in zip(route.fallbacks, upstreams[1:], strict=True):
@@ -90,19 +97,19 @@ def _keys_of(settings: Settings, route: Route, upstreams: tuple[Upstream, ...]) 
                 upstream,
                 _key(fallback.api_key_env, fallback.api_key_header) or (traffic if shared else None),
                 clients=shared,
-                replays=_own(settings, fallback, upstream) + (of_first if shared else ()),
+                replays=_own(fallback, upstream, common, origin) + (of_first if shared else ()),
             )
         )
     return tuple(found)
 
 
-def _own(settings: Settings, section: Route | Fallback, upstream: Upstream) -> tuple[Key, ...]:
+def _own(
+    section: Route | Fallback, upstream: Upstream, common: Key, origin: Upstream | None
+) -> tuple[Key, ...]:
     """Return the replay keys meant for exactly this upstream, the preferred one first."""
-    origin = shadow_origin(settings)
-    of_all = Key(settings.replays.api_key_env, settings.replays.api_key_header)
     keys = (
         _key(section.replay_key_env, section.api_key_header),
-        of_all if origin is not None and upstream.same_origin(origin) else None,
+        common if origin is not None and upstream.same_origin(origin) else None,
         _key(section.api_key_env, section.api_key_header),
     )
     return tuple(key for key in keys if key)

@@ -1,0 +1,104 @@
+"""Small models of the providers, for a judge that nobody had to choose.
+
+Prompts and answers go to the provider that has them already, with the key that replays use there.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from evenkeel.settings.credentials import keys_by_route
+from evenkeel.settings.scoring import Judge
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.settings.replay import Replays
+    from evenkeel.settings.routes import Route
+
+JUDGE_KEY: Final = "EVENKEEL_JUDGE_API_KEY"
+"""Variable with the key of a judge that has an endpoint of its own."""
+
+
+class SmallModel(NamedTuple):
+    """A provider's cheap model that follows instructions and replies in JSON."""
+
+    path: str
+    """Path of the provider's OpenAI-compatible API."""
+    model: str
+
+
+SMALL_MODELS: Final[Mapping[str, SmallModel]] = MappingProxyType(
+    {
+        "api.openai.com": SmallModel("/v1", "gpt-4.1-mini"),
+        "api.anthropic.com": SmallModel("/v1", "claude-haiku-4-5"),
+        "generativelanguage.googleapis.com": SmallModel("/v1beta/openai", "gemini-2.5-flash-lite"),
+        "api.mistral.ai": SmallModel("/v1", "mistral-small-latest"),
+        "api.groq.com": SmallModel("/openai/v1", "openai/gpt-oss-20b"),
+        "api.deepseek.com": SmallModel("/v1", "deepseek-chat"),
+        "openrouter.ai": SmallModel("/api/v1", "openai/gpt-4.1-mini"),
+        "api.together.xyz": SmallModel("/v1", "openai/gpt-oss-20b"),
+        "api.fireworks.ai": SmallModel("/inference/v1", "accounts/fireworks/models/gpt-oss-20b"),
+        "api.x.ai": SmallModel("/v1", "grok-4-fast-non-reasoning"),
+        "api.cerebras.ai": SmallModel("/v1", "gpt-oss-120b"),
+        "api.cohere.com": SmallModel("/compatibility/v1", "command-r7b-12-2024"),
+    }
+)
+"""Judges by the upstream's host, without which the end of a host such as `eu.api.openai.com` counts."""
+
+
+def small_model(url: str) -> SmallModel | None:
+    """Return the small model of an endpoint's provider; None for a provider that nobody knows.
+
+    Azure is none of them: it knows a model by the name of somebody's deployment.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    known = next((name for name in SMALL_MODELS if host == name or host.endswith(f".{name}")), None)
+    return SMALL_MODELS[known] if known and parts.scheme == "https" else None
+
+
+def default_judge(routes: Sequence[Route], replays: Replays) -> Judge | None:
+    """Return the judge for settings without a section for it; None where no provider is known."""
+    known = any(small_model(route.upstream) for route in routes)
+    return judge_of(Judge(), routes, replays) if known else None
+
+
+def judge_of(section: Judge, routes: Sequence[Route], replays: Replays) -> Judge:
+    """Return a section with what it leaves open filled in.
+
+    Open may be the model, the endpoint and the variable of the key. They are those of the first route whose
+    provider is known, with the key of the replays to it.
+
+    Raises: ValueError if the section leaves open what nobody knows.
+    """
+    if section.base_url:
+        small = small_model(section.base_url)
+        return _filled(section, section.base_url, small, JUDGE_KEY)
+    keys = [found[0] for found in keys_by_route(routes, replays).values()]
+    route = next((key for key in keys if small_model(key.upstream.origin)), keys[0])
+    if section.model:
+        route = keys[0]
+    small = small_model(route.upstream.origin)
+    if route.upstream.unix_path is not None:
+        raise ValueError("judge.base_url: is needed, because the upstream is a Unix socket")
+    url = f"{route.upstream.origin}{small.path}" if small else route.upstream.url("/v1")
+    held = next((key for key in route.replays if key.held), None)
+    key = held or next(iter(route.replays), None)
+    return _filled(section, url, small, key.variable if key else JUDGE_KEY)
+
+
+def _filled(section: Judge, base_url: str, small: SmallModel | None, variable: str) -> Judge:
+    if not section.model and small is None:
+        raise ValueError(f"judge.model: is missing; no small model is known at {urlsplit(base_url).hostname}")
+    found = section.model_copy(
+        update={
+            "base_url": base_url,
+            "model": section.model or (small.model if small else ""),
+            "api_key_env": section.api_key_env or variable,
+        }
+    )
+    found.check_tier()
+    return found

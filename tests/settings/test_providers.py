@@ -1,0 +1,98 @@
+"""The judge that nobody had to choose: the small model of the upstream's provider."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.llm.price import Prices
+from evenkeel.settings import Settings, SettingsError, load
+from evenkeel.settings.providers import SMALL_MODELS
+
+OPENAI = "https://api.openai.com/v1"
+OWN = "http://127.0.0.1:8000/v1"
+AZURE = "https://acme.openai.azure.com/openai/v1"
+
+
+def judge_of(upstream, **sections):
+    judge = Settings(routes=[{"upstream": upstream}], **sections).judge
+    return judge and (judge.base_url, judge.model, judge.api_key_env)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "sections", "expected"),
+    [
+        (OPENAI, {}, (OPENAI, "gpt-4.1-mini", "EVENKEEL_SHADOW_API_KEY")),
+        (
+            "https://eu.api.openai.com",
+            {},
+            ("https://eu.api.openai.com/v1", "gpt-4.1-mini", "EVENKEEL_SHADOW_API_KEY"),
+        ),
+        (
+            "https://api.anthropic.com",
+            {"replays": {"api_key_env": "CLAUDE"}},
+            ("https://api.anthropic.com/v1", "claude-haiku-4-5", "CLAUDE"),
+        ),
+        (
+            "https://api.groq.com/openai/v1",
+            {"judge": {"votes": 3}},
+            ("https://api.groq.com/openai/v1", "openai/gpt-oss-20b", "EVENKEEL_SHADOW_API_KEY"),
+        ),
+        (OPENAI, {"judge": None}, None),
+        ("http://api.openai.com/v1", {}, None),
+        ("https://api.openai.com.evil.example/v1", {}, None),
+        (OWN, {}, None),
+        (AZURE, {}, None),
+        (OWN, {"judge": {"model": "qwen"}}, (OWN, "qwen", "EVENKEEL_SHADOW_API_KEY")),
+        (AZURE, {"judge": {"model": "small"}}, (AZURE, "small", "EVENKEEL_SHADOW_API_KEY")),
+        (OWN, {"judge": {"base_url": OPENAI}}, (OPENAI, "gpt-4.1-mini", "EVENKEEL_JUDGE_API_KEY")),
+        (
+            OWN,
+            {"judge": {"base_url": OPENAI, "model": "m", "api_key_env": "K"}},
+            (OPENAI, "m", "K"),
+        ),
+    ],
+)
+def test_a_judge_is_filled_in_where_the_provider_is_known(upstream, sections, expected):
+    """Endpoint, model and key are the upstream's own; an endpoint that nobody knows brings none by itself."""
+    assert judge_of(upstream, **sections) == expected
+
+
+def test_of_several_routes_the_first_with_a_known_provider_counts(monkeypatch):
+    """A key goes to the origin it belongs to: that route's own."""
+    monkeypatch.setenv("ROUTE_KEY", "k")
+    routes = [
+        {"name": "own", "upstream": OWN, "match": {"prefix": "/own"}},
+        {"name": "openai", "upstream": OPENAI, "replay_key_env": "ROUTE_KEY"},
+    ]
+    judge = Settings(routes=routes).judge
+    assert (judge.base_url, judge.api_key_env) == (OPENAI, "ROUTE_KEY")
+    named = Settings(routes=routes, judge={"model": "m"}).judge
+    assert (named.base_url, named.api_key_env) == (OWN, "EVENKEEL_JUDGE_API_KEY")
+
+
+def test_a_judge_without_a_model_is_an_error_where_no_provider_is_known():
+    """The message says what is missing and where."""
+    with pytest.raises(SettingsError, match=r"judge\.model: is missing; no small model is known at 127"):
+        load(None, {"judge": {"votes": 3}}, {"upstream": OWN})
+
+
+def test_settings_that_were_written_down_are_read_alike():
+    """A process that gets its settings from another has the same judge, or none."""
+    for sections in ({}, {"judge": None}):
+        settings = Settings(routes=[{"upstream": OPENAI}], **sections)
+        assert Settings(**settings.model_dump(mode="json")).judge == settings.judge
+
+
+def test_every_small_model_has_a_public_price():
+    """What judging costs can be stated before anything is sent."""
+    assert all(Prices().knows(small.model) for small in SMALL_MODELS.values())
+
+
+def test_a_key_named_for_the_judge_stays_at_its_endpoint(monkeypatch, tmp_path):
+    """An option that names another endpoint needs another key."""
+    monkeypatch.setenv("K", "secret")
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text(f"routes: [{{upstream: '{OPENAI}'}}]\njudge: {{api_key_env: K}}\n")
+    for overrides, route in (({"judge": {"base_url": OWN}}, {}), ({}, {"upstream": OWN})):
+        with pytest.raises(SettingsError, match="names another origin than the file, whose key is in K"):
+            load(config, overrides, route)
