@@ -81,7 +81,7 @@ _ABSENT: Final = (
     (r"evenkeel_incident_(above_noise|limit|rewordings).*", "while no incident of rewordings is open"),
     (r"evenkeel_incident_references.*", "while no incident of reference prompts is open"),
     (r"evenkeel_incident_.*", "while none is open"),
-    (r"evenkeel_(silent|trait|reference)_.*", "until the first sampled answer of the requested model"),
+    (r"evenkeel_(silent|reference)_.*", "until the first reference answer of the requested model"),
     (r"evenkeel_goldens_.*", "until goldens of the route were asked again"),
 )
 

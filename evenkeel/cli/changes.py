@@ -82,7 +82,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         raise SettingsError(f'no change "{change}"; list them with `evenkeel changes list`')
     shown = Exhibits()
     if examples and report.silent is not None:
-        shown = exhibits(report.silent, stores.references, stores.archive)
+        shown = exhibits(report.silent, stores.references)
     if as_json:
         more = plain(shown, prompt_text, answer_text) if examples else {}
         emit(asdict(report) | more)

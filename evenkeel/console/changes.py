@@ -42,21 +42,17 @@ class ExampleView(NamedTuple):
     """The beginning of the prompt."""
     whole_prompt: tuple[Run, ...]
     """The whole prompt; empty if `prompt` already shows all of it."""
-    later_prompt: tuple[Run, ...]
-    """The beginning of the prompt after the change; empty if it is the same."""
     answers: SideBySide
 
 
 def example_view(example: Example) -> ExampleView:
     """Return the texts of an example, cut to the length that a page shows."""
     prompt = prompt_text(example.request)
-    later = prompt_text(example.later_request) if example.later_request else ""
     is_long = len(prompt) > _EXCERPT_CHARS
     return ExampleView(
         example.route,
         _plain(prompt, _EXCERPT_CHARS),
         _plain(prompt, _PROMPT_CHARS) if is_long else (),
-        _plain(later, _EXCERPT_CHARS) if later else (),
         diffs.side_by_side(answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS),
     )
 
@@ -77,7 +73,7 @@ def change_handlers(
         """Return the stored answers from before and after a silent change."""
         if report.silent is None or sources.references is None:
             return Exhibits()
-        return exhibits(report.silent, sources.references.store, sources.references.archive)
+        return exhibits(report.silent, sources.references.store)
 
     def found(change: str) -> ChangeReport:
         for report in reports():

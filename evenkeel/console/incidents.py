@@ -106,10 +106,6 @@ def next_step(incident: Incident, contact: Contact) -> str:
         return f"If the answers are worse, undo the change: {named}."
     if incident.from_the_start:
         return "Read the worst trials. Accept the incident if they are good enough, else change the prompt."
-    if incident.effect == "suspected":
-        return (
-            "Confirm or deny it: reference prompts do so in a few calls (replays.references.calls_per_day)."
-        )
     return "If the answers are worse, pin the model's version or ask the provider."
 
 

@@ -179,10 +179,9 @@ class ReferenceSetup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSources:
-    """Reference prompts, and what answers before and after a change are read from."""
+    """Reference prompts, their answers and their limits."""
 
     store: ReferenceStore
-    archive: ExchangeArchive
     setup: ReferenceSetup
     routes: tuple[str, ...] = ()
     """Names of all routes."""

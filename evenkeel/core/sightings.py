@@ -1,52 +1,20 @@
-"""Evidence of silent changes: traits of sampled answers, and comparisons of answers to reference prompts.
+"""Comparisons of answers to reference prompts, which show changes that nobody announced.
 
-Both are notes of the verdict log, so that the monitor's fold takes them in their order. Neither holds a word
-of a prompt or an answer.
+They are notes of the verdict log, so that the monitor's fold takes them in their order. None holds a word of
+a prompt or an answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 _NAME_BYTES: Final = 8
 _DRAW_BYTES: Final = 6
 
 Asked = Literal["fill", "round", "suspicion"]
 """Reason for asking a reference: to complete its first answers, in its turn, or on suspicion of a change."""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSeen:
-    """Traits of the answer of one sampled exchange, whether or not it was replayed."""
-
-    exchange_id: str
-    at: float
-    """Unix time in seconds at which the answer came."""
-    route: str
-    model: str
-    """Model name that the endpoint returned, else the one requested."""
-    requested_model: str
-    """Model name in the request; "" if it names none."""
-    prompt_version: str
-    """Version that the application names, else the fingerprint of the template; "" if not known."""
-    parameters: str
-    """Parameters of the request, as in `Verdict.origin`."""
-    cluster: str
-    """Cluster of near-equal prompts, as in `Verdict.origin`."""
-    traits: tuple[float, ...]
-    """Values of `evenkeel.core.answer_traits.TRAITS` in version `traits_version`, each usually in [0, 3]."""
-    prompt: tuple[int, ...]
-    """Sketch of the prompt: the cosine of two sketches grows with what the prompts have in common."""
-    traits_version: int = 1
-    system_fingerprint: str = ""
-    """Fingerprint that the endpoint returned; "" without one."""
-
-    @property
-    def id(self) -> str:
-        """Id of the log entry; each exchange has one."""
-        return f"{_ANSWER}{self.exchange_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +123,6 @@ class ReferenceAnswered:
 
 
 _FEWEST: Final = 3
-_ANSWER: Final = "answer/"
 REFERENCE: Final = "reference/"
 """Prefix of the ids of `ReferenceAnswered`."""
 
@@ -164,6 +131,3 @@ def reference_answer_id(reference: str, at: float) -> str:
     """Return the id of an answer to a reference prompt."""
     digest = blake2b(f"{reference}\0{at!r}".encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES)
     return f"{REFERENCE}{digest.hexdigest()}"
-
-
-Sighting: TypeAlias = AnswerSeen | ReferenceAnswered

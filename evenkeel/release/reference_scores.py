@@ -71,7 +71,6 @@ class ReferenceScores:
             for record in self.records()
             if record.route in self.tasks
             and record.silent is not None
-            and record.silent.found
             and record.silent.incident in {"", record.id}
             and record.silent.at >= now - _STALE_S
             and self.store.respond(f"{record.id}/scores", now)

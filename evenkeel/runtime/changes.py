@@ -67,8 +67,6 @@ _BURST_FOR: Final = frozenset(
     )
 )
 """Kinds of changes that start a burst; the usual sampling suffices for traffic, settings and judges."""
-_SUSPICION: Final = frozenset((kinds.TRAITS,))
-"""Kinds of changes that are only suspected. Reference prompts check them, and this module ignores them."""
 _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
 """Kinds of changes that goldens cannot show, because goldens are sent with parameters of their own."""
 
@@ -133,7 +131,7 @@ class Responder:
         records = list(self._records())
         jobs = []
         for record in records:
-            if record.route not in self._rates or record.at < now - _STALE_S or record.kinds <= _SUSPICION:
+            if record.route not in self._rates or record.at < now - _STALE_S:
                 continue
             if not self._store.respond(record.id, now):
                 continue
@@ -196,12 +194,11 @@ def urgent_routes(monitor: Monitor, settings: Replays, clock: Callable[[], float
         clock: Unix time in seconds.
     """
     since = clock() - settings.burst_minutes * _MINUTE_S
-    changed = {
+    return frozenset(
         record.route
         for record in monitor.change_records()
         if record.at >= since and record.since < _BURST_EXCHANGES and record.kinds & _BURST_FOR
-    }
-    return frozenset(changed | {report.route for report in monitor.silent() if report.suspected})
+    )
 
 
 class Stepper(Protocol):

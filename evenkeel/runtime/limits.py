@@ -52,7 +52,6 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         min_trials=alert.min_trials,
         drift_tolerance=alert.drift_tolerance,
         trend_interval_s=_SIMULATED_TREND_S if settings.simulated else _TREND_S,
-        asks_references=settings.asks_references,
         reference_level=alarm_level(asked.calls_per_day, BURST_CALLS, asked.false_alarms_per_year),
         limits={"": stated, **calibrated},
         tolerances={} if "drift_tolerance" in alert.model_fields_set else tolerances,

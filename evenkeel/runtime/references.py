@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
 
-_SILENT: Final = frozenset(kinds.SILENT)
-_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.ANSWERS, kinds.RATINGS))
+_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.ANSWERS, kinds.RATINGS))
 """Kinds of changes that count as a suspicion, which references check at once."""
 _SAME_S: Final = 3_600.0
 """Seconds before and after a change in which anything else noticed on the route counts as part of it."""
@@ -75,19 +74,15 @@ class Noticing:
         marks = [(one.route, mark) for one in self._changes() for mark in one.latest if mark.at > begin]
         renamed = [Renamed(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL]
         noticed = [Suspicion(route, None, mark.at) for route, mark in marks if mark.kind in _SUSPICIOUS]
-        if not any(mark.kind in _SILENT for _, mark in marks):
+        if not any(mark.kind == kinds.REFERENCES for _, mark in marks):
             return Noticed(tuple(noticed), renamed=tuple(renamed))
-        suspected: list[Suspicion] = []
         found: list[Found] = []
         for record in self._records():
-            traits = record.silent.traits if record.silent else None
-            if traits is not None and traits.at > begin:
-                suspected.append(Suspicion(record.route, traits.requested_model, traits.at))
             asked = record.silent.references if record.silent else None
             if asked is not None and asked.at > begin:
                 found.append(Found(record.route, asked.requested_model, asked.at, asked.since))
         open_questions = [one for one in noticed if not any(_explains(change, one) for change in found)]
-        return Noticed((*suspected, *open_questions), tuple(found), tuple(renamed))
+        return Noticed(tuple(open_questions), tuple(found), tuple(renamed))
 
 
 def _explains(change: Found, suspicion: Suspicion) -> bool:
@@ -124,7 +119,7 @@ def cost_lines(settings: Settings) -> Iterator[str]:
     """Yield the daily cost of reference prompts for each route."""
     pace = pace_of(settings)
     if pace.calls_per_day == 0:
-        yield "reference prompts: none are asked; a change that nobody announces can only be suspected"
+        yield "reference prompts: none are asked; a change that nobody announces is not found"
         return
     tokens_in, tokens_out = _USUAL_TOKENS
     usd = replays.budgeted_prices(settings).usd(_USUAL_MODEL, tokens_in, tokens_out)

@@ -19,7 +19,6 @@ from evenkeel.core.verdict import (
     TrialCost,
     Verdict,
 )
-from evenkeel.shadow.answer_traits import seen
 from evenkeel.shadow.replay import Replay
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -102,10 +101,6 @@ class TrialLog:
         """Return the answer that a verdict is about; None if there is none or it is no longer kept."""
         evidence = readable_evidence(self._verdicts, verdict_id)
         return evidence.candidate if evidence else None
-
-    def note_traits(self, original: Original) -> None:
-        """Log the traits of an exchange's answer."""
-        self._verdicts.note(seen(original))
 
     def write(self, original: Original, outcome: Outcome, control: Verdict | None, trace_id: str) -> Verdict:
         """Log the verdict of a trial.

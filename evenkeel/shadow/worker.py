@@ -197,7 +197,6 @@ class Worker:
         report.read(original)
         for member in counted(original.view.left_out):
             self._tally.add("replay_members_left_out", route=exchange.route, member=member)
-        await asyncio.to_thread(self._note_traits, original)
         if self._keep is not None:
             await asyncio.to_thread(self._keep, original)
         made = await self._trials.make(original)
@@ -207,18 +206,6 @@ class Worker:
             await asyncio.to_thread(self._queue.acknowledge, [exchange.id])
             self._tally.add("exchanges_scored", route=exchange.route)
             report.ended("scored")
-
-    def _note_traits(self, original: Original) -> None:
-        """Note the traits of the answer, once per exchange.
-
-        Errors are logged and counted, and trials go on.
-        """
-        try:
-            self._trials.log.note_traits(original)
-        except Exception:  # the boundary of the notes: they are a convenience, scoring is the purpose
-            exchange = original.exchange
-            log.exception("the answer of exchange %s cannot be noted", exchange.id, extra=_about(exchange))
-            self._tally.add("worker_errors", where="traits")
 
     async def _skip(self, exchange: Exchange, reason: str, report: ExchangeReport) -> None:
         await asyncio.to_thread(self._queue.acknowledge, [exchange.id])

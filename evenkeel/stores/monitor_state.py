@@ -36,10 +36,6 @@ class AlertFacts:
     """Marks stated in the traffic around the time of a change that nobody announced."""
     also_on: tuple[str, ...] = ()
     """Other routes on which the change was found."""
-    moved: tuple[str, ...] = ()
-    """Traits of answers that moved, the furthest first."""
-    asks_references: bool = True
-    """True if reference prompts could confirm the change."""
     still: str = ""
     """Values that were said to be rolled back and are still in the traffic, joined by commas."""
 
@@ -67,7 +63,7 @@ class AlertEvent:
     offset: int
     """Place in the verdict log of the entry that decided the event."""
     trials: int
-    """Trials of the cell so far; for a change, the calls to references or the pairs of answers behind it."""
+    """Trials of the cell so far; for a change, the calls to references behind it."""
     excess: float | None
     """Estimated paired excess at that time."""
     what: str = "excess"
@@ -87,8 +83,7 @@ class AlertEvent:
     measure: str = ""
     """Measure that crossed its limit first.
 
-    "content", "similarity", "quality" or "invalid"; "drift" for a drift. For a change "references" if it is
-    found and "traits" if it is suspected.
+    "content", "similarity", "quality" or "invalid"; "drift" for a drift. For a change "references".
     """
     limit: float | None = None
     """Limit of that measure."""

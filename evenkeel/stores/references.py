@@ -65,7 +65,7 @@ class Reference:
     cluster: str = ""
     """Cluster of the request, as in `Verdict.cluster`."""
     sketch: tuple[int, ...] = ()
-    """Sketch of the prompt, as in `AnswerSeen.prompt`."""
+    """Sketch of the prompt, a small vector (`evenkeel.shadow.references.sketch`)."""
     taken_at: float
     """Unix time in seconds of the request in the traffic."""
     answers: tuple[KeptAnswer, ...]

@@ -10,10 +10,7 @@ from msgspec import structs
 from evenkeel.core.approval import Approval
 from evenkeel.core.incidents import Decision
 from evenkeel.core.records import from_json, to_json
-from evenkeel.core.sightings import (
-    AnswerSeen,
-    ReferenceAnswered,
-)
+from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Verdict
 from evenkeel.stores.labels import Label
 from evenkeel.stores.sealing import SealError
@@ -22,7 +19,6 @@ from evenkeel.stores.trial_index import ANYTHING, Narrow
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.sightings import Sighting
     from evenkeel.core.verdict import Evidence
 
 
@@ -56,11 +52,11 @@ class LoggedLabel:
 
 @dataclass(frozen=True, slots=True)
 class LoggedSighting:
-    """Traits of an answer, or the answer to a reference prompt, and its place among the verdicts."""
+    """Answer to a reference prompt, and its place among the verdicts."""
 
     offset: int
     """Place in the log, as for an approval."""
-    sighting: Sighting
+    sighting: ReferenceAnswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting | LoggedDe
 """Entry of the log that is not a verdict."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
 
-Note: TypeAlias = Approval | Label | Decision | AnswerSeen | ReferenceAnswered
+Note: TypeAlias = Approval | Label | Decision | ReferenceAnswered
 Entry: TypeAlias = Verdict | Note
 """Content of an entry, without its offset."""
 
@@ -114,7 +110,6 @@ _KINDS: Final[dict[str, type[Note]]] = {
     "approval": Approval,
     "label": Label,
     "decision": Decision,
-    "answer": AnswerSeen,
     "reference": ReferenceAnswered,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}

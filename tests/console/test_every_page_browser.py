@@ -95,7 +95,7 @@ def console(request, make_scene, make_cell, database, documents):
         shown = _roughen(shown)
     archive = SqliteExchangeArchive(database)
     goldens = GoldenSources(GoldenStore(documents), archive)
-    kept = references(documents, archive, shown.scene.now)
+    kept = references(documents, shown.scene.now)
     actions = ActionLog(documents)
     actions.record(Action(shown.scene.now - 60, "ann", "token", "golden_approved", "delivery", "version 2"))
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))

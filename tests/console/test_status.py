@@ -124,15 +124,12 @@ def test_what_a_person_has_resolved_alerts_no_more(make_cell, ending):
             Contact(),
             "If the answers are worse, undo the change: prompt version.",
         ),
-        (replace(FOUND, measure="traits"), Contact(), "replays.references.calls_per_day"),
         (BILLING, Contact(), "If the answers are worse, pin the model's version or ask the provider."),
     ],
 )
 def test_the_next_step_fits_the_cause(event, contact, said):
     """A command of the team first, else what follows from what changed."""
     (incident,) = incidents_of([replace(event, marks=() if event is FOUND else event.marks)])
-    if event.measure == "traits":
-        incident.marks = ()
     assert said in next_step(incident, contact)
 
 

@@ -29,14 +29,12 @@ from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import ChangeReport, reports_of
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
-from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.release.calibration.calibration import read_calibration
 from evenkeel.settings import Route, Settings
 from evenkeel.settings.in_effect import settings_in_effect
-from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
 from evenkeel.stores.counters import Untried
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
     from evenkeel.core.exchange import Exchange
     from evenkeel.release.calibration.calibration import Calibration
-    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.changes import Move
     from evenkeel.stores.documents import Documents
 
@@ -219,20 +216,7 @@ def change_report(route: str, now: float) -> ChangeReport:
 
 
 def silent_change(now: float) -> ChangeReport:
-    """A provider that changed the model silently: found on one route, suspected on another."""
-    traits = TraitEvidence(
-        "swift",
-        at=now - 4000,
-        since=now - 9000,
-        pairs=57,
-        evidence_log10=7.4,
-        moved=(
-            MovedTrait("length", "length of answers: 812 → 433 characters", 812.0, 433.0, -1.4),
-            MovedTrait("bullets", "answers with a list: 61% → 12%", 0.61, 0.12, -1.0),
-        ),
-        before=("seen-1",),
-        after=("seen-2",),
-    )
+    """Return a silent change of the provider that shows on two routes."""
     references = ReferenceEvidence(
         "swift",
         models=("swift-2026-08",),
@@ -253,19 +237,18 @@ def silent_change(now: float) -> ChangeReport:
         for number, move in enumerate(moves)
     )
     scores = {"s-1": AnswerScores("s-1", "chat", now - 3000, judged=True, results=results)}
-    found = Silent(traits, references, incident="s-1", also_on=("case-summaries",))
+    found = Silent(references, incident="s-1", also_on=("case-summaries",))
     mark = ChangeMark("references", "alike by 78%", "alike by 41%", now - 3600, 700)
-    there = altered(found, references=None)
     records = (
         ChangeRecord("s-1", "chat", (mark,), Tally(), Tally(), 40, found),
-        ChangeRecord("s-2", "case-summaries", (altered(mark, kind="traits"),), Tally(), Tally(), 9, there),
+        ChangeRecord("s-2", "case-summaries", (mark,), Tally(), Tally(), 9, found),
     )
     (report,) = reports_of(records, GoldenHistory((), {}, {}), scores=scores)
     return report
 
 
-def references(documents: Documents, archive: ExchangeArchive, now: float) -> ReferenceSources:
-    """Reference prompts of two routes, and archived answers on both sides of `silent_change`."""
+def references(documents: Documents, now: float) -> ReferenceSources:
+    """Return reference prompts of two routes, with answers on both sides of `silent_change`."""
     store = ReferenceStore(documents)
 
     def kept(text: str, at: float) -> KeptAnswer:
@@ -294,28 +277,12 @@ def references(documents: Documents, archive: ExchangeArchive, now: float) -> Re
         )
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     store.put_asked(AskedToday("chat", day, calls=31, bursts=1, burst_calls=22, usd=0.083))
-    for number in range(40):
-        since = number >= 20
-        answer = "A printer fails. Cause: driver." if since else LONG_ANSWER
-        archive.put(
-            ArchivedExchange(
-                id=("seen-2" if number == 39 else "seen-1") if number in {0, 39} else f"seen-a{number}",
-                route="chat",
-                path="/v1/chat/completions",
-                request=json.dumps(body).replace("printer", "scanner") if since else json.dumps(body),
-                answer=Answer(answer),
-                model="swift-2026-08",
-                received_at=now - 6000 if since else now - 20_000,
-            )
-        )
     setup = ReferenceSetup(96, 60, 0.5, 0.5)
     tests = (
-        SilentReport(
-            "chat", "swift", 3.2, 7.0, 240, 0.4, 4.8, 310, found=OpenChange("s-1", now - 3600, found=True)
-        ),
-        SilentReport("mail", "swift", -0.3, 7.0, 12, -2.0, 4.8, 0),
+        SilentReport("chat", "swift", 0.4, 4.8, 310, found=OpenChange("s-1", now - 3600, alike=(0.41, 0.78))),
+        SilentReport("mail", "swift", -2.0, 4.8, 0),
     )
-    return ReferenceSources(store, archive, setup, ("case-summaries", "chat", "mail"), lambda: tests)
+    return ReferenceSources(store, setup, ("case-summaries", "chat", "mail"), lambda: tests)
 
 
 LONG_ANSWER = (

@@ -32,7 +32,7 @@ from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.metrics.workflow.reading import read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.proxy.credentials import is_credential, key_fingerprints, redacted
-from evenkeel.shadow import answer_traits, original
+from evenkeel.shadow import original
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.clusters import Clusters
 from evenkeel.shadow.perturbations import BUILTIN, Draft
@@ -44,6 +44,7 @@ from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from evenkeel.shadow.protection import BUILTIN as PATTERNS
 from evenkeel.shadow.protection.redaction import Placeholders, redact_events, redact_json
+from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.shadow.rewriter.client import declines
 
 if TYPE_CHECKING:
@@ -332,14 +333,13 @@ def _readers() -> Iterator[Subject]:
     yield Subject("stated template", view_of, _stated)
     yield Subject("template of many messages", _many_of, _learnt)
     yield Subject("traits of a prompt", view_of, original.traits_of)
-    yield Subject("sketch", view_of, answer_traits.sketch_of)
-    yield Subject("sketch of many messages", _many_of, answer_traits.sketch_of)
+    yield Subject("sketch", view_of, sketch_of)
+    yield Subject("sketch of many messages", _many_of, sketch_of)
     yield Subject("cluster", view_of, _cluster)
     yield Subject("clusters", _unlike_views, _clusters)
     yield Subject("cluster of many messages", _many_of, _cluster)
     yield Subject("answer", _answered, _read_whole)
     yield Subject("streamed answer", _streamed, _read_stream)
-    yield Subject("traits of an answer", Answer, answer_traits.traits_of)
 
 
 def _gate() -> Iterator[Subject]:

@@ -209,7 +209,7 @@ def test_labels_are_bounded_however_many_incidents_there_are():
     ("marked", "said"),
     [
         ((), "none"),
-        ((kinds.REFERENCES, kinds.TRAITS), "unannounced"),
+        ((kinds.REFERENCES,), "unannounced"),
         ((kinds.JUDGE, kinds.PROMPT), "prompt"),
         ((kinds.TRAFFIC, kinds.FINGERPRINT), "model"),
         ((kinds.ANSWERS, kinds.SETTINGS), "settings"),

@@ -1,4 +1,4 @@
-"""Silent changes in the fold: suspicions, findings, incidents across routes, and restarts."""
+"""Silent changes in the fold: findings, incidents across routes, and restarts."""
 
 from __future__ import annotations
 
@@ -6,39 +6,15 @@ import pytest
 
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS, NEEDED, PATIENCE_S
+from evenkeel.monitor.fold.silent import DAY_S, MOST_MODELS
 from evenkeel.monitor.notify import summary
 from evenkeel.stores.verdict_log import LoggedSighting, LoggedVerdict
 from tests.kit.records import altered
-from tests.monitor.changes.silent_evidence import references, traits
-from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, seen, sightings
+from tests.monitor.changes.silent_evidence import references
+from tests.monitor.planted_sightings import MINUTE_S, NOON, answered, logged, sightings
 from tests.monitor.planted_verdicts import VERDICT
 
 SETTINGS = MonitorSettings(min_trials=5, max_models_per_route=20)
-WITHOUT = altered(SETTINGS, asks_references=False)
-
-
-class ScriptedTraits:
-    """Suspects a change with each answer that is marked."""
-
-    evidence_log10 = 0.0
-    reserve = 0
-
-    def __init__(self, level):
-        self.count = 0
-
-    def add(self, answer):
-        self.count += 1
-        return traits(answer.at, model=answer.requested_model) if answer.traits[0] == 9 else None
-
-    def to_json(self):
-        return self.count
-
-    @classmethod
-    def from_json(cls, raw):
-        test = cls(1e7)
-        test.count = raw
-        return test
 
 
 class ScriptedReferences:
@@ -67,8 +43,7 @@ class ScriptedReferences:
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """Both tests say what the sightings tell them to."""
-    monkeypatch.setattr("evenkeel.monitor.fold.silent.TraitTest", ScriptedTraits)
+    """The test says what the sightings tell it to."""
     monkeypatch.setattr("evenkeel.monitor.fold.silent.ReferenceTest", ScriptedReferences)
 
 
@@ -87,15 +62,12 @@ class Fold:
         self.events += found
         return found
 
-    def suspect(self, at=NOON, **changes):
-        return self.add(seen(at, marker=9.0, **changes))
-
     def find(self, at=NOON, **changes):
         return self.add(answered(at, likeness=0.0, compared=4, **changes))
 
     def wait(self, until):
         """Nine answers at a time, after which that is the log's time."""
-        return self.add(*[seen(until + place / 10) for place in range(9)])
+        return self.add(*[answered(until + place / 10) for place in range(9)])
 
     def records(self, route="chat"):
         return [one for one in self.state.change_records() if one.route == route]
@@ -106,25 +78,12 @@ def said(events):
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_suspicion_waits_for_the_references():
-    """It is in the list of changes and in the report, and nobody is alarmed."""
+def test_a_finding_is_one_event():
+    """In words that say since when and how different."""
     fold = Fold()
-    assert fold.suspect() == []
-    (record,) = fold.records()
-    assert record.silent.state == "suspected"
-    (report,) = fold.state.silent()
-    assert (report.suspected.change, report.suspected.at, report.found) == (record.id, NOON, None)
-    assert fold.state.changes()[0].counts == {kinds.TRAITS: 1}
-
-
-@pytest.mark.usefixtures("scripted")
-def test_a_finding_is_one_event_about_the_suspected_change():
-    """With both pieces of evidence in one record, and words that say since when and how different."""
-    fold = Fold()
-    fold.suspect()
     (event,) = fold.find(NOON + 20 * MINUTE_S)
     (record,) = fold.records()
-    assert record.kinds == {kinds.TRAITS, kinds.REFERENCES}
+    assert record.kinds == {kinds.REFERENCES}
     assert (event.what, event.kind, event.model, event.perturbation) == ("change", "raised", "m", "")
     assert (event.change, event.incident, event.is_more) == (record.id, record.id, False)
     assert (event.since, event.after, event.trials) == (NOON + 10 * MINUTE_S, NOON + 10 * MINUTE_S, 20)
@@ -135,61 +94,6 @@ def test_a_finding_is_one_event_about_the_suspected_change():
         "was noticed."
     )
     assert fold.state.silent()[0].found.change == record.id
-    assert fold.state.silent()[0].suspected is None
-
-
-@pytest.mark.usefixtures("scripted")
-def test_sixty_answers_that_are_as_before_deny_a_suspicion():
-    """Failures are no answers; the suspicion is kept in the list as not confirmed."""
-    fold = Fold()
-    fold.suspect()
-    minutes = iter(range(1, 1000))
-    fold.add(*[answered(NOON + next(minutes), failure="timeout") for _ in range(30)])
-    fold.add(*[answered(NOON + next(minutes)) for _ in range(NEEDED - 1)])
-    assert fold.records()[0].silent.state == "suspected"
-    assert fold.add(answered(NOON + next(minutes))) == []
-    assert fold.records()[0].silent.state == "not_confirmed"
-    assert fold.records()[0].silent.closed_at == NOON + 90
-
-
-@pytest.mark.usefixtures("scripted")
-def test_a_suspicion_is_not_denied_while_the_evidence_is_high(monkeypatch):
-    """Sixty answers with evidence of half the level, in logarithms, leave it open."""
-    fold = Fold()
-    fold.suspect()
-    monkeypatch.setattr(ScriptedReferences, "evidence_log10", 2.5)
-    fold.add(*[answered(NOON + number) for number in range(NEEDED + 5)])
-    assert fold.records()[0].silent.state == "suspected"
-
-
-@pytest.mark.usefixtures("scripted")
-def test_without_references_a_suspicion_is_an_alert_that_says_so():
-    """After a day it is over, undecided."""
-    fold = Fold(WITHOUT)
-    (event,) = fold.suspect()
-    assert (event.measure, event.trials) == ("traits", 40)
-    assert summary(event) == (
-        "Suspected: m on chat may answer differently since 15 Jan 2027 07:50 UTC: length of answers: 812 → "
-        "433 characters. Reference prompts are switched off, so nothing confirms it."
-    )
-    assert fold.wait(NOON + DAY_S - 10) == []
-    (over,) = fold.wait(NOON + DAY_S)
-    assert (over.kind, over.change, over.incident) == ("resolved", event.change, event.incident)
-    assert "undecided" in summary(over)
-    assert fold.records()[0].silent.state == "undecided"
-
-
-@pytest.mark.usefixtures("scripted")
-def test_a_suspicion_that_the_references_cannot_settle_is_raised_after_four_hours():
-    """With no budget left, say; if they convict later, that is the same change."""
-    fold = Fold()
-    fold.suspect()
-    assert fold.wait(NOON + PATIENCE_S - 10) == []
-    (event,) = fold.wait(NOON + PATIENCE_S)
-    assert "could not be asked to confirm it" in summary(event)
-    (found,) = fold.find(NOON + PATIENCE_S + 60)
-    assert (found.change, found.measure) == (event.change, "references")
-    assert found.id != event.id
 
 
 @pytest.mark.usefixtures("scripted")
@@ -226,7 +130,7 @@ def test_a_finding_is_the_new_normal_after_a_day():
     """By the log's time, which a single answer from a wrong clock does not move."""
     fold = Fold()
     (event,) = fold.find()
-    assert fold.add(seen(NOON + 10 * DAY_S)) == []
+    assert fold.add(answered(NOON + 10 * DAY_S)) == []
     (over,) = fold.wait(NOON + DAY_S)
     assert (over.kind, over.change) == ("resolved", event.change)
     assert "24 hours old" in summary(over)
@@ -275,8 +179,8 @@ def test_answers_compared_with_those_of_before_a_finding_say_nothing_more():
 
 
 @pytest.mark.usefixtures("scripted")
-def test_a_finding_begins_a_new_era_and_a_suspicion_does_not():
-    """What cells show since the last change goes on over a suspicion."""
+def test_a_finding_begins_a_new_era():
+    """What cells show since the last change begins again."""
     fold = Fold()
     for number in range(10):
         verdict = altered(VERDICT, id=f"v{number}", exchange_id=f"x{number}", scored_at=NOON)
@@ -285,7 +189,6 @@ def test_a_finding_begins_a_new_era_and_a_suspicion_does_not():
     def trials():
         return fold.state.reports()[0].windows["since_change"].trials
 
-    fold.suspect()
     assert trials() == 10
     fold.find(NOON + 60)
     assert trials() == 0
@@ -296,10 +199,10 @@ def test_a_route_has_tests_for_so_many_requested_models():
     """A client that asks for a thousand names makes no more; one with traffic takes an idle one's place."""
     fold = Fold()
     for number in range(1000):
-        fold.add(seen(NOON + number, model=f"name-{number}"))
+        fold.add(answered(NOON + number, model=f"name-{number}"))
     assert len(fold.state.silent()) == MOST_MODELS
     fold.state.checkpoint()
-    fold.add(*[seen(NOON + 2000 + number, model="real") for number in range(300)])
+    fold.add(*[answered(NOON + 2000 + number, model="real") for number in range(300)])
     assert "real" in {one.requested_model for one in fold.state.silent()}
     assert len(fold.state.silent()) == MOST_MODELS
     checkpoint = fold.state.checkpoint()
@@ -327,5 +230,5 @@ def test_the_real_tests_find_a_change_once_and_a_restart_anywhere_goes_on_equall
 
 def test_nothing_is_found_where_nothing_changes():
     """Ranks that chance draws and answers of one kind."""
-    _, events = folded(logged(sightings(500, 3)[:250]))
+    _, events = folded(logged(sightings(1000, 3)[:150]))
     assert events == []

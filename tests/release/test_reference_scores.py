@@ -8,7 +8,6 @@ import pytest
 
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.verdict import Failure, Judgement, QualityScore
-from evenkeel.monitor.changes.silent import Silent
 from evenkeel.release.reference_scores import MOST, ReferenceScores
 from evenkeel.stores.changes import ChangeStore, ScoredReference
 from evenkeel.stores.references import ReferenceStore
@@ -17,7 +16,7 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.monitor.changes.test_examples import kept, reference
-from tests.monitor.changes.test_silent_report import FOUND, NOON, REFERENCES, TRAITS, record
+from tests.monitor.changes.test_silent_report import FOUND, NOON, REFERENCES, record
 
 
 class Scorer:
@@ -99,11 +98,11 @@ def test_references_that_moved_furthest_come_first_and_twelve_are_enough(stores)
     assert len(scored) == MOST
 
 
-def test_what_was_found_elsewhere_first_or_long_ago_or_is_only_suspected_is_not_scored(stores):
+def test_what_was_found_elsewhere_first_or_long_ago_is_not_scored(stores):
     """Each change is scored where it was found first, within an hour."""
     fill(stores[2], 1)
     old = altered(FOUND, references=altered(REFERENCES, at=NOON - 5000))
-    others = [record(altered(FOUND, incident="c0")), record(old), record(Silent(TRAITS))]
+    others = [record(altered(FOUND, incident="c0")), record(old)]
     others.append(record(FOUND, route="elsewhere"))
     made, _ = scores(stores, others)
     assert asyncio.run(made.step()) == 0

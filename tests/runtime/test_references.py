@@ -14,7 +14,7 @@ from evenkeel.settings import Settings
 from evenkeel.shadow.references.asker import Noticed, Renamed
 from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
 from evenkeel.stores.references import Reference
-from tests.monitor.changes.silent_evidence import references, traits
+from tests.monitor.changes.silent_evidence import references
 
 NOW = 10 * DAY_S
 
@@ -38,21 +38,22 @@ def noticed(marks, silent=None, reads=None):
 
 
 def test_another_model_name_is_noticed_for_a_day():
-    """Without reading the records, which costs more."""
+    """References are asked about it at once, without reading the records, which costs more."""
     reads = []
     marks = [mark(kinds.MODEL, NOW - 2 * DAY_S, "m-0"), mark(kinds.MODEL, NOW - 5), mark(kinds.PROMPT, NOW)]
-    assert noticed(marks, reads=reads) == Noticed(renamed=(Renamed("shop", "m-2", NOW - 5),))
+    assert noticed(marks, reads=reads) == Noticed(
+        suspected=(Suspicion("shop", None, NOW - 5),), renamed=(Renamed("shop", "m-2", NOW - 5),)
+    )
     assert reads == []
 
 
-def test_suspicions_and_findings_are_noticed_with_their_model():
-    """As the evidence says."""
-    suspected, found = traits(at=NOW - 60), references(at=NOW - 30)
-    seen = noticed([mark(kinds.TRAITS, NOW - 60)], Silent(suspected, found))
-    assert seen.suspected == (Suspicion("shop", suspected.requested_model, NOW - 60),)
-    assert seen.found == (Found("shop", found.requested_model, NOW - 30, found.since),)
-    old = Silent(traits(at=NOW - 2 * DAY_S), None)
-    assert noticed([mark(kinds.TRAITS, NOW - 60)], old) == Noticed()
+def test_findings_are_noticed_with_their_model():
+    """As the evidence says, for a day."""
+    found = references(at=NOW - 30)
+    seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(found))
+    assert seen == Noticed(found=(Found("shop", found.requested_model, NOW - 30, found.since),))
+    old = Silent(references(at=NOW - 2 * DAY_S))
+    assert noticed([mark(kinds.REFERENCES, NOW - 60)], old) == Noticed()
 
 
 def test_what_is_noticed_about_answers_is_a_question_for_the_references():
@@ -61,8 +62,8 @@ def test_what_is_noticed_about_answers_is_a_question_for_the_references():
     questions = (Suspicion("shop", None, NOW - 9), Suspicion("shop", None, NOW - 8))
     assert noticed(moved).suspected == questions
     known = [*moved, mark(kinds.REFERENCES, NOW - 30)]
-    assert noticed(known, Silent(None, references(at=NOW - 30))).suspected == ()
-    assert noticed(known, Silent(None, references(at=NOW - DAY_S / 2))).suspected == questions
+    assert noticed(known, Silent(references(at=NOW - 30))).suspected == ()
+    assert noticed(known, Silent(references(at=NOW - DAY_S / 2))).suspected == questions
 
 
 def test_without_an_archive_nothing_is_asked(tmp_path):

@@ -12,7 +12,6 @@ from collections import Counter
 import httpx2
 import pytest
 
-from evenkeel.core.answer_traits import TRAITS
 from evenkeel.core.budget import NOTHING, Budget, Spend
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.records import to_json
@@ -39,7 +38,6 @@ from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedSighting
 from tests.cases import cases
 from tests.kit.records import altered
 from tests.llm.scripted import endpoint_of
@@ -230,40 +228,6 @@ def test_what_can_wait_goes_to_the_flex_tier_and_comes_back_where_it_has_no_room
     found = {tier: plane.tally.value("replays", route="default", tier=tier) for tier in ("flex", "standard")}
     assert {tier: count for tier, count in found.items() if count} == tiers
     assert plane.tally.value("flex_refusals", route="default", reason="unavailable") == 5 * refused
-
-
-def noted(plane):
-    return [entry.sighting for entry in plane.log.entries_after(0, 1000) if isinstance(entry, LoggedSighting)]
-
-
-def test_how_an_answer_looks_is_noted_once_an_exchange(plane):
-    """A second delivery adds no note; the note comes of the exchange, not of the replays."""
-    exchange = plane.capture(1)
-    plane.queue.put([exchange])
-    asyncio.run(plane.work())
-    plane.queue.put([exchange])
-    asyncio.run(plane.work())
-    [note] = noted(plane)
-    assert (note.exchange_id, note.route, len(note.traits)) == (exchange.id, exchange.route, len(TRAITS))
-    assert note.at == exchange.received_at + exchange.duration_s
-
-
-def test_answers_are_noted_without_a_budget_and_trouble_with_it_stops_no_trial(plane, monkeypatch):
-    """The note needs no call, and trials need no note."""
-    plane.budget = Budget(tokens_per_day=10)
-    plane.queue.put([plane.capture(1)])
-    asyncio.run(plane.work())
-    assert (len(noted(plane)), plane.verdicts()) == (1, [])
-
-    def fail(_note):
-        raise sqlite3.OperationalError("disk I/O error")
-
-    plane.budget = Budget()
-    monkeypatch.setattr(plane.log, "note", fail)
-    plane.queue.put([plane.capture(2)])
-    asyncio.run(plane.work())
-    assert plane.tally.value("worker_errors", where="traits") == 1
-    assert len(plane.verdicts()) == 5
 
 
 def test_a_redelivered_exchange_is_not_tried_again(plane, simulation):

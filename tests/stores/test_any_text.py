@@ -6,7 +6,7 @@ import pytest
 
 from evenkeel.core.approval import Approval, ApprovedCell
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.sightings import AnswerSeen
+from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Evidence, Failure
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
@@ -69,7 +69,7 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
     assert again.latest(9) == again.latest(9, route=kept.route) == [kept]
     assert again.evidence(kept.id) == evidence
 
-    seen = AnswerSeen(f"s {short}", 1.0, short, short, short, short, short, short, (0.5,), (1, -2))
+    seen = ReferenceAnswered(f"s {short}", 1.0, short, short, short, short, short, "round")
     label = label_of(kept, Said("ann", rating=3, note=short), at=2.0)
     cell = ApprovedCell(short, short, 0.2, 0.1, 0.3, 9)
     approval = Approval.of(short, [cell], by=f"ann {short}", at=3.0, note=f"a {short} b")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.incidents import Decision
-from evenkeel.core.sightings import AnswerSeen, ReferenceAnswered
+from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.stores.labels import Said, label_of
@@ -83,7 +83,7 @@ def test_a_label_is_an_entry_without_its_texts(log):
     assert RoutesLog(log, ["other"]).entries_after(0, 10) == []
 
 
-SEEN = AnswerSeen("e9", 3.0, "default", "m-1", "m", "", "none", "", (0.5, 1.0), (3, -4))
+SEEN = ReferenceAnswered("reference/0", 3.0, "default", "m-1", "m", "", "e9", "fill")
 ASKED = ReferenceAnswered("reference/1", 4.0, "triage", "m-1", "m", "v1", "e3", "round", 5, 0, 1, 0.25, 0.75)
 
 

@@ -109,9 +109,6 @@ def shown(url):
     return series(url)
 
 
-RESERVE = 'evenkeel_trait_reserve{requested_model="simulated-1",route="default"}'
-
-
 @pytest.mark.timeout(1200)
 def test_many_processes_find_what_one_process_finds(tmp_path, config, store, simulation):
     """Two proxies, two workers, two monitors on one Redis: the gauges of one process on the same traffic."""
@@ -142,7 +139,6 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
         wait_for(lambda: all(series(url)["evenkeel_monitor_verdicts_total"] >= 160 for url in monitors))
         # Requests are counted by proxies and verdicts by workers; both monitors put them together.
         wait_for(lambda: all(series(url).get(COVERAGE) == 1.0 for url in monitors), what="all is covered")
-        wait_for(lambda: all(series(url).get(RESERVE) == 40 for url in monitors), what="all answers are seen")
         one, two = map(shown, monitors)
         pipeline = httpx2.get(f"{monitors[0]}/api/pipeline", auth=ADMIN, timeout=240).json()
         assert pipeline["routes"][0]["queued"] == 40
@@ -165,7 +161,6 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
         log = SqliteVerdictLog(database)
         wait_for(lambda: len(log.read_after(0, 1000)) >= 160, what="160 verdicts in one process")
         wait_for(lambda: series(console)["evenkeel_monitor_verdicts_total"] >= 160)
-        wait_for(lambda: series(console).get(RESERVE) == 40, what="all answers are seen")
         single = shown(console)
         expected = {essence(found.verdict) for found in log.read_after(0, 1000)}
     database.close()

@@ -67,18 +67,14 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
             def reports():
                 return [one for one in running.get("/api/changes")["changes"] if one["silent"] is not None]
 
-            def suspected():
+            def scored():
                 running.ask(itertools.islice(numbers, 20), x_evenkeel_prompt_version="p1")
                 running.settle()
-                return reports()
+                return [report for report in reports() if report["silent"]["scores"]]
 
-            assert wait_for(suspected, "for ordinary answers to show it")[0]["silent"]["routes"][0]["traits"]
-            found = wait_for(
-                lambda: [one for one in reports() if one["silent"]["scores"]], "for references to show it"
-            )
-            (report,) = found
+            (report,) = wait_for(scored, "for references to show it")
             assert (report["cause"], report["effect"]) == ("provider", "different")
-            assert {"traits", "references"} <= {mark["kind"] for mark in report["marks"]}
+            assert "references" in {mark["kind"] for mark in report["marks"]}
             answers = report["silent"]["routes"][0]["references"]
             assert answers["calls"] > 0
             assert answers["likeness"] < answers["own"]

@@ -75,7 +75,7 @@ class ChangeBook:
             self._history = history_of(self._store.runs(), noise=self._noise())
             self._revision = revision
         records = list(self._records())
-        found = any(record.silent is not None and record.silent.found for record in records)
+        found = any(record.silent is not None for record in records)
         return reports_of(
             records,
             self._history,

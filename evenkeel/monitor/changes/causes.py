@@ -65,7 +65,6 @@ _SPEAKS_FOR: Final = {
     kinds.SETTINGS: Cause.SETTINGS,
     kinds.ANSWERS: Cause.PROVIDER,
     kinds.RATINGS: Cause.PROVIDER,
-    kinds.TRAITS: Cause.PROVIDER,
     kinds.REFERENCES: Cause.PROVIDER,
     kinds.GOLDENS: Cause.PROVIDER,
 }
@@ -77,8 +76,6 @@ _EXPLAINED_BY: Final = {
     # By rule: another judge does not move them. Other perturbations or rewriters may.
     kinds.ANSWERS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS},
     kinds.RATINGS: _OURS | {kinds.TRAFFIC, kinds.SETTINGS, kinds.JUDGE, kinds.JUDGE_DRIFT},
-    # Of prompts that are alike, of one requested model, prompt version and set of parameters.
-    kinds.TRAITS: _OURS | {kinds.TRAFFIC},
     # The very same requests, compared by rule: nothing of ours moves them but another model.
     kinds.REFERENCES: frozenset((kinds.MODEL, kinds.REQUESTED_MODEL)),
     # The same questions, compared by rule: neither other traffic nor another judge moves them.
@@ -87,7 +84,7 @@ _EXPLAINED_BY: Final = {
     # Where answers are others by rule, a judge that rates them otherwise does what it should.
     kinds.JUDGE_DRIFT: _OURS | {kinds.SETTINGS, kinds.JUDGE, kinds.ANSWERS},
 }
-_MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, *kinds.SILENT))
+_MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.REFERENCES))
 """Kinds of marks that tell when answers moved."""
 _TIMED: Final = _MOVED | {kinds.JUDGE_DRIFT}
 """Kinds that are explained only by a change at about the same time."""
@@ -128,7 +125,6 @@ def likely_cause(
     goldens_judged: bool = False,
     comparison: Comparison | None = None,
     differs: bool = False,
-    unconfirmed: bool = False,
 ) -> Causes:
     """Return the candidates for the cause of a change.
 
@@ -139,10 +135,9 @@ def likely_cause(
         goldens_judged: Whether a judge said so, which a judge that drifts would say as well.
         comparison: The traffic before and after; None where there is none.
         differs: Whether any difference of the answers was measured.
-        unconfirmed: Whether reference prompts are answered as before though answers look different.
     """
     case = _Case(marks, goldens_moved, goldens_judged, comparison)
-    return case.causes(differs=differs, unconfirmed=unconfirmed)
+    return case.causes(differs=differs)
 
 
 class _Case:
@@ -164,10 +159,8 @@ class _Case:
         moved = [_onset(mark) for mark in marks if mark.kind in _MOVED]
         self._answers_at = min(moved, default=None)
         self._began = min((_onset(mark) for mark in marks), default=0)
-        self._by_provider: set[str] = set()
-        """Kinds that point to the provider as the cause."""
 
-    def causes(self, *, differs: bool, unconfirmed: bool) -> Causes:
+    def causes(self, *, differs: bool) -> Causes:
         """Weigh all marks and return the cause with its candidates and evidence."""
         found: dict[Cause, list[ChangeMark]] = {}
         evidence = []
@@ -176,21 +169,13 @@ class _Case:
             open_ = [mark for mark in own if not self._explained(kind, mark)]
             # A shift of answers is no news where the goldens, asked since, are answered as before.
             by_goldens = kind in {kinds.ANSWERS, kinds.RATINGS} and self._goldens_moved is False
-            denied_by = (
-                "goldens"
-                if by_goldens
-                else "reference prompts"
-                if unconfirmed and kind == kinds.TRAITS
-                else ""
-            )
+            denied_by = "goldens" if by_goldens else ""
             cause = _SPEAKS_FOR.get(kind)
             explained = (
                 "" if open_ or (not own and not self._explained(kind, None)) else self._explainer(kind)
             )
             if cause is not None and not explained and not denied_by:
                 found.setdefault(cause, []).extend(open_)
-                if cause is Cause.PROVIDER:
-                    self._by_provider.add(kind)
             evidence.append(_sentence(kind, own, explained, denied_by))
         if self._goldens_moved is None and kinds.REFERENCES not in self._kinds:
             evidence.append(
@@ -208,13 +193,8 @@ class _Case:
         if strong:
             cause = strong[0].cause if len(strong) == 1 else Cause.UNCLEAR
         else:
-            suspected = Cause.PROVIDER in found
-            cause = candidates[0].cause if candidates and (differs or suspected) else Cause.NOTHING
+            cause = candidates[0].cause if candidates and differs else Cause.NOTHING
         return Causes(cause, tuple(candidates), tuple(evidence), tuple(ruled_out))
-
-    def _suspects(self, cause: Cause) -> bool:
-        """Return whether the cause rests on traits of ordinary answers alone, which is only a suspicion."""
-        return cause is Cause.PROVIDER and self._by_provider == {kinds.TRAITS}
 
     def _explained(self, kind: str, mark: ChangeMark | None) -> bool:
         return next(self._explainers(kind, mark), None) is not None
@@ -255,7 +235,7 @@ class _Case:
             return abs(nearest), list(Cause).index(cause)
 
         candidates = [
-            Candidate(cause, self._suspects(cause), self._why(cause, marks))
+            Candidate(cause, False, self._why(cause, marks))
             for cause, marks in sorted(found.items(), key=lambda one: place(one[0]))
         ]
         candidates.sort(key=lambda one: one.weaker)
@@ -293,8 +273,6 @@ class _Case:
         text = "nothing else that changed explains it" if others else "nothing else changed then"
         if any(mark.kind == kinds.REFERENCES for mark in marks):
             text += ", and the same requests get different answers"
-        elif self._suspects(Cause.PROVIDER):
-            text += ": the provider may have changed the model silently, which reference prompts can show"
         else:
             text += ", so the provider may have changed the model silently"
         return f"{text}{': ' if said else ''}{'; '.join(said)}."

@@ -1,7 +1,7 @@
 """Examples of answers before and after a change that nobody announced.
 
-They are read when somebody looks at a report, from what the archive and the references still hold, so nothing
-of a prompt or an answer is kept a second time.
+They are read when somebody looks at a report, from what the references still hold, so nothing of a prompt or
+an answer is kept a second time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.monitor.changes.silent_report import SilentSide
     from evenkeel.monitor.detect.references import ReferenceEvidence
-    from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 
 MOST_EXAMPLES: Final = 4
@@ -39,8 +38,6 @@ class Example:
     """Body of the request, as JSON text."""
     before: Answer
     after: Answer
-    later_request: str = ""
-    """Request that `after` answers; "" if it is identical to `request`, as for reference prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +45,20 @@ class Exhibits:
     """Examples of a change that the stores still hold."""
 
     examples: tuple[Example, ...] = ()
-    """Examples, at most four: reference prompts before ordinary answers, largest difference first."""
+    """Examples, at most four, the largest difference first."""
     unreadable: bool = False
     """True if the key that decrypts them is missing."""
 
 
-def exhibits(silent: SilentSide, references: ReferenceStore | None, archive: ExchangeArchive) -> Exhibits:
+def exhibits(silent: SilentSide, references: ReferenceStore | None) -> Exhibits:
     """Read examples of both sides from the stores. Blocks on storage.
 
     Args:
         silent: The evidence.
         references: Store of the references; None if none are kept.
-        archive: Sampled exchanges.
     """
     try:
-        found = [*_of_references(silent, references), *_of_traits(silent, archive)][:MOST_EXAMPLES]
+        found = list(_of_references(silent, references))[:MOST_EXAMPLES]
     except SealError:
         return Exhibits(unreadable=True)
     return Exhibits(tuple(found))
@@ -83,7 +79,6 @@ def plain(
             "route": one.route,
             "prompt": prompt(one.request),
             "before": answer(one.before),
-            "later_prompt": prompt(one.later_request) if one.later_request else None,
             "after": answer(one.after),
         }
         for one in shown.examples
@@ -103,20 +98,8 @@ def _of_references(silent: SilentSide, references: ReferenceStore | None) -> Ite
     if references is None:
         return
     for place in silent.routes:
-        for name in place.references.references if place.references is not None else ():
+        for name in place.references.references:
             reference = references.find(name)
-            assert place.references is not None
             sides = None if reference is None else both_sides(reference, place.references)
             if reference is not None and sides is not None:
                 yield Example(place.route, reference.request, sides.before.answer, sides.after.answer)
-
-
-def _of_traits(silent: SilentSide, archive: ExchangeArchive) -> Iterator[Example]:
-    for place in silent.routes:
-        if place.traits is None:
-            continue
-        for earlier, later in zip(place.traits.before, place.traits.after, strict=False):
-            before, after = archive.find(earlier), archive.find(later)
-            if before is not None and after is not None:
-                other = after.request if after.request != before.request else ""
-                yield Example(place.route, before.request, before.answer, after.answer, other)

@@ -49,13 +49,9 @@ class SilentCollector(ListedCollector):
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
         """Fill the metrics as `ListedCollector.fill` describes."""
-        evidence, reserve, answers = metrics
+        evidence, answers = metrics
         for report in self._reports():
             labels = [report.route, report.requested_model]
-            for detector, found, level in (
-                ("traits", report.trait_evidence_log10, report.trait_level_log10),
-                ("references", report.reference_evidence_log10, report.reference_level_log10),
-            ):
-                evidence.add_metric([*labels, detector], max(0.0, found) / level if level > 0 else 0.0)
-            reserve.add_metric(labels, report.reserve)
+            found, level = report.evidence_log10, report.level_log10
+            evidence.add_metric(labels, max(0.0, found) / level if level > 0 else 0.0)
             answers.add_metric(labels, report.compared)

@@ -29,8 +29,6 @@ JUDGE_DRIFT: Final = "judge_drift"
 GOLDENS: Final = "goldens"
 """Replayed goldens that are answered differently. Read from the replays, not from the log."""
 
-TRAITS: Final = "traits"
-"""Traits of answers that differ from before (`evenkeel.monitor.detect.traits`): only ever a suspicion."""
 REFERENCES: Final = "references"
 """Reference prompts that are answered differently (`evenkeel.monitor.detect.references`)."""
 
@@ -38,9 +36,7 @@ STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTIN
 """Kinds whose values every verdict states."""
 TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
 """Kinds that are found by comparing shares with a reference."""
-SILENT: Final = (TRAITS, REFERENCES)
-"""Kinds that only statistical tests detect, because no verdict states them."""
-KINDS: Final = (*STATED, *TESTED, *SILENT, GOLDENS)
+KINDS: Final = (*STATED, *TESTED, REFERENCES, GOLDENS)
 
 NAMES: Final = {
     MODEL: "returned model",
@@ -54,7 +50,6 @@ NAMES: Final = {
     ANSWERS: "answers",
     RATINGS: "shifted answers",
     JUDGE_DRIFT: "ratings of the judge",
-    TRAITS: "traits of answers",
     REFERENCES: "reference prompts",
     GOLDENS: "goldens",
 }

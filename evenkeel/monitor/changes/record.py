@@ -171,8 +171,6 @@ _TOGETHER_TESTED: Final = 600
 """Number of exchanges for changes that are found by tests on shares, which take longer."""
 _SHORTLY_S: Final = 3_600.0
 """Seconds by which a silent change may precede its first sign."""
-_DAY_S: Final = 86_400.0
-"""Largest distance in seconds between a suspicion and a finding of the same change."""
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
 """Kinds that may explain a silent change if they fall between two answers to reference prompts."""
 _NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
@@ -207,11 +205,6 @@ class ChangeRecord:
     """Reversal or replacement of the change; None while its values are still in the traffic."""
 
     @property
-    def suspected(self) -> bool:
-        """True if nothing but traits of answers suggests this change."""
-        return _suspected(self.marks)
-
-    @property
     def at(self) -> float:
         """Unix time in seconds of the first mark."""
         return self.marks[0].at
@@ -220,10 +213,6 @@ class ChangeRecord:
     def kinds(self) -> frozenset[str]:
         """Kinds of its marks."""
         return frozenset(mark.kind for mark in self.marks)
-
-
-def _suspected(marks: Sequence[ChangeMark]) -> bool:
-    return all(mark.kind == kinds.TRAITS for mark in marks)
 
 
 class OpenRecord:
@@ -239,11 +228,6 @@ class OpenRecord:
         self.silent: Silent | None = None
         self.stay = Stay()
 
-    @property
-    def suspected(self) -> bool:
-        """True if nothing but traits of answers suggests this change."""
-        return _suspected(self.marks)
-
     def takes(self, mark: ChangeMark) -> bool:
         """Return whether a mark belongs to this change."""
         first = self.marks[0].kind
@@ -253,21 +237,12 @@ class OpenRecord:
     def shows(self, silent: Silent) -> bool:
         """Return whether evidence of a silent change is about this change."""
         if self.silent is not None:
-            return self._goes_on(self.silent, silent)
+            return False
         if self.since <= TOGETHER:
             return True
         noticed = {mark.kind for mark in self.marks}
         begin = silent.after if noticed & _BY_PROVIDER else silent.since if noticed & _NEAR else inf
         return begin - _SHORTLY_S <= self.marks[0].at <= silent.at
-
-    @staticmethod
-    def _goes_on(known: Silent, silent: Silent) -> bool:
-        """Return whether `silent` is the known change again: repeated, or found after a suspicion."""
-        if known.requested_model != silent.requested_model:
-            return False
-        if known.found:
-            return not silent.found and silent.since <= known.at
-        return silent.at <= known.at + _DAY_S
 
     def follow(self, verdict: Verdict, offset: int) -> bool:
         """Take the next exchange; return True if it decides that the change is over, or in effect again."""

@@ -19,7 +19,6 @@ from evenkeel.monitor.changes.effects import (
     Finding,
     as_different,
     effect_of,
-    judged_words,
     measured,
     noticed,
     of_goldens,
@@ -46,7 +45,6 @@ _SAME_TIME_S: Final = 86_400.0
 
 
 PROVEN: Final = "a silent change by the provider"
-SUSPECTED: Final = "a suspected silent change by the provider"
 Severity = Literal["critical", "warning", ""]
 UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
 """Causes with which even a neutral difference matters, because others may have made the change."""
@@ -130,7 +128,7 @@ class ChangeReport:
     def words(self, cause: Cause) -> str:
         """Describe a cause in a few words, with the certainty that the evidence allows."""
         if cause is Cause.PROVIDER and self.silent is not None:
-            return PROVEN if self.silent.found else SUSPECTED
+            return PROVEN
         return SAID[cause]
 
     @property
@@ -148,8 +146,6 @@ class ChangeReport:
         """Effect of the change, in a few words."""
         if self.effect == "different" and self.rated_differently and all(one.rated for one in self.findings):
             return "answers are rated differently"
-        if self.silent is not None and not self.silent.found and not self.findings:
-            return "a change of the answers is suspected"
         if self.end is not None:
             until = " before" if self.effect in {"none_seen", "unknown"} else ", until"
             return f"{UNTIL.get(self.effect, EFFECTS[self.effect])}{until} it was {self.end.how}"
@@ -280,19 +276,15 @@ def _of_record(
     judged = judged or (alarm is not None and alarm.judged)
     found = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
     found = found or tuple(noticed(record.marks))
-    unsettled = silent is not None and not silent.found
     causes = likely_cause(
         record.marks,
         goldens_moved=_moved(gate, alarm),
         goldens_judged=judged,
         comparison=comparison,
         differs=bool(found),
-        unconfirmed=silent is not None and silent.state == "not_confirmed",
     )
     if silent is not None:
-        if silent.scores is not None:
-            silent = replace(silent, summary=f"{silent.summary} {judged_words(silent.scores)}".rstrip())
-        causes = causes._replace(ruled_out=(*ruled_out(silent, record.kinds), *causes.ruled_out))
+        causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))
     if causes.cause in _YARDSTICKS or kinds.JUDGE in record.kinds:
         found = as_different(found)
     known = comparison.measured or (gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE)
@@ -305,7 +297,7 @@ def _of_record(
         at=record.at,
         marks=record.marks,
         **causes._asdict(),
-        effect=effect_of(found, known=known and not unsettled),
+        effect=effect_of(found, known=known),
         findings=found,
         comparison=comparison,
         goldens=goldens,
@@ -317,8 +309,8 @@ def _of_record(
 
 
 def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
-    """Yield findings from reference prompts; traits of ordinary answers alone are no finding."""
-    if silent is None or silent.references is None:
+    """Yield findings from reference prompts."""
+    if silent is None:
         return
     yield of_references(silent.references)
     if silent.scores is not None:

@@ -338,8 +338,8 @@ class RouteWatch:
 
     @property
     def era(self) -> int:
-        """Number of marks so far, without suspicions: those change nothing."""
-        return sum(self.counts.values()) - self.counts.get(kinds.TRAITS, 0)
+        """Number of marks so far."""
+        return sum(self.counts.values())
 
     @property
     def replaced(self) -> set[str]:
@@ -392,7 +392,7 @@ class RouteWatch:
 
         Where the latest one is reversed, the next is compared with what was before it, and comes after.
         """
-        latest = next((one for one in reversed(self._records) if not one.suspected), None)
+        latest = self._records[-1] if self._records else None
         for record in self._records:
             if record.follow(verdict, offset) and record is latest:
                 end = record.stay.end
@@ -512,10 +512,7 @@ class RouteWatch:
             self._forget(change.kind)
 
     def mark_silent(self, silent: Silent, offset: int) -> str:
-        """Record a silent change; return the id of the change that it is part of.
-
-        A suspicion by itself changes nothing but the list: what is compared, and since when, stays.
-        """
+        """Record a silent change; return the id of the change that it is part of."""
         self.changed = True
         change = silent.mark(offset)
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
@@ -526,8 +523,7 @@ class RouteWatch:
             blocks = [*self._closed, self._running]
             run = sum(one.exchanges for one in blocks if (one.began_at or 0.0) >= silent.since)
             self._join(record, replace(change, since=record.since, run=run))
-            known = record.silent
-            record.silent = silent if known is None else known.joined(silent)
+            record.silent = silent
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
         self._forget(change.kind)
         return change_id(self.route, record.marks[0])
@@ -563,7 +559,7 @@ class RouteWatch:
             slack_s: Longest time in seconds from `at` to a later change.
         """
         for record in reversed(self._records):
-            if not record.suspected and -slack_s <= at - record.marks[0].at <= most_s:
+            if -slack_s <= at - record.marks[0].at <= most_s:
                 return change_id(self.route, record.marks[0]), tuple(record.marks)
         return "", ()
 
@@ -571,19 +567,14 @@ class RouteWatch:
         return next((one for one in self._records if change_id(self.route, one.marks[0]) == change), None)
 
     def _join(self, record: OpenRecord, change: ChangeMark) -> None:
-        confirmed = record.suspected and change.kind != kinds.TRAITS
         record.marks.append(change)
-        if confirmed:
-            # What comes before the next change begins with this one.
-            self._begin(record.after)
 
     def _open(self, record: OpenRecord) -> None:
         self._records.append(record)
-        if not record.suspected:
-            self._begin(record.after)
+        # What comes before the next change begins with this one.
+        self._begin(record.after)
         if len(self._records) > _RECORDS_KEPT:
-            unconfirmed = (one for one in self._records[:-1] if one.suspected)
-            self._records.remove(next(unconfirmed, self._records[0]))
+            del self._records[0]
 
     def _open_silent(self, change: ChangeMark, silent: Silent) -> OpenRecord:
         """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
@@ -620,7 +611,7 @@ class RouteWatch:
             # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
             self._shares["lengths"].forget()
             self._shares["likeness"].forget()
-        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS, kinds.TRAITS}:
+        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS}:
             self._shares["judge"].forget()
 
     def report(self) -> RouteChanges:

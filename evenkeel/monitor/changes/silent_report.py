@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.figures import count, date, date_and_time, listing
 from evenkeel.monitor.changes import kinds
+from evenkeel.monitor.changes.effects import judged_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,14 +15,10 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.record import ChangeRecord
     from evenkeel.monitor.changes.silent import Silent, State
     from evenkeel.monitor.detect.references import ReferenceEvidence
-    from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
     from evenkeel.stores.changes import AnswerScores
 
 STATES: Final[dict[State, str]] = {
-    "suspected": "Suspected: ordinary answers look different; no reference prompt has confirmed it so far.",
     "found": "Found: the same requests get different answers than before.",
-    "not_confirmed": "Not confirmed: reference prompts were asked again and are answered as before.",
-    "undecided": "Undecided: too few reference prompts could be asked within a day.",
     "reversed": "Over: answers are back to what they were.",
     "replaced": "Over: answers changed once more; a later report says how.",
     "settled": "Found, and a day old: later answers are compared with the new ones.",
@@ -59,8 +56,7 @@ class SilentRoute:
     since: float
     """Unix time in seconds of the first answer that was unlike those before."""
     state: State
-    traits: TraitEvidence | None
-    references: ReferenceEvidence | None
+    references: ReferenceEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +66,7 @@ class SilentSide:
     state: State
     requested_model: str
     after: float
-    """Unix time in seconds after which it came; `since` itself where only ordinary answers show it."""
+    """Unix time in seconds after which it came."""
     since: float
     """Unix time in seconds of the first answer that was unlike those before."""
     routes: tuple[SilentRoute, ...]
@@ -78,30 +74,15 @@ class SilentSide:
     models: Names
     """Model names that the endpoint returned."""
     fingerprints: Names
-    summary: str
+    summary: str = ""
     """Summary of the change in a sentence or two."""
     scores: AnswerScores | None = None
     """Scores of the answers before and after, if reference prompts were scored."""
 
     @property
-    def found(self) -> bool:
-        """True if reference prompts show the change on any route."""
-        return self.references is not None
-
-    @property
-    def references(self) -> ReferenceEvidence | None:
-        """Evidence from reference prompts, of the first route that has any."""
-        return next((one.references for one in self.routes if one.references is not None), None)
-
-    @property
-    def traits(self) -> TraitEvidence | None:
-        """Evidence from traits of answers, of the first route that has any."""
-        return next((one.traits for one in self.routes if one.traits is not None), None)
-
-    @property
-    def moved(self) -> tuple[MovedTrait, ...]:
-        """Traits that moved, the furthest first."""
-        return () if self.traits is None else self.traits.moved
+    def references(self) -> ReferenceEvidence:
+        """Evidence from the route that was found first."""
+        return self.routes[0].references
 
     @property
     def when(self) -> str:
@@ -116,22 +97,15 @@ class SilentSide:
     @property
     def facts(self) -> list[tuple[str, str]]:
         """Facts at the head of the report, as pairs of name and text."""
-        found = [
+        return [
             ("State", STATES[self.state]),
             ("Began", self.when),
             ("Requested model", self.requested_model or "none named"),
-            ("Routes", listing([_place(one) for one in self.routes])),
+            ("Routes", listing([place.route for place in self.routes])),
+            ("Reference prompts", _alike(self.references)),
+            ("Returned model", self.models.said("no name was returned")),
+            ("System fingerprint", self.fingerprints.said("none was returned")),
         ]
-        if self.references is not None:
-            found.append(("Reference prompts", _alike(self.references)))
-        else:
-            found.append(("Reference prompts", "none has shown a difference"))
-        if self.traits is not None:
-            pairs = count(self.traits.pairs, "pair")
-            found.append(("Ordinary answers", f"differ from earlier ones to similar prompts, in {pairs}"))
-        found.append(("Returned model", self.models.said("no name was returned")))
-        found.append(("System fingerprint", self.fingerprints.said("none was returned")))
-        return found
 
 
 def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = None) -> SilentSide | None:
@@ -139,7 +113,7 @@ def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = N
     routes = tuple(_route(one, one.silent) for one in records if one.silent is not None)
     if not routes:
         return None
-    leading = next((one for one in routes if one.references is not None), routes[0])
+    leading = routes[0]
     silent = next(one.silent for one in records if one.silent is not None and one.id == leading.change)
     marks = [mark for one in records if one.id == leading.change for mark in one.marks]
 
@@ -156,12 +130,11 @@ def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = N
         after=silent.after,
         since=silent.since,
         routes=routes,
-        models=names(kinds.MODEL, found.models if found is not None else ()),
-        fingerprints=names(kinds.FINGERPRINT, found.fingerprints if found is not None else ()),
-        summary="",
+        models=names(kinds.MODEL, found.models),
+        fingerprints=names(kinds.FINGERPRINT, found.fingerprints),
         scores=scores,
     )
-    return _with_summary(side)
+    return replace(side, summary=_summary(side))
 
 
 def _route(record: ChangeRecord, silent: Silent) -> SilentRoute:
@@ -172,52 +145,32 @@ def _route(record: ChangeRecord, silent: Silent) -> SilentRoute:
         silent.after,
         silent.since,
         silent.state,
-        silent.traits,
         silent.references,
     )
 
 
-def ruled_out(side: SilentSide, noticed: frozenset[str]) -> Iterator[str]:
-    """Yield a sentence for each cause that the evidence rules out.
+def _summary(side: SilentSide) -> str:
+    model, found = side.requested_model or "The model", side.references
+    text = (
+        f"{model} on {listing([place.route for place in side.routes])} answers the same requests "
+        f"differently. It began {side.when}: new answers to reference prompts are {found.likeness:.0%} "
+        f"like the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls)."
+    )
+    return text if side.scores is None else f"{text} {judged_words(side.scores)}".rstrip()
+
+
+def ruled_out(noticed: frozenset[str]) -> Iterator[str]:
+    """Yield a sentence for each cause that reference prompts rule out.
 
     Args:
-        side: The evidence.
         noticed: Kinds of what was noticed at the same time.
     """
-    if side.references is not None:
-        version = "" if kinds.PROMPT in noticed else ", and the prompt version did not change"
-        yield f"Your prompt: the reference prompts were sent as your application had sent them{version}."
-        yield "Request parameters: they are part of the recorded requests, which were sent unchanged."
-        yield "Other traffic: the reference prompts are the same ones, whatever users ask."
-        yield "A judge that rates differently: none took part; answers were compared with each other by rule."
-        yield "Noise: how far earlier answers to the same request differ from each other is the yardstick."
-    elif side.traits is not None:
-        yield (
-            "Other questions: each answer was compared with an earlier one to a similar prompt, of the same "
-            "requested model, prompt version and parameters."
-        )
-        yield "A judge that rates differently: no judge took part."
-
-
-def _with_summary(side: SilentSide) -> SilentSide:
-    model = side.requested_model or "The model"
-    places = listing([one.route for one in side.routes])
-    found = side.references
-    if found is not None:
-        text = (
-            f"{model} on {places} answers the same requests differently. It began {side.when}: new answers "
-            f"to reference prompts are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} "
-            f"like each other ({found.calls} calls)."
-        )
-    else:
-        told = side.moved[0].said if side.moved else "no single trait stands out"
-        text = f"{model} on {places} may answer differently. It began {side.when}: {told}."
-        text += f" {STATES[side.state]}"
-    return replace(side, summary=text)
-
-
-def _place(one: SilentRoute) -> str:
-    return one.route if one.references is not None else f"{one.route} (suspected)"
+    version = "" if kinds.PROMPT in noticed else ", and the prompt version did not change"
+    yield f"Your prompt: the reference prompts were sent as your application had sent them{version}."
+    yield "Request parameters: they are part of the recorded requests, which were sent unchanged."
+    yield "Other traffic: the reference prompts are the same ones, whatever users ask."
+    yield "A judge that rates differently: none took part; answers were compared with each other by rule."
+    yield "Noise: how far earlier answers to the same request differ from each other is the yardstick."
 
 
 def _alike(found: ReferenceEvidence) -> str:

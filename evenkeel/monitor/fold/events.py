@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.detect.traits import TraitEvidence
 from evenkeel.stores.monitor_state import AlertEvent, AlertFacts, TrendPoint
 from evenkeel.stores.verdict_log import LoggedApproval
 
@@ -180,31 +179,26 @@ def _event(
     )
 
 
-def change_raised(record: ChangeRecord, offset: int, *, asks_references: bool) -> AlertEvent:
-    """Return the event of a silent change that was found or suspected, at its place in the log."""
+def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
+    """Return the event of a silent change that was found, at its place in the log."""
     silent = record.silent
     assert silent is not None
     found = silent.references
-    evidence = found or silent.traits
-    assert evidence is not None
-    trials = evidence.pairs if isinstance(evidence, TraitEvidence) else evidence.calls
     event = _change_event(record.route, silent.requested_model, record.id, "raised", silent.at, offset)
     return replace(
         event,
-        id=_named("change", "raised", record.id, "references" if silent.found else "traits"),
+        id=_named("change", "raised", record.id, "references"),
         incident=silent.incident or record.id,
-        measure="references" if silent.found else "traits",
-        trials=trials,
-        run_trials=trials,
+        measure="references",
+        trials=found.calls,
+        run_trials=found.calls,
         after=silent.after,
         since=silent.since,
-        value=None if found is None else 1 - found.likeness,
-        limit=None if found is None else 1 - found.own,
+        value=1 - found.likeness,
+        limit=1 - found.own,
         facts=AlertFacts(
             beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED),
             also_on=tuple(silent.also_on),
-            moved=tuple(trait.said for trait in silent.traits.moved) if silent.traits else (),
-            asks_references=asks_references,
         ),
     )
 

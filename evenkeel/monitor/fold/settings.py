@@ -38,8 +38,6 @@ class MonitorSettings:
     max_models_per_route: int = 20
     trend_interval_s: float = 10.0
     """Seconds of verdict time between two trend points of a cell."""
-    asks_references: bool = True
-    """True if reference prompts are asked again, so that suspicions wait for their answers."""
     reference_level: float = 76_320.0
     """Evidence at which reference prompts show a change: see
     `evenkeel.monitor.detect.references.alarm_level`."""

@@ -1,7 +1,6 @@
-"""Tests for silent changes of every route and requested model: traits of answers, and reference prompts.
+"""Tests for silent changes of every route and requested model, by answers to reference prompts.
 
-What they find goes into the route's changes, so that it joins what was stated at the same time. The traits
-suspect and the references convict: a suspicion alarms nobody as long as references can be asked. The same
+What they find goes into the route's changes, so that it joins what was stated at the same time. The same
 requested model that is found on several routes within a day is one incident. A finding is over once answers
 are back to what they were, once they change again, or after 24 hours of the log's time: then they are the new
 normal.
@@ -15,11 +14,9 @@ from math import inf, log10
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import OTHER_MODEL
-from evenkeel.core.sightings import AnswerSeen
-from evenkeel.monitor.changes import RouteWatch, kinds
+from evenkeel.monitor.changes import RouteWatch
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import ReferenceTest
-from evenkeel.monitor.detect.traits import TraitTest
 from evenkeel.monitor.fold.events import change_closed, change_raised
 from evenkeel.monitor.fold.models import RouteModels
 
@@ -27,24 +24,13 @@ if TYPE_CHECKING:
     from evenkeel.core.sightings import ReferenceAnswered
     from evenkeel.monitor.changes.silent import Closed
     from evenkeel.monitor.detect.references import ReferenceEvidence
-    from evenkeel.monitor.detect.traits import TraitEvidence
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import LoggedSighting
 
 MOST_MODELS: Final = 8
-"""Most requested models that are tested on a route; each takes some 200 KB."""
-TRAIT_LEVEL: Final = 1e7
-"""Average number of answer pairs between false suspicions, at least."""
-NEEDED: Final = 60
-"""Number of answers to reference prompts that settle a suspicion."""
-_LOW: Final = 0.5
-"""Share of the level, in logarithms, below which the references' evidence denies a suspicion."""
+"""Most requested models that are tested on a route."""
 DAY_S: Final = 86_400.0
-PATIENCE_S: Final = 4 * 3_600.0
-"""Seconds after which a suspicion that the references could not settle is raised as one."""
-_EXPLAINS: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.REQUESTED_MODEL, kinds.TRAFFIC))
-"""Kinds of changes that can make answers look different without any change by the provider."""
 _NEW_BAG: Final = 4
 """Most answers that a reference compares after it began anew; references that did not compare more."""
 _LOOKED_BACK: Final = 200
@@ -55,30 +41,21 @@ _MOST_INCIDENTS: Final = 256
 
 @dataclass(slots=True)
 class OpenChange:
-    """Change of one route and requested model that is suspected or found, and not over."""
+    """Change of one route and requested model that was found and is not over."""
 
     change: str
     """Id of the route's change."""
     at: float
     """Unix time in seconds of the observation that decided it."""
-    found: bool
-    asked: int = 0
-    """Answers to references since the suspicion."""
-    raised: bool = False
-    """True if an alert event announced it."""
+    alike: tuple[float, float]
+    """Mean likeness of the new answers to the earlier ones, and of the earlier ones to each other."""
     incident: str = ""
     """Id of the change that was found first on all its routes; "" before it is raised."""
-    alike: tuple[float, float] = (0.0, 0.0)
-    """Mean likeness of the new answers to the earlier ones, and of the earlier ones to each other; set by
-    a finding."""
-
-    looked_at: bool = False
-    """True if the references have had their time to settle a suspicion."""
 
     @property
     def due(self) -> float:
-        """Unix time in seconds at which to look at it again."""
-        return self.at + (DAY_S if self.found or self.looked_at else PATIENCE_S)
+        """Unix time in seconds at which it is the new normal."""
+        return self.at + DAY_S
 
 
 @dataclass(slots=True)
@@ -99,22 +76,17 @@ class SilentReport:
 
     route: str
     requested_model: str
-    trait_evidence_log10: float
-    trait_level_log10: float
-    reserve: int
-    """Number of answers in the reserve of the trait test."""
-    reference_evidence_log10: float
-    reference_level_log10: float
+    evidence_log10: float
+    level_log10: float
+    """Evidence at which a change is found."""
     compared: int
     """Answers to references that the test has taken since the log began."""
-    suspected: OpenChange | None = None
-    """Suspected change that is neither found nor over."""
     found: OpenChange | None = None
     """Change that was found and is not over."""
 
 
 class ModelTests:
-    """Tests of traits and of references for one route and requested model."""
+    """Test of the references of one route and requested model."""
 
     __slots__ = (
         "_bags",
@@ -126,17 +98,15 @@ class ModelTests:
         "open",
         "references",
         "route",
-        "traits",
     )
 
     def __init__(self, route: str, model: str, level: float) -> None:
         self.route = route
         self.model = model
-        self.traits = TraitTest(TRAIT_LEVEL)
         self.references = ReferenceTest(level)
         self.compared = 0
-        self.open: list[OpenChange] = []
-        """Open changes: at most one that is found, and a suspicion or two."""
+        self.open: OpenChange | None = None
+        """Change that was found and is not over."""
         self.changed = True
         """True if it changed since the last checkpoint."""
         self._bags: dict[str, int] = {}
@@ -156,8 +126,6 @@ class ModelTests:
         self.compared += 1
         if answer.former is not None:
             self._former.append((answer.at, answer.former))
-        for one in self.open:
-            one.asked += 1
         return self.references.add(answer)
 
     def _renews(self, answer: ReferenceAnswered) -> bool:
@@ -189,35 +157,23 @@ class ModelTests:
         former = [alike for at, alike in self._former if at >= evidence.since]
         return bool(former) and sum(former) / len(former) > sum(known.alike) / 2
 
-    @property
-    def is_denied(self) -> bool:
-        """True if the references indicate that answers are as before."""
-        return self.references.evidence_log10 < _LOW * log10(max(10.0, self.references.level))
-
     def report(self) -> SilentReport:
-        """Return the state of both tests."""
-        found = next((one for one in self.open if one.found), None)
-        suspected = next((one for one in self.open if not one.found), None)
+        """Return the state of the test."""
         return SilentReport(
             self.route,
             self.model,
-            self.traits.evidence_log10,
-            log10(TRAIT_LEVEL),
-            self.traits.reserve,
             self.references.evidence_log10,
             log10(self.references.level),
             self.compared,
-            None if suspected is None else replace(suspected),
-            None if found is None else replace(found),
+            None if self.open is None else replace(self.open),
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as JSON values; floats survive exactly."""
         return {
-            "traits": self.traits.to_json(),
             "references": self.references.to_json(),
             "compared": self.compared,
-            "open": [asdict(one) for one in self.open],
+            "open": None if self.open is None else asdict(self.open),
             "bags": self._bags,
             "renewed": None if self._renewed is None else sorted(self._renewed),
             "former": list(self._former),
@@ -227,10 +183,10 @@ class ModelTests:
     def from_json(cls, route: str, model: str, raw: dict[str, Any], level: float) -> ModelTests:
         """Read what `to_json` wrote."""
         tests = cls(route, model, level)
-        tests.traits = TraitTest.from_json(raw["traits"])
         tests.references = ReferenceTest.from_json(raw["references"], level)
         tests.compared = raw["compared"]
-        tests.open = [OpenChange(**{**one, "alike": tuple(one["alike"])}) for one in raw["open"]]
+        known = raw["open"]
+        tests.open = None if known is None else OpenChange(**{**known, "alike": tuple(known["alike"])})
         tests._bags = raw["bags"]
         tests._renewed = None if raw["renewed"] is None else set(raw["renewed"])
         tests._former.extend((at, alike) for at, alike in raw["former"])
@@ -270,16 +226,9 @@ class SilentChanges:
         if tests is None:
             return events
         tests.changed = True
-        if isinstance(sighting, AnswerSeen):
-            moved = tests.traits.add(sighting)
-            if moved is not None:
-                events += self._suspect(tests, moved, logged.offset)
-        else:
-            found = tests.answered(sighting)
-            if found is not None:
-                events += self._find(tests, found, logged.offset)
-            elif sighting.p_value is not None:
-                events += self._deny(tests, logged.offset, sighting.at)
+        found = tests.answered(sighting)
+        if found is not None:
+            events += self._find(tests, found, logged.offset)
         return events
 
     def expire(self, offset: int, now: float) -> list[AlertEvent]:
@@ -288,32 +237,25 @@ class SilentChanges:
             return []
         events: list[AlertEvent] = []
         for tests in (self.tests[key] for key in sorted(self.tests)):
-            for one in [one for one in tests.open if one.due <= now]:
+            if tests.open is not None and tests.open.due <= now:
                 tests.changed = True
-                if one.found:
-                    tests.settle()
-                    events += self._close(tests, one, "settled", offset, now)
-                elif one.at + DAY_S <= now:
-                    events += self._close(tests, one, "undecided", offset, now)
-                elif not one.looked_at:
-                    one.looked_at = True
-                    if not one.raised and one.asked < NEEDED:
-                        events += self._raise(tests, one, offset)
+                tests.settle()
+                events.append(self._close(tests, tests.open, "settled", offset, now))
         for model in [name for name, one in self._incidents.items() if one.at + 2 * DAY_S <= now]:
             del self._incidents[model]
         self._schedule()
         return events
 
     def _schedule(self) -> None:
-        self._due = min((one.due for tests in self.tests.values() for one in tests.open), default=inf)
+        self._due = min((tests.open.due for tests in self.tests.values() if tests.open), default=inf)
 
-    def _place(self, sighting: AnswerSeen | ReferenceAnswered, now: float) -> str | None:
+    def _place(self, sighting: ReferenceAnswered, now: float) -> str | None:
         """Count the answer for its requested model; return the model that it displaces, mostly none."""
         models = self._models.get(sighting.route)
         if models is None:
             most = min(MOST_MODELS, self._settings.max_models_per_route)
             models = self._models[sighting.route] = RouteModels(most)
-        return models.observe(sighting.requested_model, now) if isinstance(sighting, AnswerSeen) else None
+        return models.observe(sighting.requested_model, now)
 
     def _tests(self, route: str, model: str) -> ModelTests | None:
         """Return the tests of a requested model; None if it has no place."""
@@ -328,25 +270,10 @@ class SilentChanges:
         tests = self.tests.get((route, model))
         if tests is None:
             return []
-        events: list[AlertEvent] = []
-        for one in list(tests.open):
-            events += self._close(tests, one, "settled" if one.found else "undecided", offset, now)
+        known = tests.open
+        events = [] if known is None else [self._close(tests, known, "settled", offset, now)]
         del self.tests[route, model]
         self.dropped += 1
-        self._schedule()
-        return events
-
-    def _suspect(self, tests: ModelTests, evidence: TraitEvidence, offset: int) -> list[AlertEvent]:
-        """Record a suspicion; raise it only if no reference prompts are asked."""
-        watch = self._watch(tests.route)
-        change = watch.mark_silent(Silent(traits=evidence), offset)
-        known = watch.silent(change)
-        if known is None or known.found:
-            return []
-        tests.open = [one for one in tests.open if one.change != change]
-        opened = OpenChange(change, evidence.at, found=False)
-        tests.open.append(opened)
-        events = [] if self._settings.asks_references else self._raise(tests, opened, offset)
         self._schedule()
         return events
 
@@ -356,51 +283,35 @@ class SilentChanges:
         change = watch.mark_silent(Silent(references=evidence), offset)
         events: list[AlertEvent] = []
         back = False
-        for one in [one for one in tests.open if one.found]:
-            back = tests.is_back(one, evidence)
-            events += self._close(tests, one, "reversed" if back else "replaced", offset, evidence.at)
-        opened = OpenChange(change, evidence.at, found=True, alike=(evidence.likeness, evidence.own))
-        tests.open = [one for one in tests.open if one.change != change]
+        if tests.open is not None:
+            back = tests.is_back(tests.open, evidence)
+            how: Closed = "reversed" if back else "replaced"
+            events.append(self._close(tests, tests.open, how, offset, evidence.at))
         tests.begin_anew()
         if back:
             self._enter(tests.route, change, "settled", evidence.at)
         else:
-            tests.open.append(opened)
-            events += self._raise(tests, opened, offset)
+            tests.open = OpenChange(change, evidence.at, alike=(evidence.likeness, evidence.own))
+            events += self._raise(tests, tests.open, offset)
         self._schedule()
         return events
 
     def reverse(self, route: str, model: str, offset: int, at: float) -> list[AlertEvent]:
-        """Close the open changes of a requested model whose stated change was reversed."""
+        """Close the open change of a requested model whose stated change was reversed."""
         tests = self.tests.get((route, model))
-        if tests is None:
+        if tests is None or tests.open is None:
             return []
         tests.changed = True
-        events = [
-            event for one in list(tests.open) for event in self._close(tests, one, "reversed", offset, at)
-        ]
+        event = self._close(tests, tests.open, "reversed", offset, at)
         self._schedule()
-        return events
-
-    def _deny(self, tests: ModelTests, offset: int, at: float) -> list[AlertEvent]:
-        """Close suspicions that enough answers to references did not confirm."""
-        events: list[AlertEvent] = []
-        for one in [one for one in tests.open if not one.found and one.asked >= NEEDED]:
-            if tests.is_denied:
-                events += self._close(tests, one, "not_confirmed", offset, at)
-                self._schedule()
-        return events
+        return [event]
 
     def _raise(self, tests: ModelTests, opened: OpenChange, offset: int) -> list[AlertEvent]:
-        """Raise a change as found or suspected, within the incident of its requested model.
-
-        Not of a suspicion that something of the team's own explains.
-        """
+        """Raise a change within the incident of its requested model."""
         watch = self._watch(tests.route)
         record = watch.record(opened.change)
-        if record is None or (not opened.found and record.kinds & _EXPLAINS):
+        if record is None:
             return []
-        opened.raised = True
         incident = self._incident(tests, opened)
         opened.incident = incident.id
         for route, change in incident.changes.items():
@@ -410,7 +321,7 @@ class SilentChanges:
                 entered = replace(known, incident=incident.id, also_on=others)
                 self._watch(route).update_silent(change, entered)
         record = watch.record(opened.change) or record
-        return [change_raised(record, offset, asks_references=self._settings.asks_references)]
+        return [change_raised(record, offset)]
 
     def _incident(self, tests: ModelTests, opened: OpenChange) -> Incident:
         name = _name(tests.route, tests.model)
@@ -425,23 +336,19 @@ class SilentChanges:
 
     def _close(
         self, tests: ModelTests, opened: OpenChange, closed: Closed, offset: int, at: float
-    ) -> list[AlertEvent]:
-        tests.open.remove(opened)
+    ) -> AlertEvent:
+        tests.open = None
         self._enter(tests.route, opened.change, closed, at)
-        if not opened.raised:
-            return []
-        return [
-            change_closed(
-                tests.route,
-                tests.model,
-                opened.change,
-                opened.incident,
-                closed,
-                opened_at=opened.at,
-                at=at,
-                offset=offset,
-            )
-        ]
+        return change_closed(
+            tests.route,
+            tests.model,
+            opened.change,
+            opened.incident,
+            closed,
+            opened_at=opened.at,
+            at=at,
+            offset=offset,
+        )
 
     def _enter(self, route: str, change: str, closed: Closed, at: float) -> None:
         watch = self._watch(route)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import MonitorStore
 
 State = Literal["open", "acknowledged", "resolved"]
-Effect = Literal["worse", "fragile", "invalid", "different", "unsteady", "suspected", "steadier"]
+Effect = Literal["worse", "fragile", "invalid", "different", "unsteady", "steadier"]
 """Effects on the answers, the gravest first."""
 
 _EFFECTS: Final[dict[str, Effect]] = {
@@ -33,7 +33,6 @@ _EFFECTS: Final[dict[str, Effect]] = {
     "drift": "unsteady",
     "invalid": "invalid",
     "references": "different",
-    "traits": "suspected",
 }
 GRAVEST: Final[tuple[Effect, ...]] = (
     "worse",
@@ -41,7 +40,6 @@ GRAVEST: Final[tuple[Effect, ...]] = (
     "invalid",
     "different",
     "unsteady",
-    "suspected",
     "steadier",
 )
 SEVERITY: Final[dict[Effect, str]] = {
@@ -50,7 +48,6 @@ SEVERITY: Final[dict[Effect, str]] = {
     "invalid": "critical",
     "different": "critical",
     "unsteady": "warning",
-    "suspected": "warning",
     "steadier": "info",
 }
 

@@ -49,12 +49,8 @@ _CLOSED: Final = {
     "settled": "no longer new: it is 24 hours old, so answers are compared with those since then from now on",
     "reversed": "over: answers to reference prompts are like those from before it again",
     "replaced": "over: answers have changed once more, which is a change of its own",
-    "not_confirmed": "not confirmed: reference prompts are answered as before",
-    "undecided": "undecided: too few reference prompts could be asked within a day to confirm or deny it",
 }
 """Endings of sentences by the reason why a change that nobody announced is over."""
-_MOVED_SAID: Final = 3
-"""Most traits that a message names."""
 
 
 def summary(event: AlertEvent) -> str:
@@ -159,25 +155,14 @@ def _change_raised(event: AlertEvent) -> str:
     beside = "; ".join(f"{kinds.NAMES[mark.kind]} “{mark.before}” → “{mark.after}”" for mark in facts.beside)
     coincided = f" At the same time: {beside}." if beside else ""
     since = figures.date_and_time(event.since or event.at)
-    if event.measure == "references":
-        after = figures.date_and_time(event.after or event.at)
-        when = f"since {since}" if after == since else f"since some time between {after} and {since}"
-        unchanged = "" if beside else ", and no other model name or fingerprint was noticed"
-        return (
-            f"{where} answers differently {when}: new answers to reference prompts are "
-            f"{1 - (event.value or 0.0):.0%} like the earlier ones, which are {1 - (event.limit or 0.0):.0%} "
-            f"like each other ({event.trials} calls). The very same requests were sent, so neither prompt, "
-            f"parameters nor traffic explain it{unchanged}.{coincided}{also}"
-        )
-    moved = "; ".join(facts.moved[:_MOVED_SAID]) or "several traits moved"
-    why = (
-        "could not be asked to confirm it"
-        if facts.asks_references
-        else "are switched off, so nothing confirms it"
-    )
+    after = figures.date_and_time(event.after or event.at)
+    when = f"since {since}" if after == since else f"since some time between {after} and {since}"
+    unchanged = "" if beside else ", and no other model name or fingerprint was noticed"
     return (
-        f"Suspected: {where} may answer differently since {since}: {moved}. "
-        f"Reference prompts {why}.{coincided}{also}"
+        f"{where} answers differently {when}: new answers to reference prompts are "
+        f"{1 - (event.value or 0.0):.0%} like the earlier ones, which are {1 - (event.limit or 0.0):.0%} "
+        f"like each other ({event.trials} calls). The very same requests were sent, so neither prompt, "
+        f"parameters nor traffic explain it{unchanged}.{coincided}{also}"
     )
 
 

@@ -11,7 +11,7 @@ from evenkeel.core.together import by_themselves, together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents.incident import GRAVEST
-from evenkeel.monitor.notify.alerts import incident_json, summary
+from evenkeel.monitor.notify.alerts import incident_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,6 @@ _BECAME: Final[dict[Effect, str]] = {
     "invalid": "answers ignore the format or language asked for since",
     "different": "answers are different since",
     "unsteady": "answers are less steady since",
-    "suspected": "answers may be different since",
     "steadier": "answers are steadier since",
 }
 """Words before a time, by effect."""
@@ -44,7 +43,6 @@ _HAD: Final[dict[Effect, str]] = {
     "invalid": "answers had ignored the format or language asked for",
     "different": "answers had been different",
     "unsteady": "answers had been less steady",
-    "suspected": "answers may have been different",
     "steadier": "answers had been steadier",
 }
 _ALWAYS: Final[dict[Effect, tuple[str, str]]] = {
@@ -65,8 +63,6 @@ _ENDED: Final = {
     "approved": "its level was approved as the new baseline",
     "settled": "answers have been as they are now for a day",
     "replaced": "answers have changed once more",
-    "not_confirmed": "reference prompts are answered as before",
-    "undecided": "too few reference prompts could be asked to confirm it",
     "accepted": "accepted as the new baseline",
     "rolled_back": "closed as rolled back",
     "false_alarm": "closed as a false alarm",
@@ -577,11 +573,9 @@ def _alerted(part: Part, more: tuple[str, ...]) -> str:
 
 
 def _referenced(incident: Incident) -> list[str]:
-    found = next((p.raised for p in incident.up if p.raised.measure in {"references", "traits"}), None)
+    found = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
     if found is None:
         return []
-    if found.measure == "traits":
-        return [summary(found).rstrip(".")]
     if found.value is None or found.limit is None:
         return ["reference prompts are answered differently"]
     return [f"reference prompts: {found.value:.0%} different, {found.limit:.0%} before"]

@@ -139,7 +139,6 @@ class MonitorRole:
             goldens=GoldenSources(stores.goldens, stores.archive, changes.book.latest_runs),
             references=ReferenceSources(
                 stores.references,
-                stores.archive,
                 ReferenceSetup(**settings.replays.references.model_dump(), burst_calls=BURST_CALLS),
                 tuple(route.name for route in settings.routes),
                 monitor.silent,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenkeel.core.text import named
-from evenkeel.shadow.answer_traits import sketch_of
 from evenkeel.shadow.original import api_path
+from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.stores.references import (
     LARGEST_CHARS,
     MOST_ANSWERS,

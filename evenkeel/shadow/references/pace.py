@@ -47,7 +47,7 @@ class Pace:
 
 
 class Suspicion(NamedTuple):
-    """Suspected change, from the traits of ordinary answers or from a change noticed on a route."""
+    """Suspected change: something noticed on a route."""
 
     route: str
     requested_model: str | None

@@ -39,10 +39,7 @@ def marks(*names, trait="language"):
         ([kinds.FINGERPRINT], False, Cause.NOTHING),
         ([kinds.FINGERPRINT], None, Cause.NOTHING),
         ([kinds.RATINGS], False, Cause.NOTHING),
-        ([kinds.TRAITS], None, Cause.PROVIDER),
-        ([kinds.TRAITS, kinds.PROMPT], None, Cause.PROMPT),
-        ([kinds.TRAITS, kinds.TRAFFIC], None, Cause.TRAFFIC),
-        ([kinds.TRAITS, kinds.REFERENCES], None, Cause.PROVIDER),
+        ([kinds.REFERENCES], None, Cause.PROVIDER),
         ([kinds.REFERENCES, kinds.MODEL], None, Cause.MODEL),
     ],
 )

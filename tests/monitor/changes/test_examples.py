@@ -10,14 +10,12 @@ from evenkeel.core.pair import Answer
 from evenkeel.monitor.changes.examples import both_sides, exhibits
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.changes.silent_report import silent_side
-from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import SealError
-from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
-from tests.monitor.changes.test_silent_report import NOON, REFERENCES, TRAITS, record
+from tests.monitor.changes.test_silent_report import NOON, REFERENCES, record
 
 ASKED = json.dumps({"model": "gpt-4o", "messages": [{"role": "user", "content": "How long is a day?"}]})
 
@@ -47,18 +45,6 @@ def reference(name, *answers, former=()):
     )
 
 
-def archived(name, text, at, asked=ASKED):
-    return ArchivedExchange(
-        id=name,
-        route="chat",
-        path="/v1/chat/completions",
-        request=asked,
-        answer=Answer(text),
-        model="gpt-4o",
-        received_at=at,
-    )
-
-
 def test_both_sides_are_the_last_before_and_the_first_since():
     """REFERENCES: nothing changed before 11:50, the first answer unlike the others came at 12:10."""
     one = reference(
@@ -72,29 +58,22 @@ def test_both_sides_are_the_last_before_and_the_first_since():
     assert both_sides(altered(one, answers=()), REFERENCES) is None
 
 
-def test_examples_show_references_first_then_ordinary_answers(database):
-    """The same request for a reference; a similar one for ordinary answers. Nothing else is shown."""
+def test_examples_show_the_same_request_before_and_since(database):
+    """The answers of a reference prompt; nothing where no references are kept."""
     store = ReferenceStore(SqliteDocuments(database))
     store.add(reference("r2", kept("24 hours.", NOON + 700), former=(kept("A day.", NOON - 700),)))
-    archive = SqliteExchangeArchive(database)
-    archive.put(archived("x1", "It is long.", NOON - 9000))
-    archive.put(archived("x9", "Long.", NOON + 1000, ASKED.replace("day", "week")))
-    side = silent_side([record(Silent(TRAITS, REFERENCES))])
-    shown = exhibits(side, store, archive).examples
-    assert [(one.before.text, one.after.text) for one in shown] == [
-        ("A day.", "24 hours."),
-        ("It is long.", "Long."),
-    ]
-    assert [bool(one.later_request) for one in shown] == [False, True]
-    assert exhibits(side, None, archive).examples == shown[1:]
+    side = silent_side([record(Silent(REFERENCES))])
+    shown = exhibits(side, store).examples
+    assert [(example.before.text, example.after.text) for example in shown] == [("A day.", "24 hours.")]
+    assert exhibits(side, None).examples == ()
 
 
 def test_without_the_key_nothing_is_shown(database):
     """The report says so instead of failing."""
 
-    class Sealed(SqliteExchangeArchive):
-        def find(self, _exchange_id):
+    class Sealed(ReferenceStore):
+        def find(self, _reference):
             raise SealError("the key is missing")
 
-    side = silent_side([record(Silent(TRAITS))])
-    assert exhibits(side, None, Sealed(database)).unreadable
+    side = silent_side([record(Silent(REFERENCES))])
+    assert exhibits(side, Sealed(SqliteDocuments(database))).unreadable

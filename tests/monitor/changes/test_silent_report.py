@@ -14,25 +14,11 @@ from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
-from evenkeel.monitor.detect.traits import MovedTrait, TraitEvidence
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 
 NOTHING = GoldenHistory((), {}, {})
 NOON = 1_786_536_000.0
 """12 Aug 2026 12:00 UTC."""
-TRAITS = TraitEvidence(
-    "gpt-4o",
-    at=NOON + 1200,
-    since=NOON + 300,
-    pairs=41,
-    evidence_log10=7.2,
-    moved=(
-        MovedTrait("length", "length of answers: 812 → 433 characters", 812.0, 433.0, -1.4),
-        MovedTrait("bullets", "answers with a list: 61% → 12%", 0.61, 0.12, -1.0),
-    ),
-    before=("x1",),
-    after=("x9",),
-)
 REFERENCES = ReferenceEvidence(
     "gpt-4o",
     models=("gpt-4o-2026-05",),
@@ -47,13 +33,11 @@ REFERENCES = ReferenceEvidence(
     versions=(AskedVersion("v3", 11, 0.38, 0.8), AskedVersion("v2", 7, 0.45, 0.75)),
     references=("r1", "r2"),
 )
-FOUND = Silent(TRAITS, REFERENCES, incident="c1")
-SUSPECTED = Silent(TRAITS)
+FOUND = Silent(REFERENCES, incident="c1")
 
 
 def record(silent, *marks, name="c1", route="chat", at=NOON + 1200):
-    kind = kinds.REFERENCES if silent.found else kinds.TRAITS
-    own = ChangeMark(kind, "alike by 78%", "alike by 41%", at, 7)
+    own = ChangeMark(kinds.REFERENCES, "alike by 78%", "alike by 41%", at, 7)
     return ChangeRecord(name, route, (own, *marks), Tally(), Tally(), 30, silent)
 
 
@@ -93,24 +77,6 @@ def test_the_interval_is_as_short_as_it_can_be_said(after, since, said):
     """Within a minute it is a time, within a day the date is said once."""
     silent = replace(FOUND, references=replace(REFERENCES, after=after, since=since))
     assert only(record(silent)).silent.when == said
-
-
-def test_a_suspicion_measures_nothing_and_alerts_nobody():
-    """Traits alone suspect: the cause is a weaker candidate, the effect unknown, there is no alert."""
-    report = only(record(SUSPECTED))
-    assert (report.cause, report.effect, report.severity) == (Cause.PROVIDER, "unknown", "")
-    assert report.coincided == "a suspected silent change by the provider"
-    assert report.said == "a change of the answers is suspected"
-    assert [one.weaker for one in report.candidates] == [True]
-    assert "length of answers: 812 → 433 characters" in report.silent.summary
-
-
-def test_a_suspicion_that_references_deny_is_nothing():
-    """Asked again they are answered as before, and the evidence says so."""
-    report = only(record(replace(SUSPECTED, closed="not_confirmed", closed_at=NOON + 4000)))
-    assert report.cause is Cause.NOTHING
-    assert any(line.endswith("(the reference prompts do not show it).") for line in report.evidence)
-    assert dict(report.silent.facts)["State"].startswith("Not confirmed")
 
 
 def test_a_stated_model_is_named_and_references_measure_it():
