@@ -150,6 +150,7 @@ _RANGES: Final = (
     (r"evenkeel_(build|route|incident)_info|evenkeel_incident_open", "1"),
     (r".*timestamp.*", "Unix time"),
     (r"evenkeel_(cell_alert|cell_blind|cell_drift|judge_up|settings_reload_success)", "0 or 1"),
+    (r"evenkeel_(measuring|held_up)", "0 or 1"),
     (r".*_evidence_ratio", "≥ 0"),
     (r".*_(above_noise|loss)_(lower|upper)_ratio", "[-1, 1]"),
     (r".*_ratio", "[0, 1]"),

@@ -147,7 +147,11 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *download_handlers(tables(measured, situation)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
-            *probe_handlers(sources.exposition, sources.ready, sources.judge.model if sources.judge else ""),
+            *probe_handlers(
+                sources.exposition,
+                lambda: sources.measuring().problems(),
+                sources.judge.model if sources.judge else "",
+            ),
             _static_handler(assets),
         ],
         guards=[allowed],

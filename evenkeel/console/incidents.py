@@ -144,9 +144,9 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
 def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
     if sources.judge is None:
         return Check("Judge", "none is set: similarity only, contradictions cannot be seen")
-    problem = sources.ready().get("judge", "")
-    if problem:
-        return Check("Judge", f"{sources.judge.model} does not answer: {problem}", good=False)
+    trouble = sources.measuring().cause("judge", "judge_key")
+    if trouble:
+        return Check("Judge", trouble.sentence, good=False)
     again = (
         f"; another rating in {figures.estimate_of(cell.judge.noise)} trials judged twice"
         if cell and cell.judge.noise

@@ -40,7 +40,7 @@ def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -
     return Page(
         "Judge · evenkeel",
         setup=sources.judge,
-        problem=sources.ready().get("judge", ""),
+        trouble=sources.measuring().cause("judge", "judge_key"),
         reports=rows,
         stages=STAGES,
         decided=decided,

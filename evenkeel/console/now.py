@@ -34,12 +34,14 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     reports, view = sources.reports(), sources.pipeline()
     going = case_lines(situation.going(), sources.writer)
     over = [one for one in situation.board.all() if now - (one.closed_at or 0.0) < _LATELY_S]
-    found = status(reports, view, now, going, incident_lines(over[:3], sources.writer))
+    measuring = sources.measuring()
+    found = status(reports, view, now, measuring, going, incident_lines(over[:3], sources.writer))
     matrices = language_matrices(reports)
     return Page(
         found.title,
         announcement=found.announcement,
         status=found,
+        measuring=measuring,
         shown=SHOWN,
         heatmap=heatmap(reports),
         coverage=coverage(reports),

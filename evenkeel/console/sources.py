@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
+    from evenkeel.monitor.measuring import Measuring
     from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.calibration.proposals import LimitProposal
     from evenkeel.stores.archive import ExchangeArchive
@@ -199,8 +200,8 @@ class ConsoleSources:
     monitor_store: MonitorStore
     exposition: Callable[[], bytes]
     """The metrics in the Prometheus text format 0.0.4."""
-    ready: Callable[[], dict[str, str]]
-    """{} when ready, else part → what is wrong and what to do."""
+    measuring: Callable[[], Measuring]
+    """State of measuring, and what holds it up."""
     pipeline: Callable[[], PipelineView]
     clock: Callable[[], float]
     """Unix time in seconds."""

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from evenkeel.console.incidents import IncidentLine
     from evenkeel.console.sources import PipelineView
     from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.measuring import Measuring
 
-State = Literal["incident", "blind", "steady", "collecting", "empty"]
+State = Literal["incident", "held_up", "blind", "steady", "collecting", "empty"]
 
 _TITLES: Final[dict[State, str]] = {
     "incident": "Now",
+    "held_up": "Held up",
     "blind": "Blind",
     "steady": "Steady",
     "collecting": "Collecting",
@@ -57,6 +59,7 @@ def status(
     reports: Sequence[CellReport],
     pipeline: PipelineView,
     now: float,
+    measuring: Measuring,
     going: Sequence[IncidentLine] = (),
     lately: Sequence[IncidentLine] = (),
 ) -> Status:
@@ -66,15 +69,19 @@ def status(
         reports: one per cell, in any order.
         pipeline: for the notices and the minimum number of trials.
         now: Unix time in seconds.
+        measuring: whether answers are measured.
         going: the open incidents.
         lately: those that ended within a day.
     """
     blind = blind_notices(reports)
-    notices = (*pipeline.notices, *filter(None, (stuck(pipeline),)), *blind)
+    behind = "" if measuring.cause("worker") else stuck(pipeline)
+    notices = (*pipeline.notices, *filter(None, (behind,)), *blind)
     watched = [report for report in _live(reports) if report.estimates.excess is not None]
     state: State
     if going:
         state, summary = "incident", ""
+    elif measuring.causes:
+        state, summary = "held_up", ""
     elif watched:
         state, summary = "blind" if blind else "steady", _steady_summary(watched, now)
     elif any(report.counts.trials or report.counts.failures for report in reports):

@@ -1,8 +1,8 @@
-"""Errors that a loop survives: logged when they begin, not on every turn."""
+"""Trouble that evenkeel works on through: errors that a loop survives, and a judge that cannot be used."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import logging
@@ -43,3 +43,14 @@ class Trouble:
             self._log.warning(self._said, error)
         self.ongoing = True
         return True
+
+
+class JudgeTrouble(NamedTuple):
+    """Why exchanges wait for the judge."""
+
+    reason: str
+    """Reason of its failed calls in snake case, "" if it only wants a pause."""
+    said: str
+    """What is wrong, as a sentence without its full stop."""
+    step: str
+    """What to do, as sentences."""

@@ -29,9 +29,8 @@ from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, unt
 
 if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
-    from evenkeel.core.budget import Budget, CostTracker, Spend
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.exchange import Exchange, ExchangeQueue
-    from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterStore, Snapshot
 
@@ -103,35 +102,6 @@ def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
         return f"({error.detail}; {len(body):,} bytes as sent)".encode()
 
 
-def budget_notices(budget: Budget, spent: Spend) -> list[str]:
-    """Return a notice for each daily budget that is spent, except perhaps for the reserve kept for changes.
-
-    Args:
-        budget: Budget of all routes.
-        spent: Spend of this UTC day.
-    """
-    found = []
-    for name, limit, amount, unit in (
-        ("tokens_per_day", budget.tokens_per_day, spent.tokens, f"{budget.tokens_per_day or 0:,} tokens"),
-        ("usd_per_day", budget.usd_per_day, spent.usd, f"{budget.usd_per_day or 0:,.2f} US dollars"),
-    ):
-        if limit is None or amount < _SPENT * (1 - budget.reserve) * limit:
-            continue
-        said = f"The day's budget of {unit} is spent"
-        if amount >= _SPENT * limit:
-            found.append(f"{said}; scoring pauses until midnight UTC. Raise budget.{name} to go on.")
-        else:
-            found.append(
-                f"{said} but for the {budget.reserve:.0%} kept for changes; until "
-                f"midnight UTC nothing is tried unless something changes. Raise budget.{name} to go on."
-            )
-    return found
-
-
-_SPENT: Final = 0.99
-"""Share of a budget that counts as all of it: the rest is too little for another exchange."""
-
-
 class Pipeline:
     """Reads queue, counters and budget each time it is called."""
 
@@ -141,13 +111,11 @@ class Pipeline:
         counters: CounterStore,
         queue: ExchangeQueue,
         ledger: CostTracker,
-        health: JudgeHealth,
     ) -> None:
         self._settings = settings
         self._counters = counters
         self._queue = queue
         self._ledger = ledger
-        self._health = health
         self._unavailable = unavailable(settings)
 
     def snapshot(self) -> Snapshot:
@@ -186,13 +154,12 @@ class Pipeline:
         lag = self._queue.lag()
         spent = self._ledger.today()
         budget = self._ledger.budget
-        notices = list(self._health.problems().values())
+        notices = []
         if self._reload_refused():
             notices.append(
                 "The settings were changed and refused: older ones are in force. The log says what is wrong; "
                 "`evenkeel check-config` says whether it is put right."
             )
-        notices += budget_notices(budget, spent)
         return PipelineView(
             base_url=settings.base_url(settings.routes[0]),
             routes=self._flows(),
@@ -205,7 +172,7 @@ class Pipeline:
             budget_tokens=budget.tokens_per_day,
             budget_usd=budget.usd_per_day,
             scorer="judge" if settings.judge else "metrics",
-            judge=self._health.model,
+            judge=settings.judge.model if settings.judge else "",
             simulated=settings.simulated,
             minimum_trials=settings.alerts.min_trials,
             untried=self._untried(),

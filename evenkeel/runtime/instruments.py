@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import base_tag, language_of
+from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import HeuristicRater
@@ -148,6 +149,10 @@ class JudgeHealth:
         self._key_env = key_env
         self.problem: str | None = None
         """Problem of the judge, in one line; None while the judge works, and without a judge."""
+        self.reason = ""
+        """Reason of the failed call in snake case; "" while the judge works."""
+        self.advice = ""
+        """What to do about it, beginning in lower case."""
         self._said: set[str] = set()
         """Reasons logged since the judge last worked, without details, such as seconds, which change."""
 
@@ -184,9 +189,13 @@ class JudgeHealth:
     def _pauses(self) -> bool:
         return self._judge is not None and self._judge.pause_left_s > _LONG_PAUSE_S
 
-    def problems(self) -> dict[str, str]:
-        """Return the problems that keep scoring from working, for the readiness probe; forwarding goes on."""
-        return {"judge": self.problem} if self.problem else {}
+    def trouble(self) -> JudgeTrouble | None:
+        """Return why exchanges wait; None if they do not."""
+        if not self.hold:
+            return None
+        said = self.problem or f"the judge {self.model} fails again and again, or wants a pause"
+        step = self.advice or "check the judge's endpoint and its limits"
+        return JudgeTrouble(self.reason, *(f"{text[:1].upper()}{text[1:]}" for text in (said, f"{step}.")))
 
     def snapshot(self) -> Snapshot:
         """Return whether the judge can be used, for `SnapshotCollector`; nothing without a judge."""
@@ -198,19 +207,21 @@ class JudgeHealth:
             await self._judge.close()
 
     def _report(self, failure: Failure | None, *, announced: bool) -> None:
-        problem = None
         if failure:
             assert self._judge is not None
-            found, advice = judge_problem(self._judge.model, failure, self._key_env)
-            problem = f"{found}; {advice}. Forwarding goes on; exchanges wait to be scored."
+            self.problem, self.advice = judge_problem(self._judge.model, failure, self._key_env)
+            self.reason = failure.reason
             if announced and failure.reason not in self._said:
-                judge_log.error("%s", problem)
+                judge_log.error(
+                    "%s; %s. Forwarding goes on; exchanges wait to be scored.", self.problem, self.advice
+                )
             self._said.add(failure.reason)
-        elif self._said:
+            return
+        if self._said:
             if announced:
                 judge_log.info("the judge works again")
             self._said.clear()
-        self.problem = problem
+        self.problem, self.reason, self.advice = None, "", ""
 
 
 def make_judge(

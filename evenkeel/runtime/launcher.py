@@ -22,6 +22,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TextIO
 
 from evenkeel import logs
+from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.version import VERSION
 from evenkeel.runtime import data_plane
 from evenkeel.runtime.process import new_event_loop, probes, publish_counters, served, stop_on_signal, threads
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from evenkeel.monitor.measuring import MeasuringWatch
+    from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.counters import CounterStore, Snapshot
 
@@ -185,7 +188,7 @@ def _up(start: _Start) -> None:
     with contextlib.ExitStack() as opened:
         counted: Callable[[], Snapshot] = dict
         if settings.storage.shared_at is not None:
-            counters = opened.enter_context(_counters(settings, readable=True))
+            counters, _ = opened.enter_context(_counters(settings, readable=True))
         else:
             folder = opened.enter_context(DataFolder.taken(settings.data_dir))
             counters, counted = folder.counters, folder.counted
@@ -203,8 +206,9 @@ def _alone(role: Literal["proxy", "worker", "monitor"], start: _Start) -> None:
     else:
         children = [_worker(settings) if role == "worker" else _monitor(start)]
         problems = missing_keys(settings, role)
-    with _counters(settings, readable=role == "worker") as counters:
-        _supervise(start, children, counters, problems=problems, probed=role != "monitor")
+    with _counters(settings, readable=role == "worker") as (counters, stores):
+        watch = _watch(stores) if role == "worker" else None
+        _supervise(start, children, counters, problems=problems, probed=role != "monitor", measuring=watch)
 
 
 def _worker(settings: Settings) -> Child:
@@ -238,6 +242,7 @@ def _supervise(
     counted: Callable[[], Snapshot] = dict,
     problems: Sequence[str] = (),
     probed: bool = False,
+    measuring: MeasuringWatch | None = None,
 ) -> None:
     """Keep children alive, and give them new settings when these change.
 
@@ -248,6 +253,7 @@ def _supervise(
         counted: Further counters of the supervisor.
         problems: Logged after the banner.
         probed: True if the supervisor serves the admin port, for children that are data planes or a worker.
+        measuring: Watch over the measuring of a worker, for `/readyz`.
     """
     follower = start.follower
     warnings: set[asyncio.Task[None]] = set()
@@ -273,7 +279,9 @@ def _supervise(
         stopping = threading.Event()
         publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
         sockets = start.ports.admin if probed else []
-        app = partial(probes, start.settings, counters.read, partial(_unready, counters))
+        app = partial(
+            probes, start.settings, counters.read, lambda: measuring().problems() if measuring else {}
+        )
         async with served(app, start.settings, sockets):
             following = asyncio.create_task(follower.run(apply))
             try:
@@ -285,10 +293,18 @@ def _supervise(
     asyncio.run(supervise())
 
 
-def _unready(counters: CounterStore) -> dict[str, str]:
-    """Return the problems that keep the children from working, according to their gauges."""
-    judge = [value for found in counters.read() for name, _, value in found["gauges"] if name == "judge_up"]
-    return {"judge": "the judge cannot be used; the log says why"} if judge and not all(judge) else {}
+def _watch(stores: Stores) -> MeasuringWatch:
+    """Return a watch over the measuring of a worker, which publishes the state of its judge as a gauge."""
+    # Loaded on demand: only a supervisor of a worker alone watches.
+    from evenkeel.monitor.measuring import MeasuringWatch  # noqa: PLC0415
+
+    def judge() -> JudgeTrouble | None:
+        gauges = [gauge for snapshot in stores.counters.read() for gauge in snapshot.get("gauges", ())]
+        if all(value for name, _, value in gauges if name == "judge_up"):
+            return None
+        return JudgeTrouble("", "The judge cannot be used", "The log says why.")
+
+    return MeasuringWatch(stores.counters, stores.queue, judge, stores.ledger, time.time)
 
 
 def _problems(settings: Settings) -> list[str]:
@@ -328,8 +344,8 @@ def _shared_at(settings: Settings, role: str) -> str:
 
 
 @contextlib.contextmanager
-def _counters(settings: Settings, *, readable: bool = False) -> Iterator[CounterStore]:
-    """Open the store for the counters of this supervisor's children; counters in a local file are cleared.
+def _counters(settings: Settings, *, readable: bool = False) -> Iterator[tuple[CounterStore, Stores]]:
+    """Open the stores, and the counters of this supervisor's children; those in a local file are cleared.
 
     Args:
         settings: Name the store.
@@ -344,7 +360,7 @@ def _counters(settings: Settings, *, readable: bool = False) -> Iterator[Counter
         counters = stores.counters_of(os.getpid())
         if settings.storage.shared_at is None:
             _start_from_zero(counters)
-        yield counters
+        yield counters, stores
 
 
 def _start_from_zero(counters: CounterStore) -> None:

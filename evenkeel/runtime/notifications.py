@@ -1,4 +1,4 @@
-"""Channels of messages, and problems that make alerts meaningless."""
+"""Channels of messages, as the settings name them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,11 @@ from evenkeel.runtime.choices import addresses, notification_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evenkeel.core.exchange import ExchangeQueue
     from evenkeel.monitor.monitor import Monitor
     from evenkeel.monitor.notify import Message, Notice, Sink
-    from evenkeel.runtime.instruments import JudgeHealth
     from evenkeel.settings import Settings
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
-
-_LOOK_EVERY_S = 5.0
-_QUEUE_STALLED_S = 900.0
-_MONITOR_STALLED_S = 120.0
 
 
 def unknown_services(settings: Settings) -> list[str]:
@@ -90,50 +84,6 @@ class LateSink:
         return self._sink
 
 
-class Troubles:
-    """Problems that make alerts on robustness meaningless, like the alerts that mute them in Prometheus.
-
-    Looks at most every five seconds; a store that can't be read leaves what was seen last.
-    """
-
-    def __init__(
-        self, health: JudgeHealth, queue: ExchangeQueue, monitor: Monitor, clock: Callable[[], float]
-    ) -> None:
-        self._health = health
-        self._queue = queue
-        self._monitor = monitor
-        self._clock = clock
-        self._seen: tuple[str, ...] = ()
-        self._look_at = float("-inf")
-
-    def __call__(self) -> Sequence[str]:
-        """Return a sentence for each problem; none while all is well."""
-        now = self._clock()
-        # A clock that was set back must not stop the checks.
-        if now >= self._look_at or now < self._look_at - _LOOK_EVERY_S:
-            self._look_at = now + _LOOK_EVERY_S
-            self._seen = tuple(self._look(now))
-        return self._seen
-
-    def _look(self, now: float) -> list[str]:
-        found = []
-        if self._health.hold:
-            problem = self._health.problem or f"the judge {self._health.model} fails again and again"
-            found.append(problem[:1].upper() + problem[1:])
-        try:
-            waited_s = self._queue.lag().oldest_s
-        except Exception:  # noqa: BLE001 - named boundary: the store's own alarm is the notifier's log
-            return found or list(self._seen)
-        if waited_s > _QUEUE_STALLED_S:
-            found.append(
-                f"Sampled exchanges have waited for {waited_s / 60:.0f} minutes: scoring stands still."
-            )
-        stepped_at = self._monitor.stepped_at
-        if stepped_at is not None and now - stepped_at > _MONITOR_STALLED_S:
-            found.append(f"The monitor has stood still for {(now - stepped_at) / 60:.0f} minutes.")
-        return found
-
-
 def contacts(settings: Settings) -> dict[str, Contact]:
     """Return the contact of each route."""
     return {
@@ -163,7 +113,7 @@ def channels(
         settings: name the services and the variables with their keys.
         store: remembers what was sent.
         words: writes the notices.
-        troubles: see `Troubles`.
+        troubles: sentences about what holds measuring up; none while all is well.
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """

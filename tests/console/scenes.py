@@ -10,6 +10,7 @@ from evenkeel.console import ConsoleSources, PipelineView
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import BASELINE, Evidence, Failure, QualityScore
+from evenkeel.monitor.measuring import Measuring
 from evenkeel.stores.counters import RouteFlow
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from tests.console.memory_stores import MemoryLog, MemoryMonitorStore
@@ -39,7 +40,7 @@ class Scene:
     log: MemoryLog = field(default_factory=MemoryLog)
     store: MemoryMonitorStore = field(default_factory=MemoryMonitorStore)
     pipeline: PipelineView = field(default_factory=lambda: PipelineView(base_url="http://127.0.0.1:8080/v1"))
-    missing: dict[str, str] = field(default_factory=dict)
+    measuring: Measuring = field(default_factory=lambda: Measuring("measuring", NOW - 3600))
     now: float = NOW
 
     def sources(self) -> ConsoleSources:
@@ -49,7 +50,7 @@ class Scene:
             log=self.log,
             monitor_store=self.store,
             exposition=lambda: b"# HELP evenkeel_up Serving.\n# TYPE evenkeel_up gauge\nevenkeel_up 1\n",
-            ready=lambda: dict(self.missing),
+            measuring=lambda: self.measuring,
             pipeline=lambda: self.pipeline,
             clock=lambda: self.now,
         )

@@ -14,6 +14,7 @@ from evenkeel.core.cells import (
     RollupReport,
     RouteChanges,
 )
+from evenkeel.monitor.measuring import Cause, Measuring
 from tests.kit.cells import with_figures
 
 
@@ -86,10 +87,12 @@ def test_health_and_readiness_differ(make_scene, console_client):
     scene = make_scene("quiet")
     client = console_client(scene)
     assert (client.get("/readyz").status_code, client.get("/readyz").json()["status"]) == (200, "ready")
-    scene.missing = {"queue": "cannot be opened: free some disk space"}
+    cause = Cause("queue", "The store cannot be reached", "Free some disk space.", 0.0)
+    scene.measuring = Measuring("held_up", 0.0, (cause,))
     response = client.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["missing"] == {"queue": "cannot be opened: free some disk space"}
+    said = "The store cannot be reached. Free some disk space. Since 1970-01-01T00:00:00Z."
+    assert response.json()["missing"] == {"queue": said}
     assert client.get("/healthz").status_code == 200
 
 

@@ -9,12 +9,14 @@ from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.situation import Situation
 from evenkeel.console.status import coverage, status
 from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.measuring import Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.kit.cells import with_figures
 from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, incidents_of, over
 
 NOW = 1_786_544_400.0
+FINE = Measuring("measuring", NOW)
 VIEW = PipelineView(base_url="http://127.0.0.1:8080/v1")
 
 
@@ -30,7 +32,7 @@ def plain(text):
 
 def test_too_few_trials_mean_collecting(make_cell):
     """Without a single number nothing is called steady; how far the first figure is off is said."""
-    found = status([make_cell("r", "m", "general.casing", trials=12)], VIEW, NOW)
+    found = status([make_cell("r", "m", "general.casing", trials=12)], VIEW, NOW, FINE)
     assert found.state == "collecting"
     assert "needs 30 trials with a rated control; the one with the most trials has 12." in found.summary
 
@@ -42,12 +44,15 @@ def test_while_no_trial_is_rated_the_reasons_stand_there(make_cell):
         with_figures(cell, failures={"unauthorized": 2, "timeout": 9}),
         with_figures(cell, failures={"unauthorized": 1}),
     ]
-    found = status(reports, VIEW, NOW).summary
+    found = status(reports, VIEW, NOW, FINE).summary
     assert found.startswith("No trial could be rated yet: timeout 9, unauthorized 3.")
     assert "EVENKEEL_SHADOW_API_KEY" in found
-    assert "EVENKEEL_SHADOW" not in status([with_figures(cell, failures={"timeout": 9})], VIEW, NOW).summary
+    assert (
+        "EVENKEEL_SHADOW"
+        not in status([with_figures(cell, failures={"timeout": 9})], VIEW, NOW, FINE).summary
+    )
     judge = replace(VIEW, notices=("The judge has no key.",))
-    assert "EVENKEEL_SHADOW" not in status(reports, judge, NOW).summary
+    assert "EVENKEEL_SHADOW" not in status(reports, judge, NOW, FINE).summary
 
 
 def test_steady_names_the_cell_nearest_to_an_incident(make_cell):
@@ -56,7 +61,7 @@ def test_steady_names_the_cell_nearest_to_an_incident(make_cell):
         make_cell("a", "m", "general.casing", moved=0.05),
         make_cell("b", "m", "general.spelling", moved=0.10),
     ]
-    found = status(reports, VIEW, NOW)
+    found = status(reports, VIEW, NOW, FINE)
     assert found.state == "steady"
     assert plain(found.summary) == (
         "Largest: 6 [3, 9] points above noise in 214 trials for misspellings on b (limit 10). "
@@ -89,7 +94,7 @@ def test_an_open_incident_is_the_headline(make_cell):
     """However many alerts it has; answers that only got steadier are none."""
     calmer = replace(BILLING, what="drift", direction="fallen", measure="drift")
     lines = incident_lines(situation(SPELLING, TONE, FOUND, calmer).going(), Writer())
-    found = status([make_cell("support", "helpdesk-2", "general.tone")], VIEW, NOW, lines)
+    found = status([make_cell("support", "helpdesk-2", "general.tone")], VIEW, NOW, FINE, lines)
     assert (found.state, len(found.going)) == ("incident", 1)
     assert "after helpdesk-1 → helpdesk-2" in found.announcement
     assert found.summary == ""
@@ -102,7 +107,7 @@ def test_a_model_that_was_rolled_back_is_not_the_largest(make_cell):
     seen = situation(SPELLING, over(SPELLING), reports=[gone, now])
     lately = incident_lines(seen.board.all(), Writer())
     assert lately[0].incident.closed_at == 2_000
-    assert "Largest: 1 [" in status(seen.cells(), VIEW, NOW, (), lately).summary
+    assert "Largest: 1 [" in status(seen.cells(), VIEW, NOW, FINE, (), lately).summary
 
 
 @pytest.mark.parametrize("ending", ["accepted", "rolled_back", "false_alarm"])
@@ -136,6 +141,6 @@ def test_the_next_step_fits_the_cause(event, contact, said):
 def test_a_stuck_queue_is_said_aloud(make_cell):
     """Silence must not look like health."""
     view = replace(VIEW, oldest_s=600.0, notices=("x",))
-    notices = status([make_cell("r", "m", "general.casing")], view, NOW).notices
+    notices = status([make_cell("r", "m", "general.casing")], view, NOW, FINE).notices
     assert notices[0] == "x"
     assert "oldest exchange has waited 10 min" in notices[1]

@@ -140,7 +140,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
     )
     sources = altered(
         scene.sources(),
-        ready=lambda: dict(scene.missing),
+        measuring=lambda: scene.measuring,
         change_reports=lambda: changes,
         gates=lambda: [
             GateRun(

@@ -6,9 +6,7 @@ import gzip
 
 import pytest
 
-from evenkeel.core.budget import Budget, Spend
 from evenkeel.runtime.console_sources import (
-    budget_notices,
     calibration,
     dead_exchange,
     judge_setup,
@@ -30,32 +28,6 @@ def _settings(**changes):
     shop = Route(name="shop", upstream="https://a.example/v1", budget={"usd_per_day": 2.0})
     chat = Route(name="chat", match={"prefix": "/chat"}, upstream="https://a.example/v1")
     return Settings(routes=[shop, chat], **changes)
-
-
-class _Health:
-    """A judge in good health."""
-
-    model = ""
-
-    def problems(self):
-        return {}
-
-
-@pytest.mark.parametrize(
-    ("budget", "spent", "said"),
-    [
-        (Budget(1000, 10.0, reserve=0.2), Spend(700, 7.0), []),
-        (Budget(1000, 10.0, reserve=0.2), Spend(799, 7.0), ["1,000 tokens is spent but for the 20%"]),
-        (Budget(1000, 10.0, reserve=0.2), Spend(999, 8.0), ["tokens is spent; scoring", "but for the 20%"]),
-        (Budget(1000, 10.0), Spend(900, 9.9), ["10.00 US dollars is spent; scoring pauses until midnight"]),
-        (Budget(), Spend(10**9, 1e6), []),
-    ],
-)
-def test_a_budget_of_which_only_the_reserve_is_left_is_said(budget, spent, said):
-    """Little is measured from then on, and silence would look like health."""
-    assert [one in notice for one, notice in zip(said, budget_notices(budget, spent), strict=True)] == [
-        True
-    ] * len(said)
 
 
 def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(database):

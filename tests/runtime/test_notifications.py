@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.core.exchange import Lag
+from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.limits import Breaker
 from evenkeel.monitor.notify import Message, Writer
 from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
-from evenkeel.runtime.notifications import LateSink, Troubles, channels
+from evenkeel.runtime.notifications import LateSink, channels
 from evenkeel.settings import Settings, SettingsError
 
 
@@ -24,62 +24,10 @@ def asking_for(*variables):
 
 
 class Part:
-    """Judge, queue and monitor in one, set by hand."""
+    """A judge, set by hand."""
 
     model = "j"
-    problem: str | None = None
-    hold = False
     pause_left_s = 0.0
-    oldest_s = 0.0
-    stepped_at: float | None = 1000.0
-    reads = 0
-    broken = False
-
-    def lag(self):
-        """The queue's."""
-        self.reads += 1
-        if self.broken:
-            raise OSError("locked")
-        return Lag(3, 0, 0, self.oldest_s)
-
-
-@pytest.fixture
-def part():
-    return Part()
-
-
-def test_all_well_is_no_trouble(part):
-    """Nothing holds alerts back, also before the monitor's first step."""
-    part.stepped_at = None
-    assert list(Troubles(part, part, part, lambda: 1000.0)()) == []
-
-
-def test_each_trouble_is_a_sentence(part):
-    """Judge, queue and monitor, as the alerts that mute in Prometheus."""
-    part.hold, part.problem = True, "the judge j cannot be used (timeout)."
-    part.oldest_s, part.stepped_at = 1200.0, 700.0
-    assert list(Troubles(part, part, part, lambda: 1000.0)()) == [
-        "The judge j cannot be used (timeout).",
-        "Sampled exchanges have waited for 20 minutes: scoring stands still.",
-        "The monitor has stood still for 5 minutes.",
-    ]
-
-
-def test_it_looks_every_five_seconds_at_most_and_outlives_a_store_that_fails(part):
-    """In between, and while the queue can't be read, it says what it saw last."""
-    now = [1000.0]
-    troubles = Troubles(part, part, part, lambda: now[0])
-    part.oldest_s = 1200.0
-    assert len(troubles()) == 1
-    part.oldest_s = 0.0
-    now[0] += 4
-    assert (len(troubles()), part.reads) == (1, 1)
-    now[0] += 1
-    part.broken = True
-    assert (len(troubles()), part.reads) == (1, 2)
-    part.broken = False
-    now[0] = 500.0
-    assert (len(troubles()), part.reads) == (0, 3)
 
 
 def test_an_empty_variable_is_found_before_the_start(monkeypatch):
@@ -164,9 +112,14 @@ def test_whether_the_judge_can_be_used_is_a_gauge():
     breaker = Breaker(failures=1)
     judge = Part()
     health = JudgeHealth(judge, breaker, "KEY")
-    assert health.snapshot() == {"gauges": [["judge_up", {}, 1]]}
+    assert (health.snapshot(), health.trouble()) == ({"gauges": [["judge_up", {}, 1]]}, None)
     judge.pause_left_s = 5.1
     assert health.snapshot() == {"gauges": [["judge_up", {}, 0]]}
+    assert health.trouble() == JudgeTrouble(
+        "",
+        "The judge j fails again and again, or wants a pause",
+        "Check the judge's endpoint and its limits.",
+    )
     judge.pause_left_s = 5.0
     breaker.record(ok=False)
     assert health.snapshot() == {"gauges": [["judge_up", {}, 0]]}

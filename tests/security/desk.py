@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView
+from evenkeel.monitor.measuring import Measuring
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
@@ -21,7 +22,7 @@ def console_over(database, **more):
         log=SqliteVerdictLog(database),
         monitor_store=SqliteMonitorStore(database),
         exposition=lambda: b"",
-        ready=dict,
+        measuring=lambda: Measuring("measuring", 0.0),
         pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
         clock=lambda: 1000.0,
         goldens=GoldenSources(GoldenStore(documents), archive),

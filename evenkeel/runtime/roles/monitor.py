@@ -17,6 +17,7 @@ from evenkeel.monitor.export.exposition import Exposition
 from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.labels import LabelCollector
+from evenkeel.monitor.measuring import MeasuringWatch, known
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
 from evenkeel.release.calibration.proposals import LimitProposals
@@ -25,7 +26,7 @@ from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_ro
 from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.limits import monitor_settings
-from evenkeel.runtime.notifications import Troubles, channels, contacts, writer
+from evenkeel.runtime.notifications import channels, contacts, writer
 from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
 
@@ -99,7 +100,6 @@ class MonitorRole:
             instruments: Replay goldens and rate the answers.
             counted: Counters to export beside those of the monitor; may read the stores.
         """
-        health = instruments.health
         folding = monitor_settings(settings)
         monitor = Monitor(
             stores.watched,
@@ -109,17 +109,27 @@ class MonitorRole:
             routes=settings.monitor.routes,
         )
         notifying = stores.lease("notify")
-        troubles = Troubles(health, stores.queue, monitor, time.time)
+        watch = MeasuringWatch(
+            stores.counters,
+            stores.queue,
+            instruments.health.trouble,
+            instruments.ledger,
+            time.time,
+            stepped_at=lambda: monitor.stepped_at,
+            figures_known=lambda: any(known(report) for report in monitor.reports()),
+        )
         told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor, stores.watched)
-        opened = await asyncio.to_thread(channels, settings, told, words, troubles, announce, time.monotonic)
+        opened = await asyncio.to_thread(
+            channels, settings, told, words, lambda: watch().sentences(), announce, time.monotonic
+        )
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
-        pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger, health)
+        pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
         exposition = Exposition(
             monitor,
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
             IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
-            lambda: [pipeline.snapshot(), stores.losses(), *counted()],
+            lambda: [pipeline.snapshot(), watch().snapshot(), stores.losses(), *counted()],
             detail=settings.telemetry.metrics_detail,
         )
         proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
@@ -130,7 +140,7 @@ class MonitorRole:
             log=stores.watched,
             monitor_store=stores.monitor,
             exposition=exposition,
-            ready=health.problems,
+            measuring=watch,
             pipeline=pipeline.view,
             clock=time.time,
             change_reports=changes.book.reports,

@@ -1,0 +1,302 @@
+"""State of measuring: whether answers are measured, and what holds it up.
+
+Computed in one place and read by the first page, `/readyz` of worker and monitor, the gauges and the
+messages. A route is held up once several of its trials in a row were lost and none has been rated since.
+Judge, queue, worker and monitor are looked at directly.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal
+
+from evenkeel.core import figures
+from evenkeel.core.verdict import BASELINE
+from evenkeel.stores.counters import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from evenkeel.core.budget import CostTracker
+    from evenkeel.core.cells import CellReport
+    from evenkeel.core.exchange import ExchangeQueue
+    from evenkeel.core.trouble import JudgeTrouble
+    from evenkeel.stores.counters import CounterStore, Snapshot
+
+State = Literal["measuring", "learning", "held_up"]
+STATES: Final[tuple[State, ...]] = ("measuring", "learning", "held_up")
+
+_LOOK_EVERY_S: Final = 2.0
+_WAITED_S: Final = 120.0
+"""Seconds after which a waiting exchange means that no worker takes it."""
+_STANDS_S: Final = 60.0
+"""Seconds without a trial after which scoring stands still rather than being behind."""
+_MONITOR_STALLED_S: Final = 120.0
+_LOST: Final = 5
+"""Trials lost in a row that hold a route up."""
+_LOST_BY_CHANCE: Final = 50
+"""The same where the next exchange may be measured: a budget that is paced, a prompt that does not fit."""
+
+_STEPS: Final = {
+    "unauthorized": "Put a key that the endpoint accepts into the variable that replays.api_key_env names "
+    "(EVENKEEL_SHADOW_API_KEY by default), or set the route's replay_key_env.",
+    "unpriced": "Set the model's price under budget.prices (0 if it is free), or set budget.usd_per_day to "
+    "null and limit tokens instead.",
+    "budget": "Raise budget.usd_per_day or budget.tokens_per_day, or wait until midnight UTC.",
+    "budget_pace": "Nothing is wrong: replays resume as the day goes on. Raise the budget or lower "
+    "sampling_rate to measure more evenly.",
+    "store_full": "Lower sampling_rate, raise storage.queue, or give the worker more processor time.",
+    "store_error": "Check the disk of the data folder, or Redis; the log of the data plane names the error.",
+    "model_changed": "Another model answers replays than answers users; see Replays in the documentation.",
+}
+_SAID: Final = {
+    "unauthorized": "The endpoint refuses the key of replays (401 or 403)",
+    "unpriced": "The model has no known price, and the budget is in dollars",
+    "budget": "The day's budget is spent",
+    "budget_pace": "The budget is held back so that it lasts the day",
+    "store_full": "The queue is full: more is sampled than can be scored",
+    "store_error": "The queue cannot be written to",
+    "model_changed": "Replays are answered by another model than the original",
+}
+_SAME_REASON: Final = {
+    "forbidden": "unauthorized",
+    "budget_reserve": "budget",
+    "budget_share": "budget_pace",
+}
+_UNTRIED: Final = "untried:"
+"""Beginning of the reasons for which a rewording was not tried."""
+_DROPPED: Final = frozenset({"store_full", "store_error"})
+"""Reasons for which the data plane drops exchanges because they cannot be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that holds measuring up."""
+
+    reason: str
+    """"judge", "judge_key", "queue", "worker", "monitor", or the reason for which trials are lost."""
+    said: str
+    """What is wrong, as a sentence without its full stop."""
+    step: str
+    """What to do, as sentences."""
+    since: float
+    """Unix time in seconds at which it was first seen."""
+    routes: tuple[str, ...] = ()
+    """Routes held up; () = all."""
+
+    @property
+    def sentence(self) -> str:
+        """Both as sentences."""
+        where = f" on {figures.listing(self.routes)}" if self.routes else ""
+        return f"{self.said}{where}. {self.step}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """State of measuring at a time."""
+
+    state: State
+    since: float
+    """Unix time in seconds at which the state was first seen."""
+    causes: tuple[Cause, ...] = ()
+
+    def cause(self, *reasons: str) -> Cause | None:
+        """Return the cause with one of these reasons, None if there is none."""
+        return next((cause for cause in self.causes if cause.reason in reasons), None)
+
+    def sentences(self) -> list[str]:
+        """Return what holds measuring up and what to do, for a message."""
+        return [cause.sentence for cause in self.causes]
+
+    def problems(self) -> dict[str, str]:
+        """Return what holds measuring up by reason, for a readiness probe; {} if nothing does."""
+        return {cause.reason: f"{cause.sentence} Since {figures.iso(cause.since)}." for cause in self.causes}
+
+    def snapshot(self) -> Snapshot:
+        """Return the gauges."""
+        return {
+            "counters": [],
+            "gauges": [
+                *(["measuring", {"state": state}, int(state == self.state)] for state in STATES),
+                *(["held_up", {"reason": cause.reason}, 1] for cause in self.causes),
+            ],
+        }
+
+
+@dataclass(slots=True)
+class _Route:
+    """Trials of a route, lost since the last one that was rated."""
+
+    rated: float = 0
+    lost: Counter[str] = field(default_factory=Counter)
+    """Losses by reason at the last reading."""
+    base: Counter[str] = field(default_factory=Counter)
+    """Losses by reason when a trial was rated last."""
+    since: float | None = None
+    """Unix time in seconds at which the first loss since then was seen."""
+
+
+class MeasuringWatch:
+    """Watches measuring. It looks at most every two seconds and may be called from any thread."""
+
+    def __init__(
+        self,
+        counters: CounterStore,
+        queue: ExchangeQueue,
+        judge: Callable[[], JudgeTrouble | None],
+        ledger: CostTracker,
+        clock: Callable[[], float],
+        *,
+        stepped_at: Callable[[], float | None] = lambda: None,
+        figures_known: Callable[[], bool] | None = None,
+    ) -> None:
+        """Wire the watch.
+
+        Args:
+            counters: Counters of all processes.
+            queue: Queue of sampled exchanges.
+            judge: Trouble with the judge, None while it works and without one.
+            ledger: The day's spend and its limits.
+            clock: Unix time in seconds.
+            stepped_at: Time of the monitor's last step; None before the first, and in other processes.
+            figures_known: Whether any cell has a figure; None = it has once a trial was rated.
+        """
+        self._counters = counters
+        self._queue = queue
+        self._judge = judge
+        self._ledger = ledger
+        self._clock = clock
+        self._stepped_at = stepped_at
+        self._figures_known = figures_known
+        self._lock = threading.Lock()
+        self._routes: dict[str, _Route] = {}
+        self._seen: dict[str, float] = {}
+        """Time at which each cause was first seen."""
+        self._moved_at = clock()
+        """Time at which a trial was rated or lost last."""
+        self._look_at = float("-inf")
+        self._found = Measuring("learning", clock())
+
+    def __call__(self) -> Measuring:
+        """Return the state."""
+        with self._lock:
+            now = self._clock()
+            # A clock that was set back must not stop the checks.
+            if now >= self._look_at or now < self._look_at - _LOOK_EVERY_S:
+                self._look_at = now + _LOOK_EVERY_S
+                self._found = self._look(now)
+            return self._found
+
+    def _look(self, now: float) -> Measuring:
+        trouble = self._judge()
+        causes = [self._judged(trouble, now)] if trouble else []
+        causes += [*self._stored(now, waits=trouble is not None), *self._folded(now)]
+        self._seen = {cause.reason: cause.since for cause in causes}
+        state: State = "held_up" if causes else "measuring" if self._known() else "learning"
+        since = self._found.since if state == self._found.state else now
+        if causes:
+            since = min(cause.since for cause in causes)
+        return Measuring(state, since, tuple(causes))
+
+    def _known(self) -> bool:
+        if self._figures_known is not None:
+            return self._figures_known()
+        return any(route.rated for route in self._routes.values())
+
+    def _cause(self, reason: str, said: str, step: str, now: float, *routes: str) -> Cause:
+        return Cause(reason, said, step, self._seen.get(reason, now), routes)
+
+    def _judged(self, trouble: JudgeTrouble, now: float) -> Cause:
+        reason = "judge_key" if trouble.reason == "unauthorized" else "judge"
+        return self._cause(reason, trouble.said, f"{trouble.step} Exchanges wait meanwhile.", now)
+
+    def _stored(self, now: float, *, waits: bool) -> Iterable[Cause]:
+        """Yield what queue and counters show."""
+        try:
+            lag, counted = self._queue.lag(), merge(self._counters.read())
+        except Exception as error:  # noqa: BLE001 - named boundary: whatever the store raises, it is away
+            said = f"The store cannot be reached ({type(error).__name__}): nothing is queued or scored"
+            yield self._cause("queue", said, "Check Redis, or the disk of the data folder.", now)
+            return
+        self._count(counted, now)
+        if waits:
+            return  # what was lost was lost by the judge, and what waits waits for it
+        if lag.oldest_s > _WAITED_S and now - self._moved_at > _STANDS_S:
+            waited = figures.duration(lag.oldest_s)
+            number = lag.waiting + lag.leased
+            said = f"No worker takes sampled exchanges: the oldest of {number:,} has waited {waited}"
+            yield self._cause("worker", said, "Check that the worker runs, and its log.", now)
+        yield from self._lost(now)
+
+    def _count(self, counted: Snapshot, now: float) -> None:
+        rated: Counter[str] = Counter()
+        lost: dict[str, Counter[str]] = {}
+        for name, labels, number in counted["counters"]:
+            route, reworded = labels.get("route", ""), labels.get("perturbation") != BASELINE
+            if name == "trials" and labels["outcome"].startswith("rated_"):
+                rated[route] += number if reworded else 0
+                continue
+            reason = labels.get("outcome" if name == "trials" else "reason", "")
+            reason = _SAME_REASON.get(reason, reason)
+            if name == "trials_skipped" and reason not in _SAID:
+                reason = f"{_UNTRIED}{reason}"
+            if name in {"trials", "trials_skipped"} or (name == "exchanges_skipped" and reason in _DROPPED):
+                lost.setdefault(route, Counter())[reason] += int(number)
+        for name in rated.keys() | lost.keys():
+            known = self._routes.setdefault(name, _Route())
+            losses = lost.get(name, Counter())
+            if rated[name] != known.rated or losses != known.lost:
+                self._moved_at = now
+            if rated[name] != known.rated:
+                known.rated, known.base, known.since = rated[name], Counter(losses), None
+            elif known.since is None and losses != known.base:
+                known.since = now
+            known.lost = losses
+
+    def _lost(self, now: float) -> Iterable[Cause]:
+        """Yield the reasons for which routes lose their trials."""
+        held: dict[str, list[str]] = {}
+        for name, route in sorted(self._routes.items()):
+            losses = route.lost - route.base
+            reason = max(losses, key=lambda each: losses[each], default="")
+            if reason and losses[reason] >= (_LOST if _certain(reason) else _LOST_BY_CHANCE):
+                held.setdefault(reason, []).append(name)
+        for reason, routes in held.items():
+            begun = [since for name in routes if (since := self._routes[name].since) is not None]
+            said, step = self._words(reason)
+            yield Cause(reason, said, step, min(begun, default=now), tuple(routes))
+
+    def _words(self, reason: str) -> tuple[str, str]:
+        words = reason.replace("_", " ")
+        said = _SAID.get(reason, f"No trial can be rated: {words}")
+        if reason.startswith(_UNTRIED):
+            said = f"No rewording can be tried: {words.removeprefix(_UNTRIED)}"
+        step = _STEPS.get(reason, "Pipeline and Trials show what was tried and what came back.")
+        if reason.startswith("budget"):
+            spent, budget = self._ledger.today(), self._ledger.budget
+            limits = [
+                f"{figures.usd(spent.usd)} of {figures.usd(budget.usd_per_day)}"
+                if budget.usd_per_day
+                else "",
+                f"{spent.tokens:,} of {budget.tokens_per_day:,} tokens" if budget.tokens_per_day else "",
+            ]
+            said += f" ({' and '.join(filter(None, limits)) or 'a limit is 0'})"
+        return said, step
+
+    def _folded(self, now: float) -> Iterable[Cause]:
+        stepped_at = self._stepped_at()
+        if stepped_at is not None and now - stepped_at > _MONITOR_STALLED_S:
+            said = f"The monitor has not read verdicts for {figures.duration(now - stepped_at)}"
+            yield self._cause("monitor", said, "Its log says why; figures are as old.", now)
+
+
+def known(report: CellReport) -> bool:
+    """Return whether a cell of a rewording has a figure."""
+    return report.estimates.excess is not None or report.estimates.loss is not None
+
+
+def _certain(reason: str) -> bool:
+    """Return whether a loss for this reason means that the next exchange is lost, too."""
+    return reason in _SAID and reason not in {"budget_pace", "model_changed", "store_full"}

@@ -1,0 +1,161 @@
+"""State of measuring: each way to measure nothing is named, with its time and what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.exchange import Lag
+from evenkeel.core.trouble import JudgeTrouble
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.measuring import MeasuringWatch
+
+
+class Plant:
+    """Counters, queue, judge and ledger in one, set by hand; time passes by hand, too."""
+
+    def __init__(self):
+        self.now = 1000.0
+        self.rows = {}
+        self.lag_found = Lag(0, 0, 0, 0.0)
+        self.broken = False
+        self.trouble = None
+        self.stepped_at = 1000.0
+        self.figures = True
+        self.budget, self.spent = Budget(1000, 0.5), Spend(20, 0.01)
+        self.watch = MeasuringWatch(
+            self,
+            self,
+            lambda: self.trouble,
+            self,
+            lambda: self.now,
+            stepped_at=lambda: self.stepped_at,
+            figures_known=lambda: self.figures,
+        )
+
+    def lag(self):
+        """The queue's."""
+        if self.broken:
+            raise ConnectionError
+        return self.lag_found
+
+    def read(self):
+        """The counters of all processes."""
+        return [{"counters": [[name, dict(labels), n] for (name, labels), n in self.rows.items()]}]
+
+    def today(self):
+        """The ledger's."""
+        return self.spent
+
+    def count(self, name, number=1, **labels):
+        """Add to a counter of the route "shop"."""
+        labels = {"route": "shop", "perturbation": "general.casing"} | labels
+        key = name, tuple(labels.items())
+        self.rows[key] = self.rows.get(key, 0) + number
+
+    def later(self, seconds=10.0):
+        """The state after some time in which the monitor stepped on."""
+        self.now += seconds
+        self.stepped_at = self.now
+        return self.watch()
+
+
+@pytest.fixture
+def plant():
+    return Plant()
+
+
+def test_all_well_is_measuring_or_learning(plant):
+    """Learning lasts until a cell has a figure; nothing is a problem meanwhile."""
+    plant.figures = False
+    assert (plant.watch().state, plant.watch().problems()) == ("learning", {})
+    plant.figures = True
+    found = plant.later()
+    assert (found.state, found.since, found.sentences()) == ("measuring", 1010.0, [])
+
+
+@pytest.mark.parametrize(
+    ("counter", "reason", "number", "said", "step"),
+    [
+        ("trials", "unauthorized", 5, "The endpoint refuses the key of replays", "replays.api_key_env"),
+        ("trials", "timeout", 50, "No trial can be rated: timeout", "Pipeline and Trials"),
+        ("trials_skipped", "unpriced", 5, "no known price", "budget.prices"),
+        (
+            "trials_skipped",
+            "budget",
+            5,
+            "budget is spent ($0.01 of $0.50 and 20 of 1,000 tokens)",
+            "midnight",
+        ),
+        ("trials_skipped", "budget_pace", 50, "held back so that it lasts the day", "Nothing is wrong"),
+        ("trials_skipped", "nothing_to_change", 50, "can be tried: nothing to change", "Pipeline"),
+        ("exchanges_skipped", "store_full", 50, "The queue is full", "sampling_rate"),
+        ("exchanges_skipped", "store_error", 5, "cannot be written", "Redis"),
+    ],
+)
+def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, said, step):
+    """From the first loss on, until a trial of a rewording is rated; the route is named."""
+    label = "outcome" if counter == "trials" else "reason"
+    plant.count("trials", 3, outcome="rated_3")
+    plant.watch()
+    plant.count(counter, 1, **{label: reason})
+    assert plant.later().state == "measuring"
+    plant.count(counter, number - 1, **{label: reason})
+    plant.count("trials", 9, outcome="rated_3", perturbation=BASELINE)
+    held = plant.later()
+    (cause,) = held.causes
+    assert (held.state, held.since, cause.since, cause.routes) == ("held_up", 1010.0, 1010.0, ("shop",))
+    assert said in cause.sentence
+    assert step in cause.sentence
+    assert ["measuring", {"state": "held_up"}, 1] in held.snapshot()["gauges"]
+    assert [name for name, *_ in held.snapshot()["gauges"]].count("held_up") == 1
+    plant.count("trials", 1, outcome="rated_3")
+    assert plant.later().state == "measuring"
+
+
+def test_a_judge_in_trouble_holds_everything_up(plant):
+    """Whatever waits or was lost meanwhile is its doing; a refused key is told apart."""
+    plant.trouble = JudgeTrouble("timeout", "The judge j cannot be used (timeout)", "Check judge.base_url.")
+    plant.lag_found = Lag(9, 0, 0, 900.0)
+    plant.count("trials", 9, outcome="timeout")
+    (cause,) = plant.watch().causes
+    assert cause.sentence == (
+        "The judge j cannot be used (timeout). Check judge.base_url. Exchanges wait meanwhile."
+    )
+    plant.trouble = plant.trouble._replace(reason="unauthorized")
+    assert list(plant.later().problems()) == ["judge_key"]
+
+
+def test_a_store_that_is_away_is_named(plant):
+    """And measuring resumes with it."""
+    plant.broken = True
+    found = plant.watch()
+    assert "cannot be reached (ConnectionError)" in found.problems()["queue"]
+    assert found.problems()["queue"].endswith("Since 1970-01-01T00:16:40Z.")
+    plant.broken = False
+    assert plant.later().state == "measuring"
+
+
+def test_a_worker_that_takes_nothing_is_told_from_one_that_is_behind(plant):
+    """As long as trials are made, a long queue is only a backlog."""
+    plant.lag_found = Lag(40, 2, 0, 300.0)
+    plant.watch()
+    plant.later(50)
+    plant.count("trials", 1, outcome="rated_3")
+    assert plant.later(20).state == "measuring"
+    assert "the oldest of 42 has waited 5 min" in plant.later(70).problems()["worker"]
+
+
+def test_a_monitor_that_stands_still_is_named(plant):
+    """Its figures are as old."""
+    plant.later()
+    plant.now += 200
+    assert "has not read verdicts for 3 min" in plant.watch().problems()["monitor"]
+
+
+def test_it_looks_every_two_seconds_and_outlives_a_clock_set_back(plant):
+    """In between it says what it saw last."""
+    plant.watch()
+    plant.broken = True
+    assert plant.later(1).state == "measuring"
+    assert plant.later(-500).state == "held_up"
