@@ -12,7 +12,10 @@ import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,8 @@ class Protected:
 # Letters and underscore of scripts that put spaces between words, and digits. In the others `\w`
 # would take the clause around a number for a part of it.
 _A: Final = r"A-Za-z_À-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
-_W: Final = rf"0-9\uff10-\uff19{_A}"
+_RAISED: Final = "⁰¹²³⁴-⁹⁺⁻₀-₉½¼¾⅓⅔⅛"
+_W: Final = rf"\d{_RAISED}{_A}"
 _CJK: Final = r"\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef"
 # English, German, Spanish, French, Italian, Dutch, Portuguese; abbreviations in English only.
 _MONTH: Final = (
@@ -72,7 +76,6 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
           | import [ ] [{_W}.*{{}}, ]+ ;? $  |  from [ ] [{_W}.]++ [ ] import [ ] [^\n]*
           | [{_W}.\[\]"']++ [ \t]* [-+*/|&%:]? = [ \t]* (?: (?=[{{\[]) | [^\s=] [^\n]* )
           | (?:\$|>>>|\#include|\#!) [ \t]* (?=[^\d\s]) [^\n]*
-          | (?:SELECT|INSERT[ ]INTO|DELETE[ ]FROM|CREATE[ ]TABLE|ALTER[ ]TABLE) \b [^\n]*
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
           | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
         )""",
@@ -138,8 +141,9 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     # Any token with a digit in it: amounts, dates, times, versions, addresses, hashes, ticket numbers.
     "number": rf"""
         (?: [-+−±]?(?:R|US|CA?|AU?|NZ|HK)?[$€£¥₹][ \u00a0]?(?=\d) | [-+−±.](?=\d) )?
-        (?= [{_A}.,:/'’+\-@]{{0,127}}+ \d )
-        (?: \d{{1,3}} (?:[ \u00a0\u202f]\d{{3}})+ (?![{_W}]) | [{_W}]++ ) (?: [-./:,+@'’–×]{{1,2}} [{_W}]++ )*
+        (?= [{_A}.,:/'’+\-@]{{0,127}}+ [\d{_RAISED}] )
+        (?: \d{{1,3}} (?:[ \u00a0\u202f]\d{{3}})+ (?![{_W}]) | [{_W}]++ )
+        (?: [-./:,+@'’–×\u066b\u066c]{{1,2}} [{_W}]++ )*
         (?: [ \u00a0\u202f]?{_UNIT} (?![{_W}]) | [ \u00a0\u202f]?[%‰°ºª€£¥$"′″](?![{_W}])
           | [年月日時分秒円元個人歳台本枚回階号週%\uff05] )?""",
     "identifier": rf"""
@@ -153,8 +157,6 @@ _AFTER_WORDS: Final[dict[str, str]] = {
     "call": rf"[{_W}.]{{1,128}}+\([^()\n]{{0,80}}\)",
 }
 
-RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS)
-"""Names of the rules, in the order in which they are tried."""
 
 # Blanks inside a line, then plain words and the marks after them, many at a time. Not at the start
 # of a line, where line rules begin, and no word before a digit, which may belong to a date.
@@ -207,8 +209,78 @@ def protected_spans(text: str) -> tuple[Protected, ...]:
                     continue
                 rule, end = "object", lenient.end()
             at = end
+        elif rule == "code_line":
+            below = _INDENTED.match(text, at)
+            at = at if below is None else below.end()
         found.append(Protected(start, at, rule))
-    return tuple(found)
+    return tuple(_apart(sorted((*found, *_spaced(text)), key=lambda span: (span.start, -span.end))))
+
+
+_NUMERIC: Final = r"(?=[^\s\d]{0,40}\d)[^\s]{1,60}+"
+_SIGN: Final = r"[-+*/=×÷·<>≤≥≠±^|&%?°′″#()]{1,3}"
+_COMMAND: Final = (
+    r"git|npm|npx|pip3?|docker|kubectl|sudo|apt|apt-get|yum|brew|yarn|pnpm|curl|wget|ssh|scp|rsync|chmod|chown|mkdir"
+    r"|rmdir|rm|mv|cp|ls|cd|grep|sed|awk|systemctl|psql|mysql|sqlite3|redis-cli|terraform|helm|aws|gcloud|conda"
+    r"|cargo|rustc|gcc|tar|unzip|nslookup|ipconfig|ifconfig|journalctl|crontab|kinit|openssl"
+)
+_ALSO_A_WORD: Final = (
+    r"make|go|cat|find|kill|sort|cut|head|tail|touch|node|python3?|java|php|ruby|perl|echo|export|env|man|top"
+    r"|ping"
+)
+_NO_ARGUMENT: Final = (
+    r"(?:and|or|but|then|to|is|it|the|on|in|for|with|when|while|does|do|fails?|always|still|gives?|says|not|from|at|as"
+    r"|und|oder|dann|ist|nicht|et|ou|puis|ne|est|y|o|luego|no|e|poi|non|en|of|als|niet|ou|não)(?![\w/.=-])|[(\"“]"
+)
+"""Words that go on with the sentence around a command."""
+_SQL: Final = (
+    r"SELECT\b[^\n;]{0,400}?\bFROM|INSERT[ ]+INTO|UPDATE[ ]+[\w.\"`]+[ ]+SET|DELETE[ ]+FROM|TRUNCATE[ ]+TABLE"
+    r"|(?:CREATE|ALTER|DROP)[ ]+(?:TABLE|INDEX|VIEW|DATABASE)|WHERE|GROUP[ ]BY|ORDER[ ]BY"
+    r"|(?:INNER|LEFT|RIGHT)[ ]JOIN"
+    r"|select[ ]+(?:\*|[\w.()*]+(?:[ ]*,[ ]*[\w.()*]+){0,20})[ ]+from[ ]+\w+"
+)
+_SPACED: Final[dict[str, re.Pattern[str]]] = {
+    "sql": re.compile(rf"\b(?:{_SQL})\b[^\n;?!]*+;?"),
+    "command": re.compile(
+        rf"(?<![\w./-])(?:(?:{_COMMAND})(?![\w/-])(?=[ ][^\s])"
+        rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|[\w-]{{0,40}}[./]\w)))"
+        rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![.:])){{1,6}}+"
+    ),
+    "spaced": re.compile(
+        # Figures in groups, with signs between them: accounts, telephone numbers, sums, cron's fields.
+        rf"(?<!\S)(?:(?:[A-Z]{{1,4}}|{_SIGN})[ \t\u00a0]+){{0,3}}+(?:{_NUMERIC}|\*)"
+        rf"(?:[ \t\u00a0]+(?:{_NUMERIC}|{_SIGN}(?!\S)|[A-Z]{{1,4}}(?!\S)|[xX](?!\S)))++"
+    ),
+    "formula": re.compile(
+        r"(?<!\S)[\w()²³.]{1,40}+(?:[ ](?:[+*/=×÷^<>≤≥≠]|[=!<>:+*/-]=|&&|\|\||=>|->)[ ][\w()²³.]{1,40}+)++"
+        r"|(?<![\w'’-])(?:[^\W_]|\w{0,20}_\w{0,20})(?:[ ][-–−][ ][\w()²³.]{1,40}+)++"
+        r"|(?<![\w'’])[\w()²³.]{1,40}+[ ][-–−][ ][^\W_](?![\w'’])"
+    ),
+    "ideograph": re.compile(
+        r"[〇零一二三四五六七八九十百千万萬億兆]{2,}+[年月日時分秒円元個人歳台本枚回階号週番割%]"
+        r"|[〇零一二三四五六七八九十百千万萬億兆]{3,}+"
+    ),
+}
+"""What keeps the blanks between its parts."""
+RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, *_SPACED)
+"""Names of the rules, in the order in which they are tried."""
+_INDENTED: Final = re.compile(r"(?:\n[ \t]++\S[^\n]*+)*+")
+"""Lines that go on with the code above them."""
+
+
+def _spaced(text: str) -> Iterator[Protected]:
+    for rule, pattern in _SPACED.items():
+        for match in pattern.finditer(text):
+            end = match.start() + len(match[0].rstrip(".,;:!?"))
+            yield Protected(match.start(), end, rule)
+
+
+def _apart(spans: Iterable[Protected]) -> Iterator[Protected]:
+    """Yield the spans; of two that overlap the later one loses its beginning."""
+    end = 0
+    for span in spans:
+        if span.end > end:
+            yield span if span.start >= end else Protected(end, span.end, span.rule)
+            end = span.end
 
 
 def _json_end(text: str, start: int) -> int | None:

@@ -25,7 +25,6 @@ from evenkeel.shadow.perturbations import (
 )
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView
-from tests.kit.variants import digest
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
@@ -262,11 +261,6 @@ def test_a_diff_shows_moved_and_replaced_lines():
     """Hunks have the line numbers of both sides, as in `git diff`."""
     plain = [line.plain for line in diff_lines(["a", "b", "c", "d"], ["a", "x", "y", "c", "d"])]
     assert plain == ["@@ -1,3 +1,4 @@", " a", "-b", "+x", "+y", " c"]
-
-
-def test_text_kinds_make_the_same_bytes_of_the_application_prompts():
-    """A digest written down: the same on every platform, and new whenever a version must rise."""
-    assert digest() == "999af2b30a4d0f22"
 
 
 def test_json_says_what_changed_and_why_not():

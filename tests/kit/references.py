@@ -269,7 +269,8 @@ _SCHEMA_WORDS: Final = frozenset(
 """Keys of a JSON Schema, which are none of the answer."""
 _CHOICES: Final = re.compile(r"[\w-]+(?:\s?\|\s?[\w-]+)+")
 _REFUSED: Final = re.compile(
-    r"\b(?:no|not|without|never|avoid|kein\w*|ohne|sin|sans|senza|geen|sem|instead of|code)\b", re.IGNORECASE
+    r"\b(?:no|not|without|never|avoid|kein\w*|ohne|sin|sans|senza|geen|zonder|sem|instead of|code)\b",
+    re.IGNORECASE,
 )
 
 

@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 
 def test_a_paraphrase_asks_for_the_input_alone() -> None:
-    """Instructions and history stay byte for byte; white space around the input stays as well."""
+    """Everything but the last message stays byte for byte; so does white space around it."""
     view = view_of(
-        ("system", SYSTEM), ("user", " First question, please.\n"), ("assistant", "Yes?"), ("user", QUESTION)
+        ("system", SYSTEM),
+        ("user", " First question, please.\n"),
+        ("assistant", "Yes?"),
+        ("user", f" {QUESTION}\n"),
     )
     changed, tasks = finished(Paraphrase().apply(view, 1.0, random.Random(1)))
-    assert tasks == [
-        RewriteTask("paraphrase", "First question, please."),
-        RewriteTask("paraphrase", QUESTION),
-    ]
+    assert tasks == [RewriteTask("paraphrase", QUESTION)]
     assert [one.text for one in changed.segments] == [
-        SYSTEM, " [paraphrase ] First question, please.\n", "Yes?", f"[paraphrase ] {QUESTION}",
+        SYSTEM, " First question, please.\n", "Yes?", f" [paraphrase ] {QUESTION}\n",
     ]  # fmt: skip
 
 

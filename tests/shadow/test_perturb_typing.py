@@ -73,7 +73,7 @@ def test_any_text_keeps_its_protected_spans_and_changes(text, perturbation, seve
 # A change of these needs a higher version of the kind, or the log could not tell variants apart.
 @pytest.mark.parametrize("perturbation", TEXT_KINDS, ids=lambda one: one.name)
 def test_only_input_changes(perturbation) -> None:
-    """System, assistant and tool messages stay byte for byte."""
+    """All but the last user message stays byte for byte, earlier ones of the user included."""
     others = [
         {"role": "system", "content": "Please summarise the case, briefly. Be kind."},
         {"role": "user", "content": "Another customer said hello, and left again."},
@@ -83,13 +83,11 @@ def test_only_input_changes(perturbation) -> None:
     view = view_of(CASE, *others)
     for seed in range(10):
         changed = perturbation.apply(view, 1.0, random.Random(seed))
-        assert [one.text for one in changed.segments if one.kind != "input"] == [
-            one["content"] for one in others if one["role"] != "user"
-        ]
+        assert [one.text for one in changed.segments[:-1]] == [one["content"] for one in others]
         assert all(
             one.text != old.text
             for one, old in zip(changed.segments, view.segments, strict=True)
-            if one.kind == "input"
+            if one.message == len(others)
         )
 
 
@@ -116,6 +114,8 @@ def test_without_input_a_kind_does_not_apply(perturbation) -> None:
         ("general.spelling", "`some code here` 4711"),
         ("general.punctuation", "# Head\n- don't use well-known 3,5 e.g. J. Smith's\n* a: b\n1. it 7"),
         ("general.casing", "the VPN of USA and iPhone or my_var at A B"),
+        ("general.punctuation", "x - y of a - b"),
+        ("general.casing", "Ada Bell, Rio"),
     ],
 )
 def test_with_nothing_eligible_a_kind_does_not_apply(name: str, text: str) -> None:
@@ -179,6 +179,11 @@ def test_whitespace_never_joins_or_splits_words_or_lines(text: str, severity: fl
     [
         ("a b", {"a  b ", "a  b  ", "a  b\n", "a   b ", "a   b  ", "a   b\n"}),
         ("end.  Next\n", {"end. Next \n", "end. Next  \n", "end. Next   \n"}),
+        ("DE89 3704 0044 0532 0130 00", {f"DE89 3704 0044 0532 0130 00{end}" for end in (" ", "  ", "\n")}),
+        ("0 3 * * 1-5\n", {f"0 3 * * 1-5{end}\n" for end in (" ", "  ", "   ")}),
+        ("+49 30 123 456 789", {f"+49 30 123 456 789{end}" for end in (" ", "  ", "\n")}),
+        ("x - y", {f"x - y{end}" for end in (" ", "  ", "\n")}),
+        ("git rebase main", {f"git rebase main{end}" for end in (" ", "  ", "\n")}),
         ("\n a\n", {"\n a \n", "\n a  \n", "\n a   \n"}),
         ("`a`\t`b` \n", {"`a`    `b`\n"}),
         (
@@ -203,16 +208,20 @@ def test_whitespace_places(text: str, outcomes: set[str]) -> None:
         ("Stop it.", {"Stop it", "Stop it..", "Stop it...", "Stop it!"}),
         ("Stop it", {"Stop it.", "Stop it!", "Stop it..", "Stop it..."}),
         (
-            "Who is `x`, and why?",
-            {"Who is `x`, and why", "Who is `x`, and why??", "Who is `x`, and why.", "Who is `x`, and why?!"},
+            "Who is `x`, why?",
+            {"Who is `x`, why", "Who is `x`, why??", "Who is `x`, why ?", "Who is `x`, why?!"},
         ),
-        ("red, blue 7", {"red blue 7", "red,, blue 7", "red , blue 7", "red; blue 7"}),
-        ("so - maybe 7", {"so – maybe 7", "so — maybe 7", "so -- maybe 7"}),
-        ("Quoi ? 7", {"Quoi  7", "Quoi ?? 7", "Quoi . 7", "Quoi ?! 7"}),
-        ("so; maybe 7", {"so, maybe 7", "so maybe 7"}),
+        ("You open at 7, then?", {"You open at 7, then??", "You open at 7, then ?", "You open at 7, then?!"}),
+        ("red, blue 7", {"red,, blue 7", "red , blue 7"}),
+        ("red, and 7", {"red and 7", "red,, and 7", "red , and 7"}),
+        ("No. Take it 7", {"No.. Take it 7", "No... Take it 7", "No! Take it 7"}),
+        ("No, take it 7", {"No,, take it 7", "No , take it 7"}),
+        ("Quoi ? 7", {"Quoi ?? 7", "Quoi  ? 7", "Quoi ?! 7"}),
+        ("so; maybe 7", {"so, maybe 7", "so;; maybe 7"}),
         ("¿Qué 7", {"Qué 7"}),
-        ("なぜ\uff1f次 7", {"なぜ次 7", "なぜ\uff1f\uff1f次 7", "なぜ。次 7"}),
-        ("はい、そう 7", {"はいそう 7", "はい、、そう 7"}),
+        ("なぜ\uff1f次 7", {"なぜ\uff1f\uff1f次 7", "なぜ?次 7"}),
+        ("はい、そう 7", {"はい、、そう 7", "はい\uff0cそう 7", "はい,そう 7"}),
+        ("أين الطلب؟", {"أين الطلب", "أين الطلب؟؟", "أين الطلب?", "أين الطلب ؟"}),
     ],
 )
 def test_punctuation_places(text: str, outcomes: set[str]) -> None:
@@ -226,13 +235,13 @@ def test_punctuation_places(text: str, outcomes: set[str]) -> None:
         ("Hello", {"hello", "HELLO"}),
         ("hello", {"HELLO", "Hello"}),
         ("so I 7", {"so i 7"}),
-        ("PLEASE 7", {"please 7"}),
+        ("Please 7", {"please 7", "PLEASE 7"}),
         ("It 7", {"it 7"}),
         ("don't 7", {"DON'T 7", "Don't 7"}),
     ],
 )
 def test_casing_places(text: str, outcomes: set[str]) -> None:
-    """Sentence starts and names lose their capitals, words gain some, shouting goes quiet."""
+    """Small words that open sentences lose their capitals, and words gain some."""
     assert {variant("general.casing", text, 1.0, seed) for seed in range(200)} == outcomes
 
 
@@ -245,16 +254,16 @@ def test_casing_changes_nothing_but_case(seed: int) -> None:
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("Haben Sie die Frage?", "Sie"),
-        ("Reports in May and March", "May"),
-        ("Tell Ihnen 7", "Ihnen"),
-        ("ONEDRIVEの同期が Windows で止まりました", "ONEDRIVE"),
-        ("我的ERPSYSTEM在 Windows 上无法登录", "ERPSYSTEM"),
-        ("APIのエラーです。Reset it", "API"),
+        ("Haben Sie meine Frage?", "Sie"),
+        ("All reports in May and March", "May"),
+        ("Berlin is big, as Ada Bell says", "Berlin"),
+        ("Los Angeles and La Paz are distant", "Los Angeles"),
+        ("Does Maria live there", "Maria"),
+        ("Tell NASDAQ about it", "NASDAQ"),
     ],
 )
 def test_casing_keeps_capitals_that_carry_meaning(text: str, kept: str) -> None:
-    """The polite German "Sie" would become "they", a month a verb."""
+    """The polite German "Sie" would become "they", a month a verb, and names are names."""
     assert all(kept in variant("general.casing", text, 1.0, seed) for seed in range(50))
 
 
@@ -263,16 +272,6 @@ def test_a_place_that_declines_is_replaced_by_another() -> None:
     text = "ĸĸĸĸ " * 30 + "word"
     made = {variant("general.casing", text, 0.01, seed) for seed in range(30)}
     assert made <= {"ĸĸĸĸ " * 30 + "WORD", "ĸĸĸĸ " * 30 + "Word"}
-
-
-def test_severity_counts_over_all_input_together() -> None:
-    """Two user messages share the places: at a low severity only one of them changes."""
-    view = view_of("Second message, here", {"role": "user", "content": "First message, here"})
-    for seed in range(20):
-        changed = by_name(["general.punctuation"])[0].apply(view, 0.01, random.Random(seed))
-        assert isinstance(changed, PromptView)
-        differing = [new for new, old in zip(changed.segments, view.segments, strict=True) if new != old]
-        assert len(differing) == 1
 
 
 @given(st.integers(0, 500))

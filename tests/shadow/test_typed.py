@@ -53,7 +53,7 @@ def test_tool_results_and_instructions_are_not_typed() -> None:
         ("tool", "The lamp is in stock, and costs twelve euros."),
         ("user", "And in red?"),
     )
-    assert typed(view) == [QUESTION, "And in red?"]
+    assert typed(view) == ["And in red?"]
     assert typed(view.changing(["tool_results"])) == ["The lamp is in stock, and costs twelve euros."]
     assert typed(view.changing(["instructions"])) == ["Be brief and friendly, please."]
 

@@ -187,7 +187,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
             inner = passage[1:-1]
             if inner.strip():
                 yield _Passage(inner.strip(), start + 1 + len(inner) - len(inner.lstrip()))
-        elif span.rule != "number":
+        elif span.rule not in ("number", "ideograph"):
             yield _Passage(passage, start)
 
 

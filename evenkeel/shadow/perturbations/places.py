@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import Protected, protected_spans
@@ -69,6 +71,36 @@ def change_places(
     for index, new in changes.items():
         own.setdefault(owners[index], []).append((places[index], new))
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
+
+
+_TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))
+
+
+def small_words(group: str) -> frozenset[str]:
+    """Return the words of a group in all languages; see `small_words.toml`."""
+    return frozenset(word for words in _TABLES[group].values() for word in words.split())
+
+
+_OPENERS: Final = small_words("openers")
+_BEFORE_NAMES: Final = small_words("before")
+_CAPITAL_BEHIND: Final = re.compile(r"[ \t]+[^\W\d_a-zß-öø-ÿ]")
+
+
+def opens_a_sentence(word: re.Match[str]) -> bool:
+    """Return whether a word with a capital owes it to its place: a small word at the start of a sentence.
+
+    Not "Los Angeles" nor "La Paz": what a capital follows may be the beginning of a name.
+    """
+    text = word.string
+    written = word[0].replace("’", "'")
+    small = written.lower()
+    before = text[max(0, word.start() - 4) : word.start()].rstrip(" \t\"'“\u2018«(*_#>-•¿¡")
+    return (
+        small in _OPENERS
+        and written[1:] == small[1:]
+        and (not before or before[-1] in ".!?:\n。\uff01\uff1f")
+        and (_CAPITAL_BEHIND.match(text, word.end()) is None or small in _BEFORE_NAMES)
+    )
 
 
 def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:

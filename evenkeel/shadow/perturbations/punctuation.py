@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places
+from evenkeel.shadow.perturbations.places import change_places, small_words
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -17,57 +17,77 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
-# A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing) and a new
-# sentence, a line end or a closing mark after it; French puts a space before "?" and "!". Commas and
-# dashes stand between words, never between numbers. Apostrophes, colons and marks at the start of a
-# line are no places at all. The mark is matched before its surroundings, so that the search can
-# leap to it.
+# A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing, "n!" is a product) and
+# a new sentence, a line end or a closing mark after it; French puts a space before "?" and "!". Marks are
+# left out only where a line ends there: "No. Refunds are possible" is not "No refunds are possible". A
+# question mark is left out only behind a sentence that asks without it, a comma only before a conjunction.
+# A hyphen between blanks may be a minus. Apostrophes, colons and marks at the start of a line are no places
+# at all. The mark is matched before its surroundings, so that the search can leap to it.
 _L: Final = r"[^\W\d_]"
 _SPACED: Final = r"[ \u00a0\u202f]"
 _OPENING: Final = r"""["'“\u2018«(¿¡]"""
 _CLOSING: Final = r"""["'”’»)]"""
+_LINE_END: Final = r"(?= [ \t]*(?:\r?\n|\Z) )"
+_CONJUNCTION: Final = rf"(?:{'|'.join(sorted(small_words('joins')))})\b"
 _PLACES: Final = re.compile(
     rf"""
-    [.?!,;\-–—。、¿¡\uff01\uff0c\uff1f] (?:
-        (?P<full_stop>   (?<={_L}{_L}\.) (?= \s*\Z | [ \t]*\r?\n | {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
-      | (?P<question>    (?: (?<={_L}\?) | (?<={_L}{_SPACED}\?) ) (?= \s | \Z | {_CLOSING} ) )
-      | (?P<exclamation> (?: (?<={_L}!) | (?<={_L}{_SPACED}!) ) (?= \s | \Z | {_CLOSING} ) )
+    [.?!,;—。、؟،¿¡\uff01\uff0c\uff1f] (?:
+        (?P<last_stop>     (?<={_L}{_L}\.) {_LINE_END} )
+      | (?P<full_stop>     (?<={_L}{_L}\.) (?= {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
+      | (?P<question>      (?: (?<={_L}\?) | (?<={_L}{_SPACED}\?) ) (?= \s | \Z | {_CLOSING} ) )
+      | (?P<last_exclamation> (?: (?<={_L}{_L}!) | (?<={_L}{_SPACED}!) ) {_LINE_END} )
+      | (?P<exclamation>   (?: (?<={_L}{_L}!) | (?<={_L}{_SPACED}!) ) (?= \s | {_CLOSING} ) )
+      | (?P<last_wide_stop>   (?<={_L}。) {_LINE_END} )
       | (?P<wide_stop>        (?<={_L}。) (?!。) )
       | (?P<wide_question>    (?<={_L}\uff1f) )
       | (?P<wide_exclamation> (?<={_L}\uff01) )
-      | (?P<comma>       (?<={_L},) (?= [ ]{_L} ) )
-      | (?P<enumeration> (?<={_L}[、\uff0c]) (?={_L}) )
-      | (?P<semicolon>   (?<={_L};) (?= [ ]{_L} ) )
-      | (?P<dash>        (?<={_L}[ ][-–—]) -? (?= [ ]{_L} ) )
-      | (?P<tight_dash>  (?<={_L}—) (?={_L}) )
-      | (?P<inverted>    (?<=[¿¡]) (?={_L}) )
+      | (?P<arabic_question>  (?<={_L}؟) )
+      | (?P<arabic_comma>     (?<={_L}،) (?= [ ]{_L} ) )
+      | (?P<joining_comma> (?<={_L}{_L},) (?= [ ]{_CONJUNCTION} ) )
+      | (?P<comma>         (?<={_L}{_L},) (?= [ ]{_L} ) )
+      | (?P<enumeration>   (?<={_L}[、\uff0c]) (?={_L}) )
+      | (?P<semicolon>     (?<={_L};) (?= [ ]{_L} ) )
+      | (?P<tight_dash>    (?<={_L}{_L}—) (?={_L}) )
+      | (?P<inverted>      (?<=[¿¡]) (?={_L}) )
     )
     """,
     re.VERBOSE,
 )
 _UNENDED: Final = re.compile(rf"(?P<unended>(?<={_L}))")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "full_stop": ("", "..", "...", "!"),
-    "question": ("", "??", ".", "?!"),
-    "exclamation": ("", "!!", "."),
-    "wide_stop": ("", "。。", "\uff01"),
-    "wide_question": ("", "\uff1f\uff1f", "。"),
-    "wide_exclamation": ("", "\uff01\uff01", "。"),
-    "comma": ("", ",,", " ,", ";"),
-    "enumeration": ("", "、、"),
-    "semicolon": (",", ""),
-    "dash": ("-", "–", "—", "--"),
+    "last_stop": ("", "..", "...", "!"),
+    "full_stop": ("..", "...", "!"),
+    "question": ("??", " ?", "?!"),
+    "last_exclamation": ("", "!!", "."),
+    "exclamation": ("!!", "."),
+    "last_wide_stop": ("", "。。", "\uff01"),
+    "wide_stop": ("。。", "\uff01", "."),
+    "wide_question": ("\uff1f\uff1f", "?"),
+    "wide_exclamation": ("\uff01\uff01", "。", "!"),
+    "arabic_question": ("؟؟", "?", " ؟"),
+    "arabic_comma": (" ،", ",", "،،"),
+    "joining_comma": ("", ",,", " ,"),
+    "comma": (",,", " ,"),
+    "enumeration": ("、、", "\uff0c", ","),
+    "semicolon": (",", ";;"),
     "tight_dash": (" - ", " – "),
     "inverted": ("",),
     "unended": (".", "!", "..", "..."),
 }
+_ASKS: Final = re.compile(
+    rf"[\W_]*(?:{'|'.join(sorted(small_words('asks')))})\b|.*(?:吗|呢|か|나요|까요|습니까)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Sentences that ask without a question mark."""
+_SENTENCE_END: Final = re.compile(r"[.!?\n。\uff01\uff1f؟:;]")
+_LONGEST_SENTENCE: Final = 300
 
 
 class Punctuation:
-    """Drops, doubles or replaces terminal marks, commas, semicolons and dashes.
+    """Drops, doubles or replaces terminal marks, commas, semicolons and dashes, where that says the same.
 
-    Line structure, list markers, headings, apostrophes, hyphens inside words and every mark that
-    touches a protected span stay.
+    Line structure, list markers, headings, apostrophes, hyphens and every mark that touches a protected span
+    stay.
     """
 
     name: Final = "general.punctuation"
@@ -92,4 +112,14 @@ def _places(text: str) -> Iterator[re.Match[str]]:
 def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
     kind = place.lastgroup
     assert kind is not None  # every alternative is named
-    return rng.choice(tuple(choice for choice in _CHOICES[kind] if choice != place[0]))
+    choices = [choice for choice in _CHOICES[kind] if choice != place[0]]
+    if "question" in kind and _asks(place.string, place.start()):
+        choices.append("")
+    return rng.choice(choices)
+
+
+def _asks(text: str, end: int) -> bool:
+    """Return whether the sentence that ends at `end` is a question without its mark."""
+    start = max(0, end - _LONGEST_SENTENCE)
+    sentence = _SENTENCE_END.split(text[start:end].rstrip())[-1]
+    return _ASKS.match(sentence) is not None

@@ -18,7 +18,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places
+from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -206,18 +206,9 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
         if word.islower() or (
-            word[1:].islower() and (_noun(word, slips) or _opens_sentence(text, match.start()))
+            word[1:].islower() and (slips.nouns.fullmatch(word) or opens_a_sentence(match))
         ):
             yield match
-
-
-def _noun(word: str, slips: Slips) -> bool:
-    return slips.nouns.fullmatch(word) is not None
-
-
-def _opens_sentence(text: str, start: int) -> bool:
-    before = text[max(0, start - 4) : start].rstrip(" \t\"'“\u2018«(*_#>-•¿¡")
-    return not before or before[-1] in ".!?:\n。\uff01\uff1f"
 
 
 def _rewrite(word: str, slips: Slips, real: frozenset[str], rng: random.Random) -> str | None:

@@ -142,8 +142,15 @@ class PromptView:
 
     @property
     def typed(self) -> tuple[Segment, ...]:
-        """Return the segments whose source is in `inputs`, blank ones excluded."""
-        return tuple(one for one in self.segments if one.source in self.inputs and one.text.strip())
+        """Return the segments whose source is in `inputs`, blank ones excluded.
+
+        Of what users typed only the last message counts: it is the one that is being answered.
+        """
+        found = [
+            segment for segment in self.segments if segment.source in self.inputs and segment.text.strip()
+        ]
+        last = max((segment.message for segment in found if segment.source == "typed"), default=None)
+        return tuple(segment for segment in found if segment.source != "typed" or segment.message == last)
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.core.rewordings import Category
 from evenkeel.shadow.prompt import Segment
+from evenkeel.shadow.prompt.demonstrations import open_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -172,7 +173,10 @@ def layouts(view: PromptView) -> list[Layout]:
     return [
         _layout(slot, segments)
         for slot, segments in slots.items()
-        if all(one.kind != "history" for one in segments) and any(one.text.strip() for one in segments)
+        if all(one.kind != "history" for one in segments)
+        and any(one.text.strip() for one in segments)
+        # The last demonstration is open at its end.
+        and open_input("".join(one.text for one in segments)) is None
     ]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.blocks import cut
+from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import labels_a_request
 from evenkeel.shadow.prompt.segments import Block, SlotText, by_role
 from evenkeel.shadow.prompt.template.skeleton import Span, fixed_characters, padded, place
@@ -44,18 +46,26 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
         return (block,)
     if block.kind == "template":
         return typed(slot.text, [(0, len(slot.text))])
-    return _told_apart(typed(slot.text, []))
+    opened = open_input(slot.text)
+    if opened is not None:
+        return typed(slot.text, [(0, opened.start), (opened.end, len(slot.text))])
+    return _told_apart(typed(slot.text, []), is_long=len(slot.text) >= _LONG)
 
 
-def _told_apart(blocks: Sequence[Block]) -> tuple[Block, ...]:
+_LONG: Final = 600
+"""Characters from which a message counts as instructions and data, of which a user typed only a part."""
+
+
+def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
     """Return the blocks of a user's message that an application composed, with its own words told apart.
 
-    Such a message holds documents, examples or how to answer, and somewhere a question. Where nothing shows
-    which words are the question, all may be.
+    Such a message is long, or holds documents, examples or how to answer, and somewhere a question. Where
+    nothing shows which words are the question, all of a short message may be, and of a long one the last
+    paragraph.
     """
     types = {block.type for block in blocks}
     if types <= {"text", "list", "code"}:
-        return tuple(blocks)
+        return _last_words(blocks) if is_long else tuple(blocks)
     found: list[Block] = []
     asked = False
     lead = False
@@ -81,15 +91,43 @@ def _told_apart(blocks: Sequence[Block]) -> tuple[Block, ...]:
     composed = "document" in types and (
         bool(types & {"output_instructions", "examples"}) or _ROLE.match(blocks[0].text) is not None
     )
-    return tuple(found) if asked or composed else tuple(blocks)
+    if asked or composed:
+        return tuple(found)
+    return _last_words(blocks) if is_long else tuple(blocks)
+
+
+def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Return the blocks of a long message, of which only a labelled paragraph or the last one is a user's.
+
+    A question that opens the message counts as its last paragraph, if the last one asks nothing.
+    """
+    pieces = [
+        Block("template", text, block.type)
+        for block in blocks
+        for text in (_PARAGRAPH.findall(block.text) if block.type == "text" else [block.text])
+    ]
+    texts = [place for place, piece in enumerate(pieces) if piece.type == "text" and piece.text.strip()]
+    own = [place for place in texts if _is_labelled(pieces[place].text)] or texts[-1:]
+    if len(texts) > 1 and own == texts[-1:] and not _is_question(pieces[own[0]].text):
+        own = texts[:1] if _is_question(pieces[texts[0]].text) else own
+    return tuple(
+        replace(piece, kind="input")
+        if place in own
+        else replace(piece, type="instructions" if piece.type == "text" else piece.type)
+        for place, piece in enumerate(pieces)
+    )
+
+
+def _is_labelled(paragraph: str) -> bool:
+    text = paragraph.strip()
+    return labels_a_request(text) and _INSTRUCTS.match(text) is None
 
 
 def _is_question(paragraph: str) -> bool:
     """Return whether a paragraph is a user's question, or words after a label such as "Message:"."""
-    text = paragraph.strip()
-    if labels_a_request(text):
-        return _INSTRUCTS.match(text) is None
-    return text.endswith(("?", "\uff1f"))
+    if labels_a_request(paragraph.strip()):
+        return _is_labelled(paragraph)
+    return paragraph.rstrip().endswith(("?", "\uff1f", "؟"))
 
 
 def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block, ...]:
@@ -114,12 +152,24 @@ def typed(text: str, template: Iterable[Span | tuple[int, int]]) -> tuple[Block,
             done = end
     if done < len(text):
         kinds.append(("input", len(text)))
+    return _joined(text, kinds, _bounds(text))
+
+
+def _bounds(text: str) -> list[tuple[SegmentType, int]]:
+    """Return the type and the end of each typed block; the input of an open demonstration is text."""
+    opened = open_input(text)
     bounds: list[tuple[SegmentType, int]] = []
     at = 0
     for piece in cut(text):
-        at += len(piece.text)
-        bounds.append((piece.type, at))
-    return _joined(text, kinds, bounds)
+        end = at + len(piece.text)
+        if opened is not None and piece.type != "code" and at < opened.end and end > opened.start:
+            bounds += [(piece.type, opened.start)] if at < opened.start else []
+            bounds.append(("text", min(end, opened.end)))
+            bounds += [(piece.type, end)] if end > opened.end else []
+        else:
+            bounds.append((piece.type, end))
+        at = end
+    return bounds
 
 
 def _of_whole_tokens(text: str, template: Iterable[Span | tuple[int, int]]) -> Iterator[tuple[int, int]]:
