@@ -16,7 +16,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Route, Settings, SettingsError, load, route_table
-from evenkeel.settings.providers import JUDGE_KEY
+from evenkeel.settings.judge import JUDGE_KEY
 from evenkeel.settings.replay import Budget
 from evenkeel.settings.server import Access, Listen
 

@@ -130,6 +130,12 @@ class Accepted:
             or (replace(self, temperature=False, seed=False) if self.temperature or self.seed else None)
         )
 
+    def explains(self, complaint: str) -> bool:
+        """Return whether a complaint names a parameter, so that it is about all requests alike."""
+        said = complaint.lower()
+        named = (*_ABOUT_TIER, *_ABOUT_LIMIT, *_ABOUT_FORMAT, "temperature", "seed")
+        return any(word in said for word in named)
+
 
 MOST_TOKENS: Final = 100_000_000
 """Most tokens of a call: a server that reports more reports nothing."""
@@ -151,7 +157,7 @@ def result_of(reply: Mapping[str, Any]) -> CallResult:
         input_tokens=asked,
         output_tokens=written,
         finish_reason=_text(first.get("finish_reason")),
-        text=_text(_object(first.get("message")).get("content")) or "",
+        text=_written(_object(first.get("message")).get("content")) or "",
         response_id=_text(reply.get("id")),
         cached_tokens=_count(cached),
     )
@@ -179,9 +185,21 @@ def _text_of(reply: Mapping[str, Any]) -> str | Fault:
     if finish == "length":
         return Fault("truncated", "The reply was cut off at a limit of tokens.")
     content = message.get("content")
-    if content is not None and not isinstance(content, str):
+    written = _written(content)
+    if content is not None and written is None:
         return Fault("bad_schema", "The message is not text.")
-    return content or ""
+    return written or ""
+
+
+def _written(content: object) -> str | None:
+    """Return the text of a message, or of the parts of it that are text; None without any."""
+    if not isinstance(content, list):
+        return _text(content)
+    # Thoughts are parts of another type.
+    texts = [
+        _text(part.get("text")) for part in content if isinstance(part, dict) and part.get("type") == "text"
+    ]
+    return "".join(text for text in texts if text is not None) if texts else None
 
 
 def _first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:

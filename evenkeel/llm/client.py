@@ -46,6 +46,8 @@ _BRIEF_S: Final = 0.1
 _LONG_TOKENS: Final = 8_000
 """Longer calls, and those that can wait, have half of the places, so that others always find one."""
 _LEAST_LIMIT: Final = 4096
+_BELIEVED_AFTER: Final = 3
+"""Calls in a row after which what cured an unexplained rejection is left out for good."""
 _LIMIT_FACTOR: Final = 4
 """A reply may be four times as long as they usually are at most, and 4,096 tokens in any case."""
 
@@ -163,6 +165,8 @@ class Endpoint:
         self._observer = observer
         self._budget = budget
         self._accepted = Accepted()
+        self._unexplained = 0
+        """Calls in a row that were answered after a rejection that named no parameter."""
 
     def __repr__(self) -> str:
         return f"Endpoint(model={self.model!r}, host={urlsplit(self.base_url).hostname!r})"
@@ -342,6 +346,7 @@ class Endpoint:
         deadline = asyncio.get_running_loop().time() + limit_s
         accepted: Accepted | None = self._accepted
         got: Completion | Fault | None = None
+        explained = True
         while accepted is not None:
             if got is not None:
                 self._limits.count(1, 0)
@@ -353,9 +358,12 @@ class Endpoint:
                 budget,
             )
             if not isinstance(got, Fault):
-                self._accepted = accepted
+                self._unexplained = 0 if explained else self._unexplained + 1
+                if explained or self._unexplained >= _BELIEVED_AFTER:
+                    self._accepted = accepted
                 self._learn(got, expected, request.answers)
                 return got
+            explained = explained and accepted.explains(got.complaint)
             accepted = accepted.after(got.complaint, request) if got.complaint else None
         assert got is not None
         return got

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.utils
 import math
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.llm.wire import Received, Unanswered
@@ -64,8 +64,7 @@ def fault_of(response: Received | Unanswered, api_key: str) -> Fault:
         reason = response.reason if passing else "bad_schema"
         return Fault(reason, _without(api_key, response.detail), passing, unbilled=response.is_free)
     status, error = response.status, response.error()
-    message = next((error[key] for key in ("message", "detail", "msg") if error.get(key)), "")
-    words = _without(api_key, " ".join(str(message).split()))[:_READ_CHARS]
+    words = _without(api_key, " ".join(_sentence(error).split()))[:_READ_CHARS]
     further = error.get("innererror")
     codes = (error.get("code"), error.get("type"), further.get("code") if isinstance(further, dict) else None)
     about_limit = error.get("param") in _LIMITS or any(name in words for name in _LIMITS)
@@ -75,6 +74,9 @@ def fault_of(response: Received | Unanswered, api_key: str) -> Fault:
     detail = f"The endpoint answered {status}: {quoted or 'nothing more'}"[:_DETAIL_CHARS]
     if own:
         return Fault(own, detail, unbilled=response.is_free)
+    if error.get("code") in _BAD_GENERATION_CODES or "failed_generation" in error:
+        # The model wrote something, which may be billed; the next attempt may write what was asked for.
+        return Fault("bad_schema", detail, passing=True)
     asked = asked_pause_s(response.headers)
     # Some servers say themselves whether a repetition makes sense.
     advised = response.headers.get("x-should-retry")
@@ -92,6 +94,22 @@ def fault_of(response: Received | Unanswered, api_key: str) -> Fault:
     )
 
 
+def _sentence(error: Mapping[str, Any]) -> str:
+    """Return an error's sentence; that of a structured one names the members that are rejected."""
+    message = next((error[key] for key in ("message", "detail", "msg") if error.get(key)), "")
+    if isinstance(message, dict):
+        message = message.get("detail", message)
+    if not isinstance(message, list):
+        return str(message)
+    sentences = []
+    for fault in message:
+        if isinstance(fault, dict):
+            place = fault.get("loc")
+            member = ".".join(str(part) for part in place) if isinstance(place, list) else place
+            sentences.append(f"{member}: {fault.get('msg')}")
+    return "; ".join(sentences)
+
+
 def _reason(status: int) -> str:
     if status in _UNAUTHORIZED:
         return "unauthorized"
@@ -104,6 +122,8 @@ def _without(secret: str, text: str) -> str:
     return text.replace(secret, "***") if secret else text
 
 
+_BAD_GENERATION_CODES: Final = frozenset({"json_validate_failed", "tool_use_failed"})
+"""Errors about what the model wrote, not about the request."""
 _FULL: Final = frozenset({429, 498, 503})
 _NO_ROOM: Final = re.compile(r"resource.{0,3}unavailable|capacity", re.IGNORECASE)
 _TOO_LARGE_STATUS: Final = 413
@@ -120,7 +140,8 @@ _TOO_LONG_CODES: Final = frozenset(
 )
 _TOO_LONG: Final = re.compile(
     r"\b(?:request (?:is )?too large|(?:prompt|input|message) is too long|string too long"
-    r"|maximum context length|(?:exceeds?|larger than|longer than) the (?:\S+ ){0,4}context)\b",
+    r"|maximum context length|exceeds the maximum number of tokens|must be <= \d+\W+given: \d+"
+    r"|(?:exceeds?|larger than|longer than) the (?:\S+ ){0,4}context)\b",
     re.IGNORECASE,
 )
 _MORE_THAN_EVER: Final = re.compile(

@@ -61,12 +61,14 @@ class Received:
     def error(self) -> Mapping[str, Any]:
         """The members of an error body, {} if it is none that is known.
 
-        Bodies as OpenAI, Azure, Anthropic, vLLM, Ollama and FastAPI write them are.
+        Bodies as OpenAI, Azure, Anthropic, Mistral, vLLM, Ollama, TGI, FastAPI and Gemini write them are.
         """
         try:
             decoded = json.loads(self.body(_ERROR_BYTES))
         except (UnreadableBody, ValueError, RecursionError):
             return {}
+        if isinstance(decoded, list) and decoded:
+            decoded = decoded[0]
         if not isinstance(decoded, dict):
             return {}
         inner = decoded.get("error", decoded)

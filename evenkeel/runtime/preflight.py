@@ -9,11 +9,11 @@ import socket
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import urlsplit
 
+from evenkeel.llm.providers import small_model
 from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.stores import connect
 from evenkeel.settings.credentials import shadow_origin
-from evenkeel.settings.providers import small_model
 from evenkeel.settings.types import without_credentials
 from evenkeel.stores.errors import StoreError
 

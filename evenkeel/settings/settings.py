@@ -18,7 +18,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
 from evenkeel.settings.gone import GONE
-from evenkeel.settings.providers import JUDGE_KEY, default_judge, judge_of
+from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import Budget, Replays, Rewriter
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
 from evenkeel.settings.scoring import Alerts, Embeddings, Judge

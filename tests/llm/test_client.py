@@ -165,37 +165,107 @@ def rejecting(rejects: dict[str, str]) -> Callable[[dict[str, Any]], Canned]:
             {"seed": "no seed", "temperature": "no temperature", "json_schema": "no json_schema"},
             {"json_object", "max_tokens"},
         ),
-        (FORMED, {"json_schema": "bad request"}, {"json_object", "max_tokens", "temperature", "seed"}),
         (
             FORMED,
             {"max_tokens": "unsupported format of 'max_tokens', use max_completion_tokens"},
             {"json_schema", "max_completion_tokens", "temperature", "seed"},
         ),
-        (FORMED, {"seed": "bad request"}, set()),
         (
             LIMITED,
             {"max_tokens": "use max_completion_tokens"},
             {"max_completion_tokens", "temperature", "seed"},
         ),
-        (LIMITED, {"max_tokens": "no", "max_completion_tokens": "no"}, {"temperature", "seed"}),
         (LIMITED, {"temperature": "temperature must be 1"}, {"max_tokens", "seed"}),
     ],
 )
 def test_rejected_parameters_are_dropped_and_stay_dropped(
     request_: ChatRequest, rejects: dict[str, str], expected: set[str]
 ) -> None:
-    """What a 400 names goes; one that names nothing costs the format first, then the limit."""
+    """What a 400 names goes at once."""
+    assert left_after(1, request_, rejects) == expected
+
+
+@pytest.mark.parametrize(
+    ("request_", "rejects", "expected"),
+    [
+        (FORMED, {"json_schema": "bad request"}, {"json_object", "max_tokens", "temperature", "seed"}),
+        (FORMED, {"seed": "bad request"}, set()),
+        (LIMITED, {"max_tokens": "no", "max_completion_tokens": "no"}, {"temperature", "seed"}),
+    ],
+)
+def test_what_an_unexplained_rejection_costs_is_dropped_after_three_calls(
+    request_: ChatRequest, rejects: dict[str, str], expected: set[str]
+) -> None:
+    """A 400 that names nothing costs the format first, then the limit; one of them alone proves nothing."""
+    assert left_after(3, request_, rejects) == expected
+
+
+def left_after(calls: int, request_: ChatRequest, rejects: dict[str, str]) -> set[str]:
+    """The parameters of the call after so many, which is accepted at once."""
 
     async def twice(endpoint: Endpoint, server: Scripted) -> tuple[Any, int]:
-        await endpoint.chat(request_)
+        for _ in range(calls):
+            await endpoint.chat(request_)
         before = len(server.asked)
         return (await endpoint.chat(request_), server.asked[-1]), len(server.asked) - before
 
     (got, last), requests = run(rejecting(rejects), twice)
     assert (got, requests) == (YES, 1)
     kept = set(last) - {"model", "messages", "response_format"}
-    kept |= {last["response_format"]["type"]} if "response_format" in last else set()
-    assert kept == expected
+    return kept | ({last["response_format"]["type"]} if "response_format" in last else set())
+
+
+NOT_TAKEN = {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"message": {"detail": [NOT_TAKEN]}}, {"detail": [NOT_TAKEN]}, [{"error": {"message": "no seed"}}]],
+)
+def test_a_structured_complaint_costs_only_what_it_names(body: Any) -> None:
+    """Mistral, FastAPI and Gemini nest their messages."""
+
+    def script(request: dict[str, Any]) -> Canned:
+        return Canned(422, body) if "seed" in request else GOOD
+
+    (got,), server = ask(script, FORMED)
+    assert got == YES
+    assert [set(FORMED_MEMBERS) - set(request) for request in server.asked] == [set(), {"seed"}]
+
+
+FORMED_MEMBERS = {"response_format", "max_tokens", "temperature", "seed"}
+
+
+def test_one_bad_generation_is_repeated_and_costs_no_parameter() -> None:
+    """Groq's 400 about what the model wrote says nothing about the request."""
+    bad = {"error": {"message": "Failed to validate JSON.", "code": "json_validate_failed"}}
+    (first, second), server = ask([Canned(400, bad), GOOD], FORMED, FORMED, max_retries=1)
+    assert first == second == YES
+    assert all(set(request) >= FORMED_MEMBERS for request in server.asked)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens"},
+            "too_long",
+        ),
+        ([{"error": {"message": "exceeds the maximum number of tokens allowed (1048576)."}}], "too_long"),
+        ({"detail": "Value 'float' is not valid"}, "bad_request"),
+    ],
+)
+def test_errors_are_read_in_every_server_s_form(body: Any, expected: str) -> None:
+    """TGI writes a sentence, Gemini a list, FastAPI a detail."""
+    (got,), _ = ask(lambda _: Canned(422, body), FORMED)
+    assert reason(got) == expected
+
+
+def test_of_a_list_of_parts_the_text_is_the_reply() -> None:
+    """Mistral's reasoning models send their thoughts as a part of another type."""
+    thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    (got,), _ = ask([said([thoughts, {"type": "text", "text": "yes"}])], FORMED)
+    assert got.text == "yes"
 
 
 def test_a_request_that_is_wrong_in_itself_costs_nothing_later() -> None:

@@ -84,16 +84,19 @@ class Prompt:
         """
         return f"{self.name}@{self.version}"
 
-    def fill(self, texts: Mapping[str, str]) -> Question:
+    def fill(self, texts: Mapping[str, str], left_out: tuple[int, int] = (0, 0)) -> Question:
         """Return the messages for one call.
 
         Args:
             texts: What is judged, by label ("REFERENCE ANSWER"), in the order in which it is shown.
                 Labels come from the code, texts from anywhere.
+            left_out: Lines that both texts begin and end with and that are not shown.
         """
         tag, system, shown = self._material(texts)
         findings = "".join(f'"{name}": {what}, ' for name, what in self.findings)
         output = _WORDING["output"].format(tag=tag, steps=_spoken(self.steps), findings=findings)
+        if any(left_out):
+            shown = f"{_WORDING['shared_rule'].format(head=left_out[0], tail=left_out[1])}\n\n{shown}"
         user = f"{self.question}\n\n{self.scale}\n\n{shown}\n\n{output}"
         messages = (Message("system", system), Message("user", user))
         return Question(self.name, self.version, messages, self.steps)

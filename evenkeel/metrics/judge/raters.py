@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from evenkeel.core.pair import draw
 from evenkeel.core.verdict import JUDGED_AGAIN, JUDGED_ALONE, JUDGED_SWAPPED, JUDGED_TOGETHER, Failure
 from evenkeel.metrics.judge.prompts import CANDIDATE, REFERENCE, SIMILARITY, prompt_tokens_at_most
-from evenkeel.metrics.judge.rendering import render
+from evenkeel.metrics.judge.rendering import render, shortened
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.metrics.protocol import Rating
 
@@ -246,6 +246,12 @@ class JudgeRater(_Asking):
     async def remember(self, reference: str, candidate: str, ruling: Ruling) -> None:
         """Have the judge remember a ruling on these texts."""
         await self._judge.remember(self._question((reference, candidate)), ruling)
+
+    def _question(self, texts: Sequence[str]) -> Question:
+        first, second = texts
+        short = shortened(first, second)
+        texts_by_label = dict(zip(self.labels, short.texts, strict=True))
+        return self._prompt.fill(texts_by_label, (short.head, short.tail))
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """Return the judge's ratings in order, each from a call of its own."""

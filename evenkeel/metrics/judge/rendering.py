@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
+
+LONG_CHARS: Final = 60_000
+"""Characters of two texts together from which the lines that both share at their ends are left out."""
+_SHOWN_LINES: Final = 40
+"""Shared lines that still are shown beside what differs."""
 
 
 def render(answer: Answer) -> str:
@@ -13,3 +18,33 @@ def render(answer: Answer) -> str:
     lines = [answer.text.strip()] if answer.text.strip() else []
     lines += [f"call {call.name}({call.arguments})" for call in answer.tool_calls]
     return "\n".join(lines)
+
+
+class Shortened(NamedTuple):
+    """Two texts without most of the lines that both begin and end with."""
+
+    texts: tuple[str, str]
+    head: int = 0
+    """Number of lines left out of the beginning of each."""
+    tail: int = 0
+    """Number of lines left out of the end of each."""
+
+
+def shortened(first: str, second: str) -> Shortened:
+    """Leave equal lines out of two long texts; short ones stay as they are.
+
+    What differs is never cut: two texts that are still too long are not judged.
+    """
+    if len(first) + len(second) <= LONG_CHARS:
+        return Shortened((first, second))
+    sides = first.split("\n"), second.split("\n")
+    shortest = min(len(lines) for lines in sides)
+    head = 0
+    while head < shortest and sides[0][head] == sides[1][head]:
+        head += 1
+    tail = 0
+    while tail < shortest - head and sides[0][-1 - tail] == sides[1][-1 - tail]:
+        tail += 1
+    head, tail = max(0, head - _SHOWN_LINES), max(0, tail - _SHOWN_LINES)
+    one, other = ("\n".join(lines[head : len(lines) - tail]) for lines in sides)
+    return Shortened((one, other), head, tail)

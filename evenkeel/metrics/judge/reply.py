@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.text import well_formed
+from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.protocol import SCALE
 
@@ -23,8 +24,11 @@ _REFUSAL = re.compile(
     r"|as an ai\b)",
     re.IGNORECASE,
 )
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL | re.IGNORECASE)
+_END_TOKENS = re.compile(
+    r"(?:\s*(?:<\|(?:eot_id|im_end|end|endoftext|end_of_text|return|eom_id)\|>|</s>|<end_of_turn>|<eos>))+\Z"
+)
+_LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
 _READ_CHARS = 20_000
 """Most characters of a reply with one rating and explanation."""
 _EXPLANATION_CHARS = 600
@@ -46,8 +50,8 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
 
     The reply is one JSON object with a whole number as "rating" and, if the judge gives them, a text as
     "explanation" and a whole number as "initial_rating"; further fields are ignored. It may stand in one
-    code fence and after a leading `<think>` block, which some servers leave in the text. Nothing else may
-    be there:
+    code fence, after thoughts and before end tokens, which some servers leave in the text; line ends in
+    strings and single backslashes, as of LaTeX, do not matter. Nothing else may be there:
 
     - Prose around the object is "bad_schema". A judge may quote what an answer tried to make it say.
     - Several objects, an object within another or within an array, and a field given twice are
@@ -95,7 +99,7 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
         return Fault("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
     fenced = _FENCED.match(said)
     try:
-        value = json.loads(fenced[1] if fenced else said, object_pairs_hook=_once)
+        value = _read(fenced[1] if fenced else said)
     except (ValueError, RecursionError):
         if _REFUSAL.match(said.replace("\u2019", "'")):
             return Fault("refused", "The judge declined in prose.")
@@ -106,11 +110,23 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
 
 
 def _said(text: str | None) -> str | Fault:
-    """Return the part of a reply after its thoughts."""
-    if not text or not text.strip():
+    """Return the part of a reply after its thoughts and before end tokens."""
+    text = (text or "").removeprefix("\ufeff")
+    if not text.strip():
         return Fault("empty", "The judge's reply has no text.")
-    said = _THOUGHT.sub("", text, count=1).strip()
+    said = _END_TOKENS.sub("", without_thoughts(text).strip()).strip()
     return said or Fault("empty", "The judge's reply is a thought without a conclusion.")
+
+
+def _read(text: str) -> Any:
+    """Read JSON, also with raw line ends in strings and lone backslashes. Raises: ValueError."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, strict=False)
+    except json.JSONDecodeError as error:
+        if "escape" not in error.msg:
+            raise
+        mended = _LONE_BACKSLASH.sub(lambda found: found[0] if found[1] else r"\\", text)
+        return json.loads(mended, object_pairs_hook=_once, strict=False)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
@@ -34,8 +35,6 @@ _REST_USES: Final = 50
 _LONGEST_PAUSE_S: Final = 20.0
 """Longest pause for which a server may ask, in seconds. A call that needs a longer one fails."""
 _MEANING: Final = "It does not mean the same as the original."
-_THOUGHT: Final = re.compile(r"\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-"""Reasoning that some servers leave in front of a model's reply."""
 _DECLINES: Final = re.compile(
     r"""
     \s* (?:i['’]m\ (?:very\ |really\ )?sorry|i\ am\ sorry|sorry|i\ apologi[sz]e|unfortunately)?
@@ -99,8 +98,7 @@ async def reply_to(endpoint: Endpoint, request: ChatRequest, budget: CallBudget)
     text = got if isinstance(got, Fault) else got.text
     if isinstance(text, Fault):
         return text
-    thought = _THOUGHT.match(text)
-    text = text[thought.end() if thought else 0 :].strip()
+    text = without_thoughts(text).strip()
     return text or Fault("empty", "The reply is empty.")
 
 

@@ -27,6 +27,12 @@ def test_one_object_is_a_ruling(text: str) -> None:
     assert read_ruling(text) == Ruling(2, "why")
 
 
+def test_an_explanation_may_hold_line_ends_and_formulas() -> None:
+    """Models do not escape them; what is escaped is read as it is meant."""
+    read = read_ruling('{"explanation": "Both\nhave \\( x \\in R \\), \\"y\\"", "rating": 2}')
+    assert read == Ruling(2, r'Both have \( x \in R \), "y"')
+
+
 @pytest.mark.parametrize("text", ['{"rating": 2}', '{"rating": 2, "explanation": null}'])
 def test_an_explanation_is_not_needed(text: str) -> None:
     """A rating counts without its reason."""

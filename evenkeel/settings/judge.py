@@ -1,63 +1,25 @@
-"""Small models of the providers, for a judge that nobody had to choose.
+"""The judge of the settings: what a section leaves open is that of the upstream's provider.
 
-Prompts and answers go to the provider that has them already, with the key that replays use there.
+Prompts and answers then go to the provider that has them already, with the key that replays use there.
 """
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from evenkeel.llm.providers import SmallModel, small_model
 from evenkeel.settings.credentials import keys_by_route
 from evenkeel.settings.scoring import Judge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.settings.replay import Replays
     from evenkeel.settings.routes import Route
 
 JUDGE_KEY: Final = "EVENKEEL_JUDGE_API_KEY"
 """Variable with the key of a judge that has an endpoint of its own."""
-
-
-class SmallModel(NamedTuple):
-    """A provider's cheap model that follows instructions and replies in JSON."""
-
-    path: str
-    """Path of the provider's OpenAI-compatible API."""
-    model: str
-
-
-SMALL_MODELS: Final[Mapping[str, SmallModel]] = MappingProxyType(
-    {
-        "api.openai.com": SmallModel("/v1", "gpt-4.1-mini"),
-        "api.anthropic.com": SmallModel("/v1", "claude-haiku-4-5"),
-        "generativelanguage.googleapis.com": SmallModel("/v1beta/openai", "gemini-2.5-flash-lite"),
-        "api.mistral.ai": SmallModel("/v1", "mistral-small-latest"),
-        "api.groq.com": SmallModel("/openai/v1", "openai/gpt-oss-20b"),
-        "api.deepseek.com": SmallModel("/v1", "deepseek-chat"),
-        "openrouter.ai": SmallModel("/api/v1", "openai/gpt-4.1-mini"),
-        "api.together.xyz": SmallModel("/v1", "openai/gpt-oss-20b"),
-        "api.fireworks.ai": SmallModel("/inference/v1", "accounts/fireworks/models/gpt-oss-20b"),
-        "api.x.ai": SmallModel("/v1", "grok-4-fast-non-reasoning"),
-        "api.cerebras.ai": SmallModel("/v1", "gpt-oss-120b"),
-        "api.cohere.com": SmallModel("/compatibility/v1", "command-r7b-12-2024"),
-    }
-)
-"""Judges by the upstream's host, without which the end of a host such as `eu.api.openai.com` counts."""
-
-
-def small_model(url: str) -> SmallModel | None:
-    """Return the small model of an endpoint's provider; None for a provider that nobody knows.
-
-    Azure is none of them: it knows a model by the name of somebody's deployment.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    known = next((name for name in SMALL_MODELS if host == name or host.endswith(f".{name}")), None)
-    return SMALL_MODELS[known] if known and parts.scheme == "https" else None
 
 
 def default_judge(routes: Sequence[Route], replays: Replays) -> Judge | None:

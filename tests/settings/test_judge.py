@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.llm.price import Prices
+from evenkeel.llm.providers import SMALL_MODELS
 from evenkeel.settings import Settings, SettingsError, load
-from evenkeel.settings.providers import SMALL_MODELS
 
 OPENAI = "https://api.openai.com/v1"
 OWN = "http://127.0.0.1:8000/v1"
