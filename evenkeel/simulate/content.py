@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.simulate.recognition import Details, SideDetails
     from evenkeel.simulate.topics import Topic
 
-Value = str | int | tuple[str, ...]
+Value = str | float | tuple[str, ...]
 Items = tuple[tuple[str, Value], ...]
 """Names of parts in snake_case with what they hold, in the order in which they are written."""
 

@@ -18,14 +18,14 @@ import re
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 import yaml
 
 from evenkeel.simulate.content import Answers, Condition, case_answers, generic_answers, tell
 from evenkeel.simulate.phrases import ENGLISH, Phrases
 from evenkeel.simulate.recognition import Details, find_topic, read_details, wanted_language
-from evenkeel.simulate.tasks import CASE_SUMMARY, Task, task_of
+from evenkeel.simulate.tasks import CASE_SUMMARY, SLOT_FILLING, Task, spoken, task_of
 
 if TYPE_CHECKING:
     import random
@@ -110,7 +110,7 @@ def _xml_value(value: Value) -> str:
     return _xml_text(value)
 
 
-def _xml_text(value: str | int) -> str:
+def _xml_text(value: str | float) -> str:
     return escape(_NOT_XML.sub("\ufffd", str(value)), quote=False)
 
 
@@ -270,6 +270,22 @@ class Form(NamedTuple):
     """JSON schema that the answer must follow; None = any JSON."""
 
 
+class Subject(NamedTuple):
+    """Known subject of prompts that are not of the catalogue."""
+
+    topic: Topic
+    """Topic of the catalogue that the answer tells instead."""
+    entities: Items
+    """Slots that its message fills, with their values."""
+
+
+class Subjects(Protocol):
+    """Subjects that the simulation answers besides its catalogue."""
+
+    def find(self, text: str) -> Subject | None:
+        """Return the subject of a text; None if it is on none of them."""
+
+
 class Reading(NamedTuple):
     """Facts that the model understood of a prompt."""
 
@@ -282,6 +298,8 @@ class Reading(NamedTuple):
     language: Phrases = ENGLISH
     schema: dict[str, Any] | None = None
     """JSON schema that the request demands."""
+    entities: Items = ()
+    """Slots that the message is known to fill; () = those of the simulation's own cases."""
 
 
 _HALF: Final = 8
@@ -329,11 +347,18 @@ def prompt_digest(messages: Sequence[Message], salt: bytes = b"") -> bytes:
     return digest.digest()
 
 
-def read(messages: Sequence[Message], form: Form | None = None) -> Reading:
-    """Understand a prompt. Works for any text, none included."""
+def read(messages: Sequence[Message], form: Form | None = None, subjects: Subjects | None = None) -> Reading:
+    """Understand a prompt. Works for any text, none included.
+
+    Args:
+        messages: The prompt.
+        form: Demands of the request's parameters.
+        subjects: Known besides the catalogue's topics.
+    """
     said = [message.text for message in messages if message.role == "user"]
     text = "\n\n".join(said or [message.text for message in messages])
-    topic = find_topic(text)
+    subject = subjects.find(text) if subjects else None
+    topic = subject.topic if subject else find_topic(text)
     # What an assistant said before is no wish, and neither is what a tool returned.
     wishes = "\n\n".join(message.text for message in messages if message.role not in {"assistant", "tool"})
     wanted = form.format if form and form.format else wanted_format(wishes, loose=topic is not None)
@@ -341,11 +366,21 @@ def read(messages: Sequence[Message], form: Form | None = None) -> Reading:
         text=text if topic or not said else said[-1],
         topic=topic,
         details=read_details(text),
-        task=task_of(wishes) if topic else CASE_SUMMARY,
+        task=_task(wishes, subject) if topic else CASE_SUMMARY,
         format=wanted,
         language=wanted_language(wishes) if topic else ENGLISH,
         schema=form.schema if form else None,
+        entities=subject.entities if subject else (),
     )
+
+
+def _task(wishes: str, subject: Subject | None) -> Task:
+    found = task_of(wishes)
+    if found is CASE_SUMMARY and subject and not found.asked_by(spoken(wishes)):
+        named = sum(name in wishes for name, _ in subject.entities)
+        if named > len(subject.entities) / 2:
+            return SLOT_FILLING  # the schema of its own slots is there
+    return found
 
 
 def answers(reading: Reading) -> Answers:
@@ -370,9 +405,24 @@ def say(reading: Reading, condition: Condition) -> str:
     told = tell(reading.topic, reading.details, condition, reading.language)
     items = reading.task.items(told)
     prose = reading.task.prose(told, reading.language)
+    if reading.entities and reading.task is SLOT_FILLING:
+        items = _filled(reading.entities, condition)
+        prose = "\n".join(f"{name}: {value}" for name, value in items)
     if reading.schema is not None:
         return fill(reading.schema, {**told.values(), **dict(items)}, prose)
     return render(items, prose, reading.format)
+
+
+def _filled(entities: Items, condition: Condition) -> Items:
+    """All slots, without the first half of them if the answer is worse, without the second if different."""
+    half = (len(entities) + 1) // 2
+    match condition:
+        case Condition.GOOD:
+            return entities
+        case Condition.WORSE:
+            return entities[half:]
+        case Condition.DIFFERENT:
+            return entities[:half]
 
 
 def choose(said: Answers, condition: Condition) -> str:

@@ -25,7 +25,7 @@ from evenkeel.simulate.recognition import clauses_in, find_topic, topic_of_claus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evenkeel.simulate.model import Message
+    from evenkeel.simulate.model import Message, Subjects
     from evenkeel.simulate.phrases import Phrases
     from evenkeel.simulate.topics import Topic
 
@@ -101,9 +101,10 @@ _NARROW: Final = re.compile(r"[0-9A-Za-z_]")
 _LATIN: Final = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)
 
 
-def translate(text: str, phrases: Phrases) -> str:
+def translate(text: str, phrases: Phrases, subjects: Subjects | None = None) -> str:
     """The text as if it were translated."""
-    topic = find_topic(text)
+    subject = subjects.find(text) if subjects else None
+    topic = subject.topic if subject else find_topic(text)
     words = _Words(phrases)
     parts: list[str] = []
     named = topic is not None and topic.name in text
@@ -242,7 +243,7 @@ REWRITER_MODEL: Final = "simulated-rewriter"
 _TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation)(?: (\S+))?$", re.MULTILINE)
 
 
-def rewrite(messages: Sequence[Message]) -> str:
+def rewrite(messages: Sequence[Message], subjects: Subjects | None = None) -> str:
     """The reply to a rewriting request: the rewritten text alone.
 
     A request that names no task, no text, or a target that the simulation does not know gets a sentence
@@ -260,7 +261,7 @@ def rewrite(messages: Sequence[Message]) -> str:
         rewritten = in_tone(text, target)
     elif kind == "translation":
         phrases = phrases_for(target)
-        rewritten = translate(text, phrases) if phrases else None
+        rewritten = translate(text, phrases, subjects) if phrases else None
     return f"The simulated rewriter does not know the target {target}." if rewritten is None else rewritten
 
 

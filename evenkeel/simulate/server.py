@@ -280,7 +280,7 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
     """The answer of a model to a request. Counts its condition, if it has one."""
     function = None
     if state.name == REWRITER_MODEL:
-        text = rewrite(request.messages)
+        text = rewrite(request.messages, simulation.subjects)
     elif state.name == JUDGE_MODEL:
         text = judge(request.messages, simulation.rng, state.judge_noise)
     elif simulation.recorded is not None:
@@ -288,7 +288,7 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
     else:
         condition = simulation.model(state).condition(request.messages, simulation.rng)
         simulation.counts(state).conditions[condition] += 1
-        reading = read(request.messages, request.form)
+        reading = read(request.messages, request.form, simulation.subjects)
         function = requested_tool(request)
         text = "" if function else say(reading, condition)
     return Completion(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.simulate.apis import SimulatedApi
-    from evenkeel.simulate.model import Message
+    from evenkeel.simulate.model import Message, Subjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +238,7 @@ class Simulation:
         *,
         apis: Sequence[SimulatedApi] = (SimulatedChat(),),
         recorded: Recordings | None = None,
+        subjects: Subjects | None = None,
         rng: random.Random | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -248,6 +249,7 @@ class Simulation:
             settings: fixed settings; None = the defaults.
             apis: under which the models can be asked.
             recorded: answers for all models but the rewriter and the judge; None = they are simulated.
+            subjects: that prompts may have besides the topics of the catalogue.
             rng: source of noise, chance errors and ids; None = seeded by the operating system.
             clock: Unix time in seconds for `created`.
 
@@ -256,6 +258,7 @@ class Simulation:
         self.settings = settings or SimulationSettings()
         self.apis = tuple(apis)
         self.recorded = recorded
+        self.subjects = subjects
         self.rng = rng or random.Random()
         self._clock = clock
         self._models = {state.name: state for state in models}

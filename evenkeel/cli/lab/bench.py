@@ -31,7 +31,7 @@ from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstrea
 from evenkeel.lab.bench.prompts import TASKS
 from evenkeel.lab.bench.report import as_json, as_lines, document
 from evenkeel.lab.bench.run import BenchOptions, JudgeChosen, RewriterChosen, run_bench
-from evenkeel.lab.bench.services import OnceRewritten, Services, without_slots
+from evenkeel.lab.bench.services import OnceRewritten, Services, reference_metrics, without_slots
 from evenkeel.lab.bench.trials import Protocol
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
@@ -228,6 +228,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
         concurrency=given["concurrency"],
         timeout_s=given["timeout"],
         most_usd=given["max_usd"],
+        with_texts=given["trials"] is not None,
     )
 
 
@@ -323,9 +324,9 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
+        encoder = make_encoder(settings, options.prices)
+        stack.push_async_callback(encoder.close)
         if chosen is None:
-            encoder = make_encoder(settings, options.prices)
-            stack.push_async_callback(encoder.close)
             rater = HeuristicRater(encoder.embeddings, language_of=language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
@@ -342,7 +343,7 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             name = f"the judge {chosen.model} at {chosen.base_url}"
             watch = Service(name, variable=chosen.api_key_env, option="--judge")
         rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
-        return Services(scorer, rewrite, watch)
+        return Services(scorer, rewrite, watch, reference_metrics(encoder.embeddings))
 
     return connect
 

@@ -149,6 +149,8 @@ def _simulated(options: dict[str, Any]) -> Simulation:
 
     Raises: ValueError if a share is outside [0, 1] or a model is named twice.
     """
+    from evenkeel.lab.bench.items import builtin_items
+    from evenkeel.lab.bench.subjects import IssueSubjects
     from evenkeel.lab.simulated_apis import APIS
     from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
 
@@ -165,7 +167,8 @@ def _simulated(options: dict[str, Any]) -> Simulation:
     for state in states:
         state.truth  # noqa: B018 - raises for a share outside [0, 1]
     settings = SimulationSettings(deterministic=options["deterministic"])
-    return Simulation(states, settings, apis=APIS, rng=random.Random(options["seed"]))
+    subjects = IssueSubjects(builtin_items())
+    return Simulation(states, settings, apis=APIS, subjects=subjects, rng=random.Random(options["seed"]))
 
 
 def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:

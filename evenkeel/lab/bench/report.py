@@ -10,6 +10,7 @@ from evenkeel.core.figures import duration, listing, number, percent, usd
 from evenkeel.core.geometry import band
 from evenkeel.core.version import VERSION
 from evenkeel.lab.bench.prompts import VERSION as PROMPTS_VERSION
+from evenkeel.metrics.registry import metric
 from evenkeel.release.kit.asking import FAULTS
 from evenkeel.release.kit.charts import DotPlot, Point, dot_plot
 from evenkeel.release.kit.document import (
@@ -64,6 +65,7 @@ def document(outcome: Outcome) -> Document:
             *_heats(tables),
             matrices(tables),
             _deltas(tables),
+            _likeness(tables),
             _quality_by_language(tables),
             _difficulty(tables),
             Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"),
@@ -95,8 +97,8 @@ def _overall(tables: Tables) -> Section:
         "Robustness of the models",
         (Picture(_plot(points)),),
         key="overall",
-        about="Points of 100: the mean over the categories, the baseline one of them, with the 95 % interval "
-        "for another sample of issues.",
+        about="Points of 100: the mean of the baseline and the five categories of the paper, with the 95 % "
+        "interval for another sample of issues.",
     )
 
 
@@ -245,6 +247,19 @@ def _deltas(tables: Tables) -> Section:
     )
 
 
+def _likeness(tables: Tables) -> Section:
+    names = tables.columns(lambda row: row.likeness)
+    rows = tuple((row.model, *(row.likeness.get(name) for name in names)) for row in tables.models)
+    columns = (Column("Model"), *(Column(metric(name).about.label, Form.POINTS, _DIGITS) for name in names))
+    return Section(
+        "Reference metrics",
+        (Table(columns, rows, across="metric"),) if names else (),
+        key="likeness",
+        about="Likeness of the perturbed answers to the original ones, points of 100, mean over the five "
+        "categories. It measures wording, not content, and decides nothing.",
+    )
+
+
 def _quality_by_language(tables: Tables) -> Section:
     tags = tables.columns(lambda row: row.languages)
     rows: tuple[tuple[Value, ...], ...] = tuple(
@@ -335,7 +350,7 @@ def _model(row: ModelRow) -> dict[str, Any]:
     return {
         **{
             name: found.pop(name)
-            for name in ("model", "overall", "perturbed", "categories", "tasks", "languages")
+            for name in ("model", "overall", "perturbed", "likeness", "categories", "tasks", "languages")
         },
         "crosslingual_inputs": found["inputs"],
         "crosslingual_answers": found["answers"],

@@ -80,6 +80,8 @@ class BenchOptions:
     concurrency: int = 8
     timeout_s: float = 120.0
     most_usd: float | None = None
+    with_texts: bool = False
+    """Keeps prompts and answers with each trial."""
 
 
 Connect = Callable[["Database", Costs, AsyncExitStack], "Services"]
@@ -198,7 +200,7 @@ async def _measured(
         stack.push_async_callback(replayer.close)
         models = ModelsAsked(options.protocol.models, replayer, answers, options.prices, costs)
         items = {item.id: item for item in options.items}
-        rounds = Rounds(models, services.scorer, items, costs, services.judge_watch)
+        rounds = Rounds(models, items, costs, services, with_texts=options.with_texts)
         course = await _course(options, rounds, services.rewrite, costs, err=err)
     return Outcome(
         options=options,

@@ -197,6 +197,8 @@ def mean_std(figures: Iterable[Figure]) -> float | None:
 
 
 BASELINE: Final = "baseline"
+CATEGORIES: Final = ("general", "positional", "format", "multilingual", "crosslingual")
+"""Categories of the paper. Others that were measured are shown, and count in no mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +207,11 @@ class ModelRow:
 
     model: str
     overall: Scores
-    """The mean over the categories, the baseline one of them, as in the paper."""
+    """The mean of the baseline and the five categories of the paper, as far as they were measured."""
     perturbed: Scores
-    """The mean over the categories without the baseline."""
+    """The mean over the same categories without the baseline."""
+    likeness: Mapping[str, float]
+    """Means of the reference metrics by name, over the same categories without the baseline, in [0, 1]."""
     categories: Mapping[str, Scores]
     tasks: Mapping[str, Scores]
     """All categories of one task, each weighing the same."""
@@ -245,7 +249,7 @@ class Tables:
     difficulty: tuple[CategoryRow, ...]
     """The easiest first."""
 
-    def columns(self, of: Callable[[ModelRow], Mapping[str, Scores]]) -> tuple[str, ...]:
+    def columns(self, of: Callable[[ModelRow], Mapping[str, object]]) -> tuple[str, ...]:
         """The names under which any model has scores, in order of occurrence."""
         return tuple(dict.fromkeys(name for row in self.models for name in of(row)))
 
@@ -277,16 +281,18 @@ def _rank(row: ModelRow) -> tuple[float, str]:
 def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> ModelRow:
     groups = _grouped(trials, lambda one: one.category)
     ordered: dict[str, list[Trial]] = {name: groups[name] for name in sorted(groups, key=rewordings.position)}
-    rest = {name: group for name, group in ordered.items() if name != BASELINE}
-    tasks = _grouped(trials, lambda one: one.task)
+    rest = {name: group for name, group in ordered.items() if name in CATEGORIES}
+    counted = [trial for trial in trials if trial.category in (BASELINE, *CATEGORIES)]
+    tasks = _grouped(counted, lambda one: one.task)
 
     def asking(what: str) -> list[Trial]:
         return [trial for trial in trials if rewordings.category(trial.kind).asks_for == what]
 
     return ModelRow(
         model=model,
-        overall=scores(ordered.values()),
+        overall=scores([*([ordered[BASELINE]] if BASELINE in ordered else []), *rest.values()]),
         perturbed=scores(rest.values()),
+        likeness=_likeness(rest.values()),
         categories=_scored(ordered),
         tasks={
             name: scores(_grouped(group, lambda one: one.category).values()) for name, group in tasks.items()
@@ -299,6 +305,19 @@ def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> Mode
         entities=fmean(entities) if entities else None,
         failures=dict(sorted(Counter(trial.failure for trial in trials if trial.failure).items())),
     )
+
+
+def _likeness(groups: Iterable[Sequence[Trial]]) -> dict[str, float]:
+    """Return the mean over groups of the mean score of each reference metric."""
+    found: dict[str, list[float]] = {}
+    for group in groups:
+        by_metric: dict[str, list[float]] = {}
+        for trial in group:
+            for name, score in trial.likeness.items():
+                by_metric.setdefault(name, []).append(score)
+        for name, scores_of_group in by_metric.items():
+            found.setdefault(name, []).append(fmean(scores_of_group))
+    return {name: fmean(means) for name, means in found.items()}
 
 
 def _scored(groups: Mapping[str, Sequence[Trial]]) -> dict[str, Scores]:

@@ -6,7 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenkeel.core.verdict import Failure
 from evenkeel.metrics.quality.bundles import Bundle
+from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.similarity.sequence import RougeL
+from evenkeel.metrics.structured.json_rouge import JsonRouge
+from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.rewriter import FLAWS, Rejection, cache_key
 
@@ -14,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.budget import CallBudget
+    from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import Service
+    from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import RewriteTask
@@ -31,6 +38,21 @@ class Services:
     """None without a rewriter."""
     judge_watch: Service | None
     """Ends the run if the judge never answers; None without a judge."""
+    references: tuple[Metric, ...] = ()
+    """Metrics that are shown beside the ratings and decide nothing (appendix A.2 of the paper)."""
+
+    def likeness(self, pair: Pair) -> dict[str, float]:
+        """Return the scores of the reference metrics by name, without those that cannot be measured."""
+        scores = {metric.name: metric.score(pair) for metric in self.references}
+        return {name: score for name, score in scores.items() if not isinstance(score, Failure)}
+
+
+def reference_metrics(embeddings: object) -> tuple[Metric, ...]:
+    """Return ROUGE-L and JSONRouge and, with an encoder that runs here, the two that compare meaning."""
+    found: tuple[Metric, ...] = (RougeL(), JsonRouge())
+    if isinstance(embeddings, Embeddings):
+        found += (embeddings, JsonSimilarity(embeddings))
+    return found
 
 
 class OnceRewritten:

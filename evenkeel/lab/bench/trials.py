@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer, Format
     from evenkeel.core.verdict import Obligation
-    from evenkeel.lab.asking import Service
     from evenkeel.lab.bench.items import Item
     from evenkeel.lab.bench.models import ModelsAsked, ModelUnderTest
     from evenkeel.lab.bench.prompts import Case, Variant
-    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.lab.bench.services import Services
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView
@@ -108,6 +107,16 @@ def _text(value: str | float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Texts:
+    """Prompts and answers of a trial, for people who check it."""
+
+    prompt: str
+    variant: str
+    reference: str
+    candidate: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A pair of answers."""
 
@@ -126,6 +135,10 @@ class Trial:
     """Similarity of the answers, in [0, 1]."""
     invalid: tuple[Obligation, ...] = ()
     """Obligations of the answer's form that it ignores."""
+    likeness: Mapping[str, float] = field(default_factory=dict)
+    """Scores of the reference metrics by name, in [0, 1]; those that could not be measured are left out."""
+    texts: Texts | None = None
+    """None unless they are written to a file."""
 
     @property
     def shifted(self) -> bool | None:
@@ -153,25 +166,28 @@ class Rounds:
     def __init__(
         self,
         models: ModelsAsked,
-        scorer: TwoStageScorer,
         items: Mapping[str, Item],
         costs: Costs,
-        watch: Service | None = None,
+        services: Services,
+        *,
+        with_texts: bool = False,
     ) -> None:
         """Begin.
 
         Args:
             models: Asks them.
-            scorer: Compares answers.
             items: The issues by id.
             costs: Books what the judge costs.
-            watch: Ends the run if the judge never answers; None without a judge.
+            services: Compare answers.
+            with_texts: Keeps prompts and answers with each trial.
         """
         self._models = models
-        self._scorer = scorer
+        self._services = services
+        self._scorer = services.scorer
         self._items = items
         self._costs = costs
-        self._watch = watch
+        self._watch = services.judge_watch
+        self._with_texts = with_texts
 
     async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
         """Ask for the original, its control and all variants, and compare.
@@ -233,7 +249,12 @@ class Rounds:
         account.tokens += judgement.tokens
         account.usd += judgement.cost_usd
         self._see(judgement)
-        return self._judged(at, case, pair, judgement)
+        texts = None
+        if self._with_texts:
+            shown = case.free if variant.to_free else case.original
+            texts = Texts(shown.text, variant.view.text, answer_text(reference), answer_text(candidate))
+        likeness = await asyncio.to_thread(self._services.likeness, pair)
+        return replace(self._judged(at, case, pair, judgement), likeness=likeness, texts=texts)
 
     def _see(self, judgement: Judgement) -> None:
         if self._watch is None:
@@ -275,6 +296,12 @@ class Rounds:
             return None
         found = entity_match(self._items[case.item], answer)
         return None if isinstance(found, Failure) else found
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer's text, with its tool calls behind it."""
+    calls = [f"calls {call.name}({call.arguments})" for call in answer.tool_calls]
+    return "\n".join([*([answer.text] if answer.text else []), *calls])
 
 
 def _at(model: ModelUnderTest, case: Case, variant: Variant, run: int) -> tuple[str, str, str, str, int]:

@@ -108,6 +108,10 @@ def test_tables_trials_and_page_tell_the_same(measured):
     folder, output, found = measured
     trials = [json.loads(line) for line in (folder / "trials.jsonl").read_text().splitlines()]
     assert len(trials) == 12 * 2 * 3 * 5
+    texts = trials[-1]["texts"]
+    assert set(texts) == {"prompt", "variant", "reference", "candidate"}
+    assert all(texts.values())
+    assert found["models"][0]["likeness"].keys() >= {"rouge_l", "json_rouge"}
     page = (folder / "bench.html").read_text()
     assert "<script" not in page
     assert not re.search(r"(?:src|href)=", page)

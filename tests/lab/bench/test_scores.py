@@ -41,6 +41,21 @@ def test_groups_weigh_the_same_and_failures_nothing():
     assert scores([failed]).robustness is None
 
 
+def test_overall_is_the_mean_of_the_baseline_and_the_papers_categories():
+    """Baseline 1, general 0.5 and format 0 make 0.5; a compound of 0 is shown and counts in no mean."""
+    kinds = {"baseline": [0, 0], "general.casing": [0, 1], "format.yaml": [1, 1], "compound.typos": [1, 1]}
+    made = [
+        trial
+        for kind, bad in kinds.items()
+        for trial in trials(((f"i{n}", 0, *shifted(one)) for n, one in enumerate(bad)), kind=kind)
+    ]
+    (row,) = make_tables(["m"], made, {}).models
+    assert row.overall.robustness.value == pytest.approx(0.5)
+    assert row.perturbed.robustness.value == pytest.approx(0.25)
+    assert row.tasks["t"].robustness.value == pytest.approx(0.5)
+    assert row.categories["compound"].robustness.value == 0.0
+
+
 def test_mean_and_spread_are_those_of_the_runs():
     """Runs of 1.0, 0.5 and 0.75 have the mean 0.75 and the standard deviation 0.25."""
     made = ((f"i{n}", run, *shifted(n < bad)) for run, bad in enumerate((0, 2, 1)) for n in range(4))
