@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from evenkeel.cli.gate import AnyPath, GateKeywords
     from evenkeel.pytest_gate import Ruling
+    from evenkeel.release.check.run import CheckOutcome
 
-__all__ = ["EvenkeelGate"]
+__all__ = ["EvenkeelCheck", "EvenkeelGate"]
 
 _NAME: Final = "evenkeel_gate"
 """Of the fixture, the marker and the property of a test's report."""
@@ -187,3 +188,44 @@ class EvenkeelGate:
 def evenkeel_gate(request: pytest.FixtureRequest) -> EvenkeelGate:
     """Runs `evenkeel gate`: `evenkeel_gate("goldens.jsonl", base_url=…, model=…)`; see `EvenkeelGate`."""
     return EvenkeelGate(request.node)
+
+
+class EvenkeelCheck:
+    """Runs checks for one test."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def __call__(self, prompt: Any, *, model: str, **options: Any) -> CheckOutcome:
+        """Check a prompt. Every category must be within its limit for the test to go on.
+
+        Args:
+            prompt: Text, messages or a request body, as `evenkeel.check` takes it.
+            model: Name of the model.
+            options: Those of `evenkeel.check`.
+
+        Returns: the outcome, for further assertions.
+        Raises: pytest's failure for a category that is over its limit or not known.
+        """
+        # Every run of pytest loads this module: what only checks need is loaded by the first of them.
+        from evenkeel.core.errors import UserError  # noqa: PLC0415
+        from evenkeel.release.check.python import check  # noqa: PLC0415
+        from evenkeel.release.check.report import document, headline  # noqa: PLC0415
+        from evenkeel.release.kit.asking import UnusableError  # noqa: PLC0415
+        from evenkeel.release.kit.renderings import markdown  # noqa: PLC0415
+
+        try:
+            outcome = check(prompt, model=model, **options)
+        except (UserError, UnusableError) as error:
+            self._item.stash[_UNMEASURED] = True
+            pytest.fail(f"evenkeel check: {error}", pytrace=False)
+        if outcome.is_over or not outcome.settled:
+            pytest.fail(markdown(document(outcome)), pytrace=False)
+        self._item.add_report_section("call", "evenkeel check", headline(outcome))
+        return outcome
+
+
+@pytest.fixture
+def evenkeel_check(request: pytest.FixtureRequest) -> EvenkeelCheck:
+    """Runs `evenkeel check`: `evenkeel_check("Which plan …?", model=…)`; see `EvenkeelCheck`."""
+    return EvenkeelCheck(request.node)

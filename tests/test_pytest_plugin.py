@@ -57,6 +57,7 @@ def project(pytester, simulation, goldens, monkeypatch):
         return pytester.runpytest_inprocess("-p", "evenkeel.pytest_plugin", *options)
 
     run.path = pytester.path
+    run.url = simulation[1]
     return run
 
 
@@ -225,3 +226,24 @@ def test_a_verdict_is_remembered_for_the_same_question_only(simulation, goldens,
         {"model": "worse"},
     ):
         assert decide(**other).verdict is Verdict.COULD_NOT_MEASURE
+
+
+def test_a_check_fails_for_a_fragile_model_and_passes_for_a_steady_one(project):
+    """`evenkeel_check` takes what `evenkeel.check` takes, and shows the report of a failure."""
+    done = project(
+        """
+        from evenkeel.simulate import make_case, summary_prompt
+
+        PROMPT = summary_prompt(make_case(7))
+        OPTIONS = dict(perturbations=["general"], rounds=80, base_url={url!r})
+
+        def test_steady(evenkeel_check):
+            evenkeel_check(PROMPT, model="equal", judge="simulated-judge", **OPTIONS)
+
+        def test_fragile(evenkeel_check):
+            evenkeel_check(PROMPT, model="worse", judge="simulated-judge", **OPTIONS)
+        """.replace("{url!r}", repr(project.url)),
+    )
+
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["*over the limit*"])

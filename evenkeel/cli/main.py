@@ -19,6 +19,7 @@ from evenkeel.core.text import escaped, visible
 from evenkeel.core.version import VERSION
 
 COMMANDS: Final = {
+    "check": "Measure how fragile a prompt is with a model, without a proxy.",
     "up": "Run proxy, worker, monitor and console on this machine.",
     "proxy": "Run the data plane alone: forward and sample requests.",
     "worker": "Run a worker: replay and score sampled requests from Redis.",
@@ -184,6 +185,7 @@ def main() -> None:
 
     \b
     Start here:
+      evenkeel check prompt.txt --model simulated
       evenkeel demo
       evenkeel up --upstream https://api.openai.com/v1
 

@@ -10,7 +10,7 @@ from evenkeel.llm.client import Endpoint, Model
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.judge import Judge
 from evenkeel.release.kit.asking import AGAIN, FAULTS, StoppedError, UnusableError, advised, work_through
-from evenkeel.release.kit.cost import REWRITER, BudgetUsedUpError, Costs
+from evenkeel.release.kit.cost import BudgetUsedUpError
 from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.core.budget import Spend
 
 _Item = TypeVar("_Item")
 
@@ -140,27 +139,3 @@ def ask_model(
             raise StoppedError(
                 f"{model} cannot be used ({error}) after {made.done} of {len(todo)} {nouns[1]}; {AGAIN}"
             ) from error
-
-
-class PayeeBudget:
-    """A payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
-
-    def __init__(self, costs: Costs, payee: str = REWRITER) -> None:
-        self._costs = costs
-        self._payee = payee
-        self._set_aside = 0.0
-
-    def reserve(self, estimate: Spend) -> bool:
-        """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
-        most = self._costs.most_usd
-        if most is not None and self._costs.usd + self._set_aside + estimate.usd > most:
-            return False
-        self._set_aside += estimate.usd
-        return True
-
-    def settle(self, estimate: Spend, spent: Spend) -> None:
-        """Release what was set aside and book what was spent."""
-        self._set_aside -= estimate.usd
-        account = self._costs.of(self._payee)
-        account.calls += 1
-        account.book(spent)

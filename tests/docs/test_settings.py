@@ -14,7 +14,7 @@ from tests.docs.documentation import DOCS, PAGES, ROOT, all_blocks, inline_code_
 
 FIELDS = Settings.model_fields
 SERIES = frozenset(re.findall(r"`(evenkeel_\w+)`", text_of(DOCS / "reference" / "metrics.md")))
-DEFINED_TERMS = {"evenkeel_console", "evenkeel_runbooks", "evenkeel_gate"}
+DEFINED_TERMS = {"evenkeel_console", "evenkeel_runbooks", "evenkeel_gate", "evenkeel_check"}
 """Names that are no series: two labels in `prometheus.yml`, and the fixture of the pytest plugin."""
 CHART = yaml.safe_load((ROOT / "deploy/helm/evenkeel/values.yaml").read_text(encoding="utf-8"))
 DOTTED = re.compile(r"[a-z][a-z_]*(\[\])?(\.[a-z][a-z_]*(\[\])?)+")

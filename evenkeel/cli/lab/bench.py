@@ -25,7 +25,7 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import BASELINE
-from evenkeel.lab.asking import PayeeBudget, Service
+from evenkeel.lab.asking import Service
 from evenkeel.lab.bench.items import BUILTIN, builtin_items, read_items
 from evenkeel.lab.bench.models import PARAMETERS, model_at, read_models, upstream_at
 from evenkeel.lab.bench.prompts import TASKS
@@ -40,6 +40,7 @@ from evenkeel.metrics.tasks import task_named
 from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words
 from evenkeel.release.kit.asking import AGAIN, StoppedError
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
+from evenkeel.release.kit.cost import PayeeBudget
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices

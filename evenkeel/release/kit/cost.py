@@ -112,3 +112,27 @@ class Costs:
         """Raise BudgetUsedUpError once the limit is reached."""
         if self.most_usd is not None and self.usd >= self.most_usd:
             raise BudgetUsedUpError(f"{usd(self.usd)} is spent, as much as --max-usd allows")
+
+
+class PayeeBudget:
+    """A payee's part of the budget, set aside call by call: what `evenkeel.shadow.rewriter` asks for."""
+
+    def __init__(self, costs: Costs, payee: str = REWRITER) -> None:
+        self._costs = costs
+        self._payee = payee
+        self._set_aside = 0.0
+
+    def reserve(self, estimate: Spend) -> bool:
+        """Set aside what one call may cost; False, setting nothing aside, if that is too much."""
+        most = self._costs.most_usd
+        if most is not None and self._costs.usd + self._set_aside + estimate.usd > most:
+            return False
+        self._set_aside += estimate.usd
+        return True
+
+    def settle(self, estimate: Spend, spent: Spend) -> None:
+        """Release what was set aside and book what was spent."""
+        self._set_aside -= estimate.usd
+        account = self._costs.of(self._payee)
+        account.calls += 1
+        account.book(spent)

@@ -10,10 +10,10 @@ import pytest
 from evenkeel.core.budget import Spend
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.asking import PayeeBudget, Service, unwritable
+from evenkeel.lab.asking import Service, unwritable
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised, call_key, work_through
-from evenkeel.release.kit.cost import BudgetUsedUpError, Costs, Estimate
+from evenkeel.release.kit.cost import BudgetUsedUpError, Costs, Estimate, PayeeBudget
 from evenkeel.release.kit.journal import Answers
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.sqlite.database import Database

@@ -1,0 +1,329 @@
+"""`check`: how fragile a prompt is with a model, without a proxy."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import sqlite3
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from evenkeel.cli.options import (
+    EXISTING,
+    PIPED_WIDTH,
+    CommandFailedError,
+    call_options,
+    file_option,
+    json_option,
+    yes_option,
+)
+from evenkeel.core.errors import UserError
+from evenkeel.core.figures import usd
+from evenkeel.llm.price import Prices
+from evenkeel.metrics.tasks import task_named
+from evenkeel.release.check.datasets import is_dataset, read_rows
+from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at
+from evenkeel.release.check.prompts import read_dataset, read_prompts
+from evenkeel.release.check.report import as_json as to_json
+from evenkeel.release.check.report import as_junit, category_order, document
+from evenkeel.release.check.run import CheckOptions
+from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
+from evenkeel.release.check.trial import FIRST, SECOND
+from evenkeel.release.kit.arguments import InputError, check_writable, named_price, read_text, words
+from evenkeel.release.kit.asking import AGAIN, UnusableError
+from evenkeel.release.kit.confirmation import agreed, on_a_terminal
+from evenkeel.release.kit.progress import progress
+from evenkeel.release.kit.renderings import html, markdown, show
+from evenkeel.release.kit.terminal import consoles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rich.console import Console
+
+    from evenkeel.metrics.tasks import Task
+    from evenkeel.release.check.run import CheckOutcome
+    from evenkeel.shadow.prompt import PromptView
+
+_ASK_ABOVE_USD: Final = 1.0
+"""Estimates above this are confirmed first."""
+_OVER: Final = 1
+_NOT_KNOWN: Final = 3
+_JUNIT: Final = Path("evenkeel-check.xml")
+_SIMULATED: Final = "simulated"
+
+
+class _CouldNotMeasureError(UserError):
+    """Error that the model could not be asked."""
+
+    exit_code = 2
+
+
+@click.command()
+@click.argument("prompt", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--model", metavar="NAME", help='Model to ask; "simulated" needs no key.')
+@click.option("--base-url", metavar="URL", help=f"Endpoint.  [default: $OPENAI_BASE_URL, else {OPENAI}]")
+@click.option("--api-key-env", metavar="VARIABLE", help="Variable with the API key.  [default: by endpoint]")
+@file_option("--inputs", "Values for the {{variables}} of the prompt: JSON lines or CSV.", metavar="FILE")
+@click.option("--against", metavar="MODEL", help="Second model to compare with the first.")
+@click.option(
+    "--against-prompt", type=EXISTING, metavar="FILE", help="Second prompt to compare with the first."
+)
+@click.option(
+    "--judge", metavar="MODEL", help="Model that rates answers.  [default: a small one of the provider]"
+)
+@click.option("--no-judge", is_flag=True, help="Measure similarity only; contradictions cannot be seen.")
+@click.option("--task", metavar="NAME", help="Task of the prompt, for its quality metrics.")
+@click.option(
+    "--perturbations",
+    metavar="LIST",
+    help="Perturbations or categories, comma-separated.  [default: general,positional,format,multilingual]",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=10.0,
+    metavar="POINTS",
+    help="Points above noise that are tolerated, of 100.",
+)
+@click.option("--rounds", type=click.IntRange(1, 10_000), default=200, help="Most rounds.")
+@click.option(
+    "--severity",
+    type=click.FloatRange(0, 1),
+    default=0.13,
+    metavar="SHARE",
+    help="Share of places to change: 0.07 = typing on a desktop, 0.13 = on a phone; 0.3 = stress.",
+)
+@click.option("--parameters", metavar="JSON", help='Parameters of each request, such as {"temperature": 0}.')
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="MODEL=IN/OUT",
+    help="Price in USD per million tokens; repeatable.",
+)
+@click.option("--budget-usd", type=click.FloatRange(0), metavar="USD", help="Stop after spending this much.")
+@click.option("--seed", default=0, help="Random seed.")
+@call_options(16, 120.0)
+@click.option(
+    "--ci", is_flag=True, help="For pipelines: ask nothing, write JUnit, and fail unless settled within."
+)
+@file_option("--junit", "Write JUnit XML.  [default with --ci: evenkeel-check.xml]")
+@file_option("--html", "Write an HTML page.")
+@file_option("--markdown", "Write Markdown, for a comment on a pull request.")
+@file_option(
+    "--journal",
+    "File for answers, so that a stopped check can continue.",
+    default=Path("evenkeel-check.journal"),
+)
+@json_option
+@yes_option
+def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
+    """Measure how fragile the prompt in PROMPT is, or the one on standard input (-).
+
+    PROMPT holds plain text, a JSON list of messages, a request body as an SDK sends it, or any of these with
+    {{variables}}. In each round the model answers it twice as it is and once for each category of rewordings.
+    A category is settled as soon as its interval is within the limit or over it.
+
+    \b
+      evenkeel check prompt.txt --model simulated
+      evenkeel check prompt.txt --model gpt-4.1-mini
+      evenkeel check template.txt --inputs rows.jsonl --model gpt-4.1-mini --html check.html
+      evenkeel check prompt.txt --model gpt-4.1-mini --against gpt-4.1-nano
+      evenkeel check prompt.txt --model gpt-4.1-mini --ci --limit 10
+
+    The cost is estimated first and confirmed above one dollar. A stopped check continues from its journal.
+
+    Exit code: 0 done, 1 stopped early, 2 could not measure or invalid options. With --ci: 0 within the limit,
+    1 over it, 2 could not measure or invalid options, 3 not known with this budget.
+    """
+    out, err = consoles(PIPED_WIDTH, json=as_json)
+    outputs = {
+        "html": given["html"],
+        "junit": given["junit"] or (Path("evenkeel-check.xml") if given["ci"] else None),
+    }
+    check_writable((*outputs.values(), given["journal"]))
+    with contextlib.ExitStack() as stack:
+        request = _request(prompt, given, stack)
+        _confirm(request, given["budget_usd"], err, confirmed=yes or given["ci"])
+        outcome = _run(request, err)
+    show(document(outcome), out)
+    _write(outcome, outputs, err)
+    if as_json:
+        click.echo(to_json(outcome), nl=False)
+    if given["ci"] and outcome.is_over:
+        sys.exit(_OVER)
+    if given["ci"] and not outcome.settled:
+        sys.exit(_NOT_KNOWN)
+
+
+def _confirm(request: CheckRequest, budget_usd: float | None, err: Console, *, confirmed: bool) -> None:
+    """Say the cost, and ask if it may be above a dollar and nobody has agreed to it."""
+    plan = request.plan()
+    said = f"{plan}"
+    if budget_usd is not None:
+        said += f"; stops at {usd(budget_usd)}"
+    ahead = plan.usd if budget_usd is None else min(plan.usd, budget_usd)
+    unknown = not plan.priced and budget_usd is None and not _is_simulated(request)
+    err.print(f"{said}.", soft_wrap=True)
+    if confirmed or (ahead <= _ASK_ABOVE_USD and not unknown):
+        return
+    if not on_a_terminal():
+        raise InputError(
+            "there is no terminal to ask on whether that may be spent; add --yes or --budget-usd"
+        )
+    if not agreed("Go ahead?"):
+        raise CommandFailedError("nothing was asked")
+
+
+def _is_simulated(request: CheckRequest) -> bool:
+    return all(map(is_simulated, request.models.values()))
+
+
+def _run(request: CheckRequest, err: Console) -> CheckOutcome:
+    try:
+        with progress("checking", "rounds", request.options.rounds, err) as made:
+            return make_check(request, progress=made.add)
+    except UnusableError as error:
+        raise _CouldNotMeasureError(str(error)) from error
+    except sqlite3.Error as error:
+        raise CommandFailedError(f"the journal {request.journal} cannot be written ({error})") from error
+    except KeyboardInterrupt as error:
+        raise CommandFailedError(f"stopped; every answer so far is in {request.journal}: {AGAIN}") from error
+
+
+def _write(outcome: CheckOutcome, outputs: Mapping[str, Path | None], err: Console) -> None:
+    writers = {
+        "html": lambda: html(document(outcome)),
+        "markdown": lambda: markdown(document(outcome), level=2).encode(),
+        "junit": lambda: as_junit(outcome).encode(),
+    }
+    for name, target in outputs.items():
+        if target is None:
+            continue
+        try:
+            target.write_bytes(writers[name]())
+        except OSError as error:
+            raise CommandFailedError(f"{target}: cannot be written: {error.strerror}") from error
+        err.print(f"wrote {target}", soft_wrap=True)
+
+
+def _request(prompt: Path, given: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:
+    """Return the check that the options describe.
+
+    Raises: InputError for options and files that cannot be used.
+    """
+    source = "standard input" if str(prompt) == "-" else str(prompt)
+    prompts = {FIRST: _prompts(prompt, source, given["inputs"])}
+    if given["against"] and given["against_prompt"]:
+        raise InputError("--against and --against-prompt: give one of them, or nobody knows what differs")
+    if given["against_prompt"]:
+        other = given["against_prompt"]
+        prompts[SECOND] = _prompts(other, str(other), given["inputs"])
+        if len(prompts[SECOND]) != len(prompts[FIRST]):
+            raise InputError(f"--against-prompt {other}: must have as many prompts as {source}")
+    first = _model(given, prompts[FIRST], stack)
+    models = {FIRST: first}
+    names = {FIRST: first.model}
+    if given["against"]:
+        models[SECOND] = ModelAt(given["against"], first.base_url, first.api_key, first.key_variable)
+        prompts[SECOND] = prompts[FIRST]
+        names[SECOND] = given["against"]
+    elif given["against_prompt"]:
+        models[SECOND] = first
+        names = {FIRST: source, SECOND: str(given["against_prompt"])}
+    judge = _judge(given, first)
+    kinds = kinds_by_category(words(given["perturbations"]), rewriter=judge is not None)
+    rng = random.Random(given["seed"])
+    order = list(range(len(prompts[FIRST])))
+    rng.shuffle(order)
+    return CheckRequest(
+        prompts={arm: [views[place] for place in order] for arm, views in prompts.items()},
+        models=models,
+        options=CheckOptions(
+            models=names,
+            categories=tuple(category_order(list(kinds))),
+            limit=given["limit"] / 100,
+            rounds=given["rounds"],
+            judge=judge.model if judge else "",
+            source=source,
+        ),
+        kinds=kinds,
+        judge=judge,
+        rewriter=judge,
+        task=_task(given["task"]),
+        severity=given["severity"],
+        seed=given["seed"],
+        parameters=_parameters(given["parameters"]),
+        prices=Prices(dict(named_price(text) for text in given["prices"])),
+        journal=given["journal"],
+        most_usd=given["budget_usd"],
+        concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+    )
+
+
+def _prompts(path: Path, source: str, inputs: Path | None) -> list[PromptView]:
+    """Return the prompts of a file, or of standard input for "-"."""
+    if str(path) == "-":
+        return read_prompts(sys.stdin.read(), read_rows(inputs) if inputs else None, source)
+    if is_dataset(path) and inputs is None:
+        return read_dataset(read_rows(path), source)
+    return read_prompts(read_text(path), read_rows(inputs) if inputs else None, source)
+
+
+def _model(given: Mapping[str, Any], prompts: Sequence[PromptView], stack: contextlib.ExitStack) -> ModelAt:
+    """Return the model to ask: as named, else as the request body names it.
+
+    Raises: InputError if nobody names one, or its key is missing.
+    """
+    name = given["model"] or prompts[0].model
+    if not name:
+        raise InputError("--model: is missing; name the model to ask, or try --model simulated")
+    if name == _SIMULATED and not given["base_url"]:
+        return stack.enter_context(_simulated())
+    return model_at(name, os.environ, base_url=given["base_url"], key_variable=given["api_key_env"])
+
+
+def _judge(given: Mapping[str, Any], first: ModelAt) -> ModelAt | None:
+    if not given["no_judge"]:
+        return judge_beside(first, given["judge"])
+    if given["judge"]:
+        raise InputError("--judge and --no-judge: give one of them")
+    return None
+
+
+@contextlib.contextmanager
+def _simulated() -> Iterator[ModelAt]:
+    """Serve a simulated model of known fragility from this process."""
+    from evenkeel.simulate import DEFAULT_MODEL, ModelState, Simulation, SimulationSettings
+    from evenkeel.simulate.server import serving
+
+    model = ModelState(DEFAULT_MODEL, fragility=0.2, noise=0.02)
+    simulation = Simulation([model], SimulationSettings(deterministic=False), rng=random.Random(0))
+    with serving(simulation) as url:
+        yield ModelAt(DEFAULT_MODEL, f"{url}/v1", "", "")
+
+
+def _task(name: str | None) -> Task | None:
+    if name is None:
+        return None
+    try:
+        return task_named(name)
+    except ValueError as error:
+        raise InputError(f"--task: {error}") from error
+
+
+def _parameters(text: str | None) -> dict[str, Any]:
+    try:
+        read = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"--parameters: is not JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise InputError('--parameters: is no JSON object such as {"temperature": 0}')
+    return read

@@ -1,0 +1,248 @@
+"""Figures of a check: how often rewordings of a category move the answer, beyond an identical resend.
+
+The rounds of a check are independent: each asks for two fresh answers to the prompt and for one to each
+variant. So every figure is a mean of independent bounded observations, one a round, and its interval is a
+confidence sequence (`evenkeel.monitor.estimate.bounded_mean`): it may be looked at after every round, and a
+check may stop as soon as it is settled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TYPE_CHECKING, Final, Literal
+
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.release.check.trial import CONTRAST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.release.check.trial import CheckTrial
+
+ERROR_RATE: Final = 0.05
+"""Probability with which a check calls any category over its limit falsely; and with which it calls one
+within its limit falsely, each category by itself."""
+_MOST_MORE_ROUNDS: Final = 100_000
+"""Rounds beyond which "about N more" would be no help."""
+
+Standing = Literal["within", "over", "unknown", "unmeasured"]
+"""Position of a category: its interval is within the limit, is over it, holds it, or there is no figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryFigures:
+    """Figures of one category of rewordings; shares in [0, 1], differences in [−1, 1]."""
+
+    category: str
+    standing: Standing
+    points: Estimate | None
+    """Points above noise: content delta minus that of the identical resends of the same rounds."""
+    content_delta: Estimate | None
+    """Share of the answers to rewordings whose content moved."""
+    noise_floor: Estimate | None
+    """Share of the answers to identical resends, in the same rounds, whose content moved."""
+    quality_loss: Estimate | None
+    """Share of the answers whose content moved and whose quality changed; robustness is 1 minus it."""
+    control_quality_loss: Estimate | None
+    similarity_loss: Estimate | None
+    """Similarity of the resend minus that of the reworded answer; all there is without a judge."""
+    invalid: int
+    """Answers that ignore the format or the language asked for; they count as moved."""
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Trials without a figure, by reason."""
+    not_applicable: str = ""
+    """Reason why no kind of the category applies to the prompt; "" if one does."""
+    more_rounds: int | None = None
+    """Rounds until an unknown category may be settled, if its figure stays; None if nobody can say."""
+
+    @property
+    def quality_delta(self) -> float | None:
+        """Share of the moved answers whose quality changed; None without any."""
+        if self.content_delta is None or self.quality_loss is None or not self.content_delta.value:
+            return None
+        return min(1.0, self.quality_loss.value / self.content_delta.value)
+
+    @property
+    def robustness(self) -> float | None:
+        """1 − content delta × quality delta, in [0, 1]."""
+        return None if self.quality_loss is None else 1 - self.quality_loss.value
+
+    @property
+    def control_robustness(self) -> float | None:
+        """The same of the identical resends."""
+        return None if self.control_quality_loss is None else 1 - self.control_quality_loss.value
+
+
+def category_figures(
+    category: str,
+    trials: Sequence[CheckTrial],
+    *,
+    limit: float,
+    categories: int,
+    not_applicable: str = "",
+) -> CategoryFigures:
+    """Return the figures of a category.
+
+    Args:
+        category: Its name.
+        trials: Its trials, one a round.
+        limit: Largest difference that is tolerated, in (0, 1].
+        categories: Categories of the check, among which the rate of false accusations is divided.
+        not_applicable: Reason why there are no trials.
+    """
+    # Each end of a two-sided interval misses with half of alpha. The lower end, which accuses, holds for all
+    # categories together, and the upper end for one.
+    alpha = 2 * ERROR_RATE
+    rated = [trial for trial in trials if trial.moved is not None and trial.control_moved is not None]
+    excess = [float(bool(trial.moved)) - float(bool(trial.control_moved)) for trial in rated]
+    points = _mean(excess, alpha, -1.0)
+    together = _mean(excess, alpha / max(1, categories), -1.0)
+    if points is not None and together is not None:
+        points = replace(points, lower=together.lower)
+    standing, more = _standing(points, limit)
+    return CategoryFigures(
+        category=category,
+        standing=standing,
+        points=points,
+        content_delta=_mean((float(bool(trial.moved)) for trial in rated), alpha),
+        noise_floor=_mean((float(bool(trial.control_moved)) for trial in rated), alpha),
+        quality_loss=_mean(_known(trial.quality_changed for trial in rated), alpha),
+        control_quality_loss=_mean(_known(trial.control_quality_changed for trial in rated), alpha),
+        similarity_loss=_mean(
+            (
+                trial.control_similarity - trial.similarity
+                for trial in trials
+                if trial.similarity is not None and trial.control_similarity is not None
+            ),
+            alpha,
+            -1.0,
+        ),
+        invalid=sum(trial.invalid for trial in trials),
+        failures=Counter(trial.failure for trial in trials if trial.failure),
+        not_applicable=not_applicable,
+        more_rounds=more,
+    )
+
+
+def sensitivity(trials: Sequence[CheckTrial]) -> Estimate | None:
+    """Return the share of the contrast trials whose answer moved, in [0, 1]; None without any."""
+    return _mean(_known(trial.moved for trial in trials), ERROR_RATE)
+
+
+def _known(values: Iterable[bool | None]) -> list[float]:
+    return [float(value) for value in values if value is not None]
+
+
+def _mean(values: Iterable[float], alpha: float, low: float = 0.0) -> Estimate | None:
+    return bounded_mean(Counter(values), low=low, alpha=alpha)
+
+
+def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | None]:
+    """Return the position of a category, and about how many more rounds an unknown one needs."""
+    if points is None:
+        return "unmeasured", None
+    if points.lower > limit:
+        return "over", None
+    if points.upper <= limit:
+        return "within", None
+    gap = abs(limit - points.value)
+    half_width = points.upper - points.value if points.value < limit else points.value - points.lower
+    if not gap:
+        return "unknown", None
+    # The width of an interval falls with the square root of the rounds.
+    needed = ceil(points.n * ((half_width / gap) ** 2 - 1))
+    return "unknown", max(1, needed) if needed < _MOST_MORE_ROUNDS else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models, or two prompts, side by side in one category."""
+
+    category: str
+    more_fragile: Literal["first", "second", "no", "unknown"]
+    """The one whose answers move more; "no" if neither does by more than the limit."""
+    difference: Estimate | None
+    """Points above noise of the second minus those of the first, in [−2, 2]."""
+
+
+def compare(
+    category: str, first: Sequence[CheckTrial], second: Sequence[CheckTrial], *, limit: float, categories: int
+) -> Comparison:
+    """Return how much more fragile the second is than the first, paired by round."""
+    alpha = 2 * ERROR_RATE / max(1, categories)
+    excess = {trial.round: _excess(trial) for trial in first}
+    differences: list[float] = []
+    for trial in second:
+        before, now = excess.get(trial.round), _excess(trial)
+        if before is not None and now is not None:
+            differences.append(now - before)
+    estimate = bounded_mean(Counter(differences), low=-2.0, high=2.0, alpha=alpha)
+    if estimate is None:
+        return Comparison(category, "unknown", None)
+    if estimate.lower > 0:
+        return Comparison(category, "second", estimate)
+    if estimate.upper < 0:
+        return Comparison(category, "first", estimate)
+    settled = -limit <= estimate.lower and estimate.upper <= limit
+    return Comparison(category, "no" if settled else "unknown", estimate)
+
+
+def _excess(trial: CheckTrial) -> float | None:
+    if trial.moved is None or trial.control_moved is None:
+        return None
+    return float(trial.moved) - float(trial.control_moved)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptWord:
+    """A word of the prompt, and how often the answer moved where a rewording touched it."""
+
+    word: str
+    trials: int
+    moved: int
+
+    @property
+    def share(self) -> float:
+        """Share of these trials whose answer moved, in [0, 1]."""
+        return self.moved / self.trials
+
+
+_LEAST_TRIALS: Final = 3
+"""Trials that touch a word before it is ranked."""
+_MOST_TOUCHED: Final = 0.25
+"""Share of the prompt's words above which a change says nothing about any single word."""
+
+
+def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWord]:
+    """Return the words whose rewording moved answers, by the share of their trials that moved.
+
+    Only words that moved answers more often than rewordings of the same prompt do on average are returned.
+
+    Args:
+        trials: Of all categories; those that touch many words at once are left out.
+        most: Words returned.
+    """
+    telling = [
+        trial
+        for trial in trials
+        if trial.moved is not None and trial.category != CONTRAST and 0 < trial.touched <= _MOST_TOUCHED
+    ]
+    if not telling:
+        return []
+    usual = sum(bool(trial.moved) for trial in telling) / len(telling)
+    touched: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
+    for trial in telling:
+        touched.update(trial.words)
+        if trial.moved:
+            moved.update(trial.words)
+    ranked = [
+        PromptWord(word, count, moved[word])
+        for word, count in touched.items()
+        if count >= _LEAST_TRIALS and moved[word] > usual * count
+    ]
+    ranked.sort(key=lambda word: (-word.share, -word.trials, word.word))
+    return ranked[:most]

@@ -1,0 +1,154 @@
+"""Prompts of a check, read from text, chat JSON, a request body, or a template with rows of values."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.release.check.datasets import prompt_of
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt
+from evenkeel.shadow.prompt.segments import Block, by_role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evenkeel.shadow.prompt import Api
+    from evenkeel.shadow.prompt.segments import SlotText
+
+_VARIABLE: Final = re.compile(r"\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}")
+
+
+def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str) -> list[PromptView]:
+    """Return the prompts that a text stands for: one, or one for each row of values.
+
+    Args:
+        text: Plain text, a JSON list of messages, or a request body of any API that evenkeel reads.
+        rows: Values for the `{{variables}}` in it; None without a file of inputs.
+        where: Names the source in messages.
+
+    Raises: InputError with what is wrong, where, and what to do.
+    """
+    if not text.strip():
+        raise InputError(f"{where}: is empty; give it a prompt as text, a list of messages or a request body")
+    named = list(dict.fromkeys(_VARIABLE.findall(text)))
+    if named and rows is None:
+        listed = ", ".join(f"{{{{{name}}}}}" for name in named)
+        raise InputError(f"{where}: holds {listed}; give their values with --inputs FILE (JSON lines or CSV)")
+    if rows is None:
+        return [_parsed(_body(text, where), where)]
+    if not named:
+        raise InputError(f"{where}: holds no {{{{variable}}}}, so --inputs has nothing to fill; name one")
+    views: list[PromptView] = []
+    for number, row in enumerate(rows, start=1):
+        missing = [name for name in named if name not in row]
+        if missing:
+            raise InputError(
+                f"--inputs, row {number}: has no value for {missing[0]}; it has {', '.join(row)}"
+            )
+        views.append(_filled(text, {name: _written(row[name]) for name in named}, where))
+    if not views:
+        raise InputError("--inputs: holds no row")
+    return views
+
+
+def read_dataset(rows: Sequence[Mapping[str, Any]], where: str) -> list[PromptView]:
+    """Return the prompts that the rows of a dataset hold by themselves.
+
+    Raises: InputError for a row without a prompt.
+    """
+    views: list[PromptView] = []
+    for number, row in enumerate(rows, start=1):
+        prompt = prompt_of(dict(row))
+        if prompt is None:
+            raise InputError(
+                f"{where}, row {number}: holds no prompt (messages, input, prompt or question); give a "
+                f"template as PROMPT and this file with --inputs"
+            )
+        text = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
+        views.append(_parsed(_body(text, where), f"{where}, row {number}"))
+    if not views:
+        raise InputError(f"{where}: holds no row")
+    return views
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _body(text: str, where: str) -> dict[str, Any]:
+    """Return a request body for the text."""
+    stripped = text.lstrip("\ufeff \t\r\n")
+    if stripped.startswith(("{", "[")):
+        try:
+            read = json.loads(stripped)
+        except (ValueError, RecursionError) as error:
+            if '"messages"' in stripped or '"input"' in stripped:
+                raise InputError(f"{where}: is not JSON ({error}); a plain prompt needs no quotes") from error
+            read = None
+        if (
+            isinstance(read, list)
+            and read
+            and all(isinstance(part, dict) and "role" in part for part in read)
+        ):
+            return {"messages": read}
+        if isinstance(read, dict):
+            if not any(api.is_request(read) for api in APIS):
+                raise InputError(
+                    f"{where}: is JSON, but no request that evenkeel reads; it needs `messages`, `prompt` or "
+                    "`input`"
+                )
+            return read
+    return CHAT.ask(text)
+
+
+def _is_conversation(read: object) -> bool:
+    return (
+        isinstance(read, list)
+        and bool(read)
+        and all(isinstance(message, dict) and "role" in message for message in read)
+    )
+
+
+def api_of_body(body: Mapping[str, Any]) -> Api:
+    """Return the API of a request body, by its members."""
+    return next((api for api in APIS if api.is_request(body)), CHAT)
+
+
+def _parsed(body: dict[str, Any], where: str) -> PromptView:
+    try:
+        return PromptView.parse(json.dumps(body, ensure_ascii=False).encode(), api=api_of_body(body))
+    except UnreadablePrompt as error:
+        raise InputError(f"{where}: cannot be read as a prompt: {error.detail}") from error
+
+
+def _filled(text: str, values: Mapping[str, str], where: str) -> PromptView:
+    """Return the prompt with its variables filled in; their values are its input, all else is template."""
+    body = _body(text, where)
+    template = _parsed(body, where)
+    cuts = [_pieces(slot, values) for slot in template.slots]
+    # Read by role, each string of the body is one segment.
+    filled = {
+        segment.index: "".join(block.text for block in blocks)
+        for segment, blocks in zip(template.segments, cuts, strict=True)
+    }
+    view = PromptView.parse(template.with_texts(filled).body(), api=template.api)
+    return view.classified(lambda _slots: cuts)
+
+
+def _pieces(slot: SlotText, values: Mapping[str, str]) -> list[Block]:
+    """Return a slot's text as blocks, with the values in place of the variables."""
+    if not _VARIABLE.search(slot.text):
+        return list(by_role([slot])[0])
+    blocks: list[Block] = []
+    end = 0
+    for match in _VARIABLE.finditer(slot.text):
+        if match.start() > end:
+            blocks.append(Block("template", slot.text[end : match.start()], "instructions"))
+        if values[match[1]]:
+            blocks.append(Block("input", values[match[1]]))
+        end = match.end()
+    if end < len(slot.text):
+        blocks.append(Block("template", slot.text[end:], "instructions"))
+    return blocks or [Block("template", "", "instructions")]

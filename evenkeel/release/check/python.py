@@ -1,0 +1,88 @@
+"""The check as a function, for Python and notebooks: `from evenkeel import check`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.core.errors import UserError
+from evenkeel.release.check.endpoints import judge_beside, model_at
+from evenkeel.release.check.prompts import read_prompts
+from evenkeel.release.check.report import category_order
+from evenkeel.release.check.run import CheckOptions
+from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
+from evenkeel.release.check.trial import FIRST, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from evenkeel.release.check.run import CheckOutcome
+
+
+def check(
+    prompt: str | Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    *,
+    model: str,
+    inputs: Sequence[Mapping[str, Any]] | None = None,
+    against: str | None = None,
+    base_url: str | None = None,
+    api_key_env: str | None = None,
+    judge: str | bool = True,
+    perturbations: Sequence[str] = (),
+    limit: float = 10.0,
+    rounds: int = 200,
+    budget_usd: float | None = 1.0,
+    journal: Path | None = None,
+    seed: int = 0,
+) -> CheckOutcome:
+    """Measure how fragile a prompt is with a model; see `evenkeel check --help`.
+
+    Args:
+        prompt: A text, a list of messages, or a request body; may hold `{{variables}}`.
+        model: Name of the model.
+        inputs: Values for the variables, a mapping for each row.
+        against: Second model, compared with the first.
+        base_url: Endpoint. Default: `OPENAI_BASE_URL`, else the provider's.
+        api_key_env: Variable with the key. Default: the provider's usual one.
+        judge: Model that rates the answers; True = a small one of the same provider, False = none.
+        perturbations: Names, categories or patterns. Default: general, positional, format, multilingual.
+        limit: Points above noise that are tolerated, of 100.
+        rounds: Most rounds.
+        budget_usd: Most that is spent; None = no limit.
+        journal: File that keeps answers, so that a stopped check can continue. Default: none.
+        seed: Seed of every choice.
+
+    Returns: the outcome; `outcome.arms["first"]` has the figures of each category, and
+        `evenkeel.release.check.report.as_json` writes it.
+    Raises: UserError for arguments that cannot be used; UnusableError if the model cannot be asked.
+    """
+    text = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
+    views = read_prompts(text, inputs, "prompt")
+    first = model_at(model, os.environ, base_url=base_url, key_variable=api_key_env)
+    models = {FIRST: first}
+    if against is not None:
+        models[SECOND] = ModelAt(against, first.base_url, first.api_key, first.key_variable)
+    if not 0 < limit <= 100:  # noqa: PLR2004 - points of 100
+        raise UserError(f"limit: must be above 0 and at most 100 points, not {limit:g}")
+    rater = judge_beside(first, judge if isinstance(judge, str) else None) if judge else None
+    kinds = kinds_by_category(tuple(perturbations), rewriter=rater is not None)
+    request = CheckRequest(
+        prompts=dict.fromkeys(models, views),
+        models=models,
+        options=CheckOptions(
+            models={arm: at.model for arm, at in models.items()},
+            categories=tuple(category_order(list(kinds))),
+            limit=limit / 100,
+            rounds=rounds,
+            judge=rater.model if rater else "",
+        ),
+        kinds=kinds,
+        judge=rater,
+        rewriter=rater,
+        seed=seed,
+        journal=journal,
+        most_usd=budget_usd,
+    )
+    return make_check(request)

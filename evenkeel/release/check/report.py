@@ -1,0 +1,411 @@
+"""The outcome of a check for people, as a document, and for machines, as JSON and JUnit."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, usd
+from evenkeel.core.rewordings import category as category_named
+from evenkeel.core.version import VERSION
+from evenkeel.release.check.figures import ERROR_RATE, fragile_words
+from evenkeel.release.check.trial import CONTRAST, FIRST
+from evenkeel.release.kit.charts import Point, dot_plot
+from evenkeel.release.kit.document import (
+    MISSING,
+    Bullets,
+    Cell,
+    Column,
+    Document,
+    Folded,
+    Form,
+    Paragraph,
+    Picture,
+    Section,
+    Table,
+    both,
+)
+from evenkeel.release.kit.renderings import JUnitCase, json_text, junit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evenkeel.release.check.figures import CategoryFigures
+    from evenkeel.release.check.run import CheckOutcome
+    from evenkeel.release.check.trial import CheckTrial
+    from evenkeel.release.kit.document import Block, Tone
+
+SCHEMA: Final = 1
+_WORST: Final = 3
+_EXCERPT: Final = 1_200
+_LOW_SENSITIVITY: Final = 0.5
+"""Share of moved answers under contrasts below which robustness may come from ignoring the question."""
+_TICKS: Final = (-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+_WORDS_FOR: Final = {
+    "within": "within the limit",
+    "over": "over the limit",
+    "unknown": "not known with this budget",
+    "unmeasured": "not measured",
+}
+_TONES: Final[dict[str, Tone]] = {"within": "better", "over": "worse", "unknown": "", "unmeasured": "quiet"}
+
+
+def document(outcome: CheckOutcome) -> Document:
+    """Return the outcome as a document."""
+    options = outcome.options
+    sections: list[Section] = []
+    for arm, name in options.models.items():
+        blocks: list[Block] = [_table(outcome.arms[arm], judged=bool(options.judge)), _picture(outcome, arm)]
+        if options.judge:
+            blocks.append(_kinds(outcome, arm))
+        title = f"Rewordings: {name}" if len(options.models) > 1 else "Rewordings"
+        sections.append(Section(title, tuple(blocks), key=f"rewordings-{arm}", about=_about(outcome)))
+    if outcome.comparisons:
+        sections.append(_compared(outcome))
+    sections.append(Section("Sensitivity", (Bullets(tuple(_sensitivity(outcome))),)))
+    worst = worst_trials(outcome.trials)
+    if worst:
+        sections.append(Section("Answers that moved most", tuple(_worst(worst))))
+    words = fragile_words(outcome.trials)
+    if words:
+        sections.append(_words(outcome))
+    sections.append(Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"))
+    return Document(
+        title=f"How fragile is {options.source or 'this prompt'}?",
+        kind="check",
+        headline=headline(outcome),
+        sections=tuple(sections),
+    )
+
+
+def headline(outcome: CheckOutcome) -> str:
+    """Return the most important finding in one or two sentences."""
+    if not outcome.options.judge:
+        return f"{NO_JUDGE[0].upper()}{NO_JUDGE[1:]}."
+    parts = [f"{name}: {_said(outcome.arms[arm])}" for arm, name in outcome.options.models.items()]
+    text = f"{'. '.join(parts)}."
+    blind = [name for arm, name in outcome.options.models.items() if ignores_the_question(outcome, arm)]
+    if blind:
+        text += f" {listing(blind)} hardly reacts to another question: robustness says little here."
+    return text
+
+
+def _said(figures: tuple[CategoryFigures, ...]) -> str:
+    """Return where the categories of an arm stand."""
+    said: list[str] = []
+    for standing in ("over", "unknown", "within"):
+        named = [_label(each.category) for each in figures if each.standing == standing]
+        if named:
+            said.append(f"{listing(named)} {_WORDS_FOR[standing]}")
+    return "; ".join(said) or "nothing was measured"
+
+
+def _label(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _about(outcome: CheckOutcome) -> str:
+    limit = number(100 * outcome.options.limit, 1).removesuffix(".0")
+    return (
+        "Points above noise: how many answers of 100 change content under a rewording, less those that "
+        f"change when the same prompt is sent again. The limit is {limit}. At any time of looking, the lower "
+        f"ends hold for all categories together with {percent(1 - ERROR_RATE)}, the upper ends for each."
+    )
+
+
+def _table(figures: tuple[CategoryFigures, ...], *, judged: bool) -> Table:
+    return _content_table(figures) if judged else _similarity_table(figures)
+
+
+def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
+    columns = (
+        Column("rewording"),
+        Column("similarity lost", Form.SIGNED_POINTS, 1),
+        Column("invalid", Form.NUMBER),
+        Column("content", wide=True),
+    )
+    rows = [
+        (_label(each.category), each.similarity_loss, each.invalid, each.not_applicable or "not measured")
+        for each in figures
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _content_table(figures: tuple[CategoryFigures, ...]) -> Table:
+    columns = (
+        Column("rewording"),
+        Column("standing", wide=True),
+        Column("points above noise", Form.SIGNED_POINTS, 1),
+        Column("moved", Form.PERCENT),
+        Column("resend moved", Form.PERCENT),
+        Column("robustness", Form.POINTS),
+        Column("of resends", Form.POINTS),
+        Column("rounds", Form.NUMBER),
+    )
+    rows = [
+        (
+            _label(each.category),
+            Cell(standing_text(each), tone=_TONES[each.standing]),
+            each.points,
+            each.content_delta.value if each.content_delta else None,
+            each.noise_floor.value if each.noise_floor else None,
+            each.robustness,
+            each.control_robustness,
+            each.points.n if each.points else 0,
+        )
+        for each in figures
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _kinds(outcome: CheckOutcome, arm: str) -> Table:
+    """Return how often each single rewording moved the answer."""
+    rows: list[tuple[str, int, int, int]] = []
+    kinds = dict.fromkeys(trial.kind for trial in outcome.trials if trial.arm == arm)
+    for kind in sorted(kinds):
+        trials = [trial for trial in outcome.trials if trial.arm == arm and trial.kind == kind]
+        rated = [trial for trial in trials if trial.moved is not None]
+        if rated and trials[0].category != CONTRAST:
+            moved = sum(bool(trial.moved) for trial in rated)
+            resends = sum(bool(trial.control_moved) for trial in rated)
+            rows.append((kind, moved, resends, len(rated)))
+    columns = (
+        Column("single rewording"),
+        Column("moved", Form.NUMBER),
+        Column("resends moved", Form.NUMBER),
+        Column("of", Form.NUMBER),
+    )
+    return Table(columns, tuple(rows))
+
+
+def standing_text(figures: CategoryFigures) -> str:
+    """Return where a category stands, in words."""
+    if figures.not_applicable:
+        return f"not applicable: {figures.not_applicable.replace('_', ' ')}"
+    said = _WORDS_FOR[figures.standing]
+    if figures.standing == "unknown" and figures.more_rounds:
+        return f"{said} (about {count(figures.more_rounds, 'more round')})"
+    if figures.standing == "unmeasured" and figures.failures:
+        return f"{said}: {', '.join(figures.failures).replace('_', ' ')}"
+    return said
+
+
+def _picture(outcome: CheckOutcome, arm: str) -> Picture:
+    points = [
+        Point(
+            _label(each.category), each.points.value, each.points.lower, each.points.upper,
+            "plain", both(each.points, Form.SIGNED_POINTS, 1),
+        )
+        for each in outcome.arms[arm]
+        if each.points is not None
+    ]  # fmt: skip
+    chart = dot_plot("Points above noise", points, low=-0.5, high=1, ticks=_TICKS, in_points=True)
+    return Picture(chart)
+
+
+def _compared(outcome: CheckOutcome) -> Section:
+    first, second = outcome.options.models.values()
+    names = {
+        "first": f"{first} is more fragile",
+        "second": f"{second} is more fragile",
+        "no": "no difference beyond the limit",
+        "unknown": "not known with this budget",
+    }
+    rows = [
+        (_label(each.category), each.difference, names[each.more_fragile]) for each in outcome.comparisons
+    ]
+    columns = (Column("rewording"), Column("difference", Form.SIGNED_POINTS, 1), Column("so", wide=True))
+    return Section(
+        f"{second} against {first}",
+        (Paragraph(_differ(outcome, first, second)), Table(columns, tuple(rows))),
+        key="comparison",
+        about=f"Points above noise of {second} minus those of {first}, in the same rounds.",
+    )
+
+
+def _differ(outcome: CheckOutcome, first: str, second: str) -> str:
+    if outcome.differ is None:
+        return "Whether their answers differ in content was not measured."
+    figure = both(outcome.differ, Form.SIGNED_POINTS, 1)
+    if outcome.differ.lower > 0:
+        return f"Answers of {first} and {second} differ in content beyond the noise of both: {figure} points."
+    return (
+        f"Answers of {first} and {second} were not shown to differ in content beyond noise: {figure} points."
+    )
+
+
+def ignores_the_question(outcome: CheckOutcome, arm: str) -> bool:
+    """Return whether surely less than half of the answers to another question differ."""
+    estimate = outcome.sensitivity[arm]
+    return estimate is not None and estimate.upper < _LOW_SENSITIVITY
+
+
+def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
+    for arm, name in outcome.options.models.items():
+        estimate = outcome.sensitivity[arm]
+        if estimate is None:
+            yield f"{name}: not measured (it needs a judge and a question that can be changed)."
+        elif ignores_the_question(outcome, arm):
+            yield (
+                f"{name}: only {both(estimate, Form.PERCENT)} of {number(estimate.n)} answers moved when the "
+                "question was another one. A constant answer, a cache or a template that hides the question "
+                "looks robust in the same way."
+            )
+        else:
+            yield (
+                f"{name}: {both(estimate, Form.PERCENT)} of {number(estimate.n)} answers moved when the "
+                "question was another one, as they should."
+            )
+
+
+def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
+    """Return the trials whose answers moved most: lowest rating, then least similarity; one a kind first."""
+    moved = [
+        trial for trial in trials if trial.moved and trial.category != CONTRAST and not trial.control_moved
+    ]
+    moved.sort(key=lambda trial: (trial.rating or 0, trial.similarity or 0.0, trial.round, trial.kind))
+    chosen: list[CheckTrial] = []
+    for distinct in (True, False):
+        for trial in moved:
+            known = {other.kind for other in chosen}
+            if len(chosen) < _WORST and trial not in chosen and not (distinct and trial.kind in known):
+                chosen.append(trial)
+    return chosen
+
+
+def _worst(trials: list[CheckTrial]) -> Iterator[Block]:
+    for trial in trials:
+        yield Paragraph(f"{trial.kind}: {trial.explanation or 'the content moved.'}")
+        yield Folded("prompt", code=_difference(trial.prompt, trial.variant), language="diff")
+        yield Folded("answer", code=_difference(trial.reference, trial.candidate), language="diff")
+
+
+def _difference(before: str, after: str) -> str:
+    lines = difflib.unified_diff(
+        before[:_EXCERPT].splitlines(), after[:_EXCERPT].splitlines(), lineterm="", n=1
+    )
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+def _words(outcome: CheckOutcome) -> Section:
+    rows = tuple((word.word, word.share, word.moved, word.trials) for word in fragile_words(outcome.trials))
+    columns = (
+        Column("word"), Column("answers moved", Form.PERCENT), Column("moved", Form.NUMBER),
+        Column("trials", Form.NUMBER),
+    )  # fmt: skip
+    return Section(
+        "Words that answers depend on",
+        (Table(columns, rows),),
+        key="words",
+        about="Share of the trials that changed the word whose answer moved; other words changed with it.",
+    )
+
+
+def _basis(outcome: CheckOutcome) -> Iterator[str]:
+    options, costs = outcome.options, outcome.costs
+    judged = f"rated by the judge {options.judge}" if options.judge else NO_JUDGE
+    yield f"{count(outcome.rounds, 'round')} in {duration(outcome.duration_s)}; {judged}."
+    yield (
+        f"{count(costs.calls, 'call')} and {count(costs.remembered, 'remembered answer')}, "
+        f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
+    )
+    failed = sum(sum(figures.failures.values()) for arm in outcome.arms.values() for figures in arm)
+    if failed:
+        reasons: dict[str, int] = {}
+        for arm in outcome.arms.values():
+            for figures in arm:
+                for reason, times in figures.failures.items():
+                    reasons[reason] = reasons.get(reason, 0) + times
+        said = ", ".join(f"{reason.replace('_', ' ')} {times}" for reason, times in reasons.items())
+        yield f"{count(failed, 'trial')} without an outcome: {said}."
+    if outcome.stopped:
+        yield f"Not all is settled: {outcome.stopped}."
+    yield f"evenkeel {VERSION}."
+
+
+def as_json(outcome: CheckOutcome) -> str:
+    """Return the outcome as JSON: every figure with its interval and number of rounds."""
+    options = outcome.options
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "evenkeel": VERSION,
+        "prompt": options.source,
+        "limit": options.limit,
+        "judge": options.judge or None,
+        "rounds": outcome.rounds,
+        "settled": outcome.settled,
+        "over": outcome.is_over,
+        "stopped": outcome.stopped,
+        "models": [
+            {
+                "arm": arm,
+                "model": name,
+                "sensitivity": outcome.sensitivity[arm],
+                "ignores_the_question": ignores_the_question(outcome, arm),
+                "categories": [
+                    {
+                        "category": each.category,
+                        "standing": each.standing,
+                        "points_above_noise": each.points,
+                        "content_delta": each.content_delta,
+                        "noise_floor": each.noise_floor,
+                        "quality_delta": each.quality_delta,
+                        "robustness": each.robustness,
+                        "control_robustness": each.control_robustness,
+                        "similarity_loss": each.similarity_loss,
+                        "invalid": each.invalid,
+                        "failures": dict(each.failures),
+                        "not_applicable": each.not_applicable or None,
+                        "more_rounds": each.more_rounds,
+                    }
+                    for each in outcome.arms[arm]
+                ],
+            }
+            for arm, name in options.models.items()
+        ],
+        "comparisons": list(outcome.comparisons),
+        "differ": outcome.differ,
+        "words": fragile_words(outcome.trials),
+        "worst": worst_trials(outcome.trials),
+        "calls": outcome.costs.calls,
+        "remembered": outcome.costs.remembered,
+        "tokens": outcome.costs.tokens,
+        "usd": outcome.costs.usd,
+    }
+    return json_text(found)
+
+
+def as_junit(outcome: CheckOutcome) -> str:
+    """Return the outcome as JUnit XML: a test case for each category of each model."""
+    cases = []
+    for arm, name in outcome.options.models.items():
+        for each in outcome.arms[arm]:
+            figure = both(each.points, Form.SIGNED_POINTS, 1) if each.points else MISSING
+            said = f"{figure} points above noise: {standing_text(each)}"
+            skipped = each.standing == "unmeasured" or bool(each.not_applicable)
+            failure = None
+            if each.standing == "over":
+                failure = ("over_limit", said, said)
+            elif each.standing == "unknown":
+                failure = ("not_known", said, said)
+            cases.append(
+                JUnitCase(
+                    name=f"{name}: {_label(each.category)}",
+                    output=said,
+                    failure=failure,
+                    skipped=standing_text(each) if skipped else None,
+                )
+            )
+    return junit(
+        "evenkeel check",
+        "evenkeel.check",
+        cases,
+        properties={"model": outcome.options.models[FIRST], "limit": f"{outcome.options.limit:g}"},
+        output=headline(outcome),
+        duration_s=outcome.duration_s,
+    )
+
+
+def category_order(names: list[str]) -> list[str]:
+    """Return categories in the order of the reports."""
+    return sorted(names, key=lambda name: (category_named(name).order, name))

@@ -1,0 +1,306 @@
+"""Rounds of a check: the prompt twice as it is, and one variant of each category, all rated together."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import random
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from evenkeel.core.pair import AS_BEFORE, Pair
+from evenkeel.core.verdict import Failure
+from evenkeel.release.check.trial import CONTRAST, FIRST, CheckTrial
+from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from evenkeel.core.pair import Answer, Wanted
+    from evenkeel.core.verdict import Judgement
+    from evenkeel.release.check.contrasts import Contrasts
+    from evenkeel.shadow.perturbations import Outcome, Perturbation, RewriteTask
+    from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.rewriter import Rejection
+
+    Rewrite = Callable[[RewriteTask], Awaitable[str | Rejection]]
+
+_WORD: Final = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
+_MOST_WORDS: Final = 5_000
+"""Words of a prompt that are compared with those of its variant."""
+
+
+class Ask(Protocol):
+    """Puts a prompt to one of the models under test."""
+
+    async def __call__(self, arm: str, view: PromptView, draw: str) -> Answer | Failure:
+        """Return its answer, or why there is none; the draw tells equal requests apart."""
+        ...
+
+
+class Score(Protocol):
+    """Rates pairs of answers to one prompt together."""
+
+    async def __call__(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Return a judgement for each pair, in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A reworded prompt."""
+
+    category: str
+    kind: str
+    view: PromptView
+    wanted: Wanted = AS_BEFORE
+
+
+@dataclass(slots=True)
+class VariantMaker:
+    """Draws one variant of each category for a round."""
+
+    kinds: Mapping[str, Sequence[Perturbation]]
+    """Perturbations by category."""
+    severity: float
+    seed: int
+    rewrite: Rewrite | None
+    contrasts: Contrasts | None
+
+    async def make(
+        self, view: PromptView, place: int, open_categories: Sequence[str]
+    ) -> tuple[list[Variant], dict[str, str]]:
+        """Return the variants of a round, and the reason for each category without one."""
+        variants: list[Variant] = []
+        reasons: dict[str, str] = {}
+        for category in open_categories:
+            made = await self._one(view, category, place)
+            if isinstance(made, Variant):
+                variants.append(made)
+            else:
+                reasons[category] = made
+        return variants, reasons
+
+    async def _one(self, view: PromptView, category: str, place: int) -> Variant | str:
+        chance = random.Random(f"{self.seed}/{category}/{place}")
+        if category == CONTRAST:
+            if self.contrasts is None:
+                return "no contrast"
+            contrast = await self.contrasts.make(view, chance)
+            return Variant(CONTRAST, *contrast) if contrast else "no_contrast"
+        kinds = list(self.kinds[category])
+        chance.shuffle(kinds)
+        reason = "nothing_to_change"
+        for kind in kinds:
+            strength = self.severity if kind.graded else 1.0
+            seed = seed_for(f"{self.seed}/{place}", kind.name, strength, kind.version)
+            outcome = await asyncio.to_thread(attempt, kind, view, strength, random.Random(seed))
+            made = await self._finished(outcome)
+            if not isinstance(made, NotApplicable):
+                return Variant(category, kind.name, made, kind.wanted)
+            reason = made.reason
+        return reason
+
+    async def _finished(self, outcome: Outcome) -> PromptView | NotApplicable:
+        while isinstance(outcome, Draft):
+            if self.rewrite is None:
+                return NotApplicable("no_rewriter", "no rewriter is named")
+            texts: list[str] = []
+            for text in await asyncio.gather(*map(self.rewrite, outcome.tasks)):
+                if not isinstance(text, str):
+                    return NotApplicable(f"rewriter_{text.reason}", text.detail)
+                texts.append(text)
+            outcome = await asyncio.to_thread(outcome.finish, texts)
+        return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class RoundResult:
+    """Everything that one round found."""
+
+    trials: tuple[CheckTrial, ...]
+    reasons: Mapping[str, str]
+    """Categories without a variant, with the reason."""
+    judgements: tuple[Judgement, ...]
+    difference: float | None = None
+    """Of two arms: whether their answers differ in content, less the mean of how both differ from their own
+    resend; in [−1, 1]. Its mean is 0 if both answer alike, however noisy they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ArmResult:
+    trials: list[CheckTrial]
+    reasons: Mapping[str, str]
+    judgements: list[Judgement]
+    reference: Answer | None = None
+    control_moved: bool | None = None
+
+
+@dataclass(slots=True)
+class RoundMaker:
+    """Makes the rounds of a check."""
+
+    ask: Ask
+    score: Score
+    variants: VariantMaker
+    prompts: Mapping[str, Sequence[PromptView]]
+    """Prompts of each arm; arms have the same number, and prompts of one place belong together."""
+    task: str | None
+    judged: bool = True
+    """False without a judge. Only identical answers are rated then, so counting them would show no change."""
+
+    async def make(self, place: int, open_categories: Sequence[str]) -> RoundResult:
+        """Return the outcome of a round: its trials for each arm, and how the two arms differ."""
+        number = place % len(self.prompts[FIRST])
+        views = {arm: prompts[number] for arm, prompts in self.prompts.items()}
+        arms = await asyncio.gather(
+            *(self._arm(arm, view, place, open_categories) for arm, view in views.items())
+        )
+        trials: list[CheckTrial] = []
+        reasons: dict[str, str] = {}
+        judgements: list[Judgement] = []
+        for made in arms:
+            trials += made.trials
+            reasons |= made.reasons
+            judgements += made.judgements
+        difference = None
+        if len(arms) > 1 and arms[0].reference is not None and arms[1].reference is not None:
+            pair = Pair(arms[0].reference, arms[1].reference, views[FIRST].text, self.task)
+            between = (await self.score([pair]))[0]
+            judgements.append(between)
+            difference = _difference([content_moved(between), *(made.control_moved for made in arms)])
+        return RoundResult(tuple(trials), reasons, tuple(judgements), difference)
+
+    async def _arm(
+        self, arm: str, view: PromptView, place: int, open_categories: Sequence[str]
+    ) -> _ArmResult:
+        variants, reasons = await self.variants.make(view, place, open_categories)
+        reference, control, *answers = await asyncio.gather(
+            self.ask(arm, view, f"{place} first"),
+            self.ask(arm, view, f"{place} again"),
+            *(self.ask(arm, variant.view, f"{place} {variant.kind}") for variant in variants),
+        )
+        if isinstance(reference, Failure):
+            return _ArmResult([_failed(place, arm, variant, reference) for variant in variants], reasons, [])
+        if isinstance(control, Failure):
+            return _ArmResult([_failed(place, arm, variant, control) for variant in variants], reasons, [])
+        pairs = [Pair(reference, control, view.text, self.task)]
+        answered: list[tuple[Variant, Answer]] = []
+        trials: list[CheckTrial] = []
+        for variant, answer in zip(variants, answers, strict=True):
+            if isinstance(answer, Failure):
+                trials.append(_failed(place, arm, variant, answer))
+            else:
+                answered.append((variant, answer))
+                pairs.append(Pair(reference, answer, view.text, self.task, variant.wanted))
+        control_judgement, *judgements = await self.score(pairs)
+        for (variant, answer), judgement in zip(answered, judgements, strict=True):
+            trial = _trial(place, arm, variant, view, (reference, answer), (judgement, control_judgement))
+            trials.append(trial if self.judged else _unrated(trial))
+        rated = [control_judgement, *judgements]
+        return _ArmResult(trials, reasons, rated, reference, content_moved(control_judgement))
+
+
+def _failed(place: int, arm: str, variant: Variant, failure: Failure) -> CheckTrial:
+    return CheckTrial(
+        round=place, arm=arm, category=variant.category, kind=variant.kind, failure=failure.reason
+    )
+
+
+def _difference(moved: Sequence[bool | None]) -> float | None:
+    """Return how far two arms differ beyond their own noise; None if a rating is missing.
+
+    Args:
+        moved: Whether the answers of the arms differ, then whether each arm's resend does.
+    """
+    known = [float(each) for each in moved if each is not None]
+    if len(known) < len(moved):
+        return None
+    between, *within = known
+    return between - sum(within) / len(within)
+
+
+def _trial(
+    place: int,
+    arm: str,
+    variant: Variant,
+    view: PromptView,
+    answers: tuple[Answer, Answer],
+    judgements: tuple[Judgement, Judgement],
+) -> CheckTrial:
+    judgement, control = judgements
+    words = changed_words(view, variant.view)
+    moved = content_moved(judgement)
+    failure = ""
+    if moved is None and judgement.similarity is None and judgement.failures:
+        failure = judgement.failures[0].reason
+    return CheckTrial(
+        round=place,
+        arm=arm,
+        category=variant.category,
+        kind=variant.kind,
+        moved=moved,
+        control_moved=content_moved(control),
+        quality_changed=_quality_changed(judgement),
+        control_quality_changed=_quality_changed(control),
+        rating=judgement.rating,
+        similarity=judgement.similarity,
+        control_similarity=control.similarity,
+        invalid=bool(judgement.invalid),
+        failure=failure,
+        explanation=judgement.explanation,
+        words=words,
+        touched=len(words) / max(1, len(view.input_text.split())),
+        prompt=view.text,
+        variant=variant.view.text,
+        reference=answers[0].text,
+        candidate=answers[1].text,
+    )
+
+
+_SAME: Final = 3
+
+
+def _unrated(trial: CheckTrial) -> CheckTrial:
+    return replace(
+        trial, moved=None, control_moved=None, quality_changed=None, control_quality_changed=None, rating=None
+    )
+
+
+def content_moved(judgement: Judgement) -> bool | None:
+    """Return whether the content moved, by a rating or an ignored form only; None if unrated."""
+    if judgement.invalid:
+        return True
+    return None if judgement.rating is None else judgement.rating < _SAME
+
+
+def _quality_changed(judgement: Judgement) -> bool | None:
+    """Return whether the content moved and a quality changed; None if that is not known."""
+    moved = content_moved(judgement)
+    if not moved or judgement.invalid:
+        return moved
+    if any(score.changed for score in judgement.quality):
+        return True
+    if judgement.failures:
+        return None
+    # Without a quality metric for its task a moved answer counts as changed: nobody can say it did no harm.
+    return not judgement.quality
+
+
+def changed_words(view: PromptView, variant: PromptView) -> tuple[str, ...]:
+    """Return the words of the prompt's input that a variant changes, each once, in order.
+
+    Words count as changed if their letters, their case or the marks around them do. () for a variant that
+    changes nothing but the arrangement.
+    """
+    before, after = view.input_text.split()[:_MOST_WORDS], variant.input_text.split()[:_MOST_WORDS]
+    found: dict[str, None] = {}
+    for tag, start, end, _, _ in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        for token in before[start:end]:
+            word = _WORD.search(token)
+            if word:
+                found[word[0]] = None
+    return tuple(found)

@@ -1,0 +1,212 @@
+"""A run: rounds until every category is settled, the rounds are used up, or the budget is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.figures import count, usd
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.release.check.figures import ERROR_RATE, category_figures, compare, sensitivity
+from evenkeel.release.check.trial import CONTRAST, FIRST, SECOND
+from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.release.check.figures import CategoryFigures, Comparison
+    from evenkeel.release.check.rounds import RoundMaker, RoundResult
+    from evenkeel.release.check.trial import CheckTrial
+    from evenkeel.release.kit.cost import Costs
+
+_WAVE: Final = 6
+"""Rounds under way together; after each wave the settled categories are left out."""
+_CONTRAST_ROUNDS: Final = 30
+"""Rounds with a contrast: enough to tell a constant answer from one that follows the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """Everything that decides a check."""
+
+    models: Mapping[str, str]
+    """Name of the model, or of the prompt, of each arm."""
+    categories: tuple[str, ...]
+    """Categories of rewordings, without the contrasts."""
+    limit: float = 0.10
+    """Largest difference between rewordings and resends that is tolerated, in (0, 1]."""
+    rounds: int = 200
+    """Most rounds."""
+    judge: str = ""
+    """Model that rates the answers; "" = none, similarity only."""
+    source: str = ""
+    """Name of the prompt, for titles."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutcome:
+    """Outcome of a check."""
+
+    options: CheckOptions
+    arms: Mapping[str, tuple[CategoryFigures, ...]]
+    """Figures by arm: "first", and "second" if two are compared."""
+    sensitivity: Mapping[str, Estimate | None]
+    """Share of the contrast trials whose answer moved, by arm."""
+    comparisons: tuple[Comparison, ...]
+    differ: Estimate | None
+    """How far the answers of two arms differ beyond both noise floors; see `RoundResult.difference`."""
+    trials: tuple[CheckTrial, ...] = field(repr=False)
+    rounds: int
+    costs: Costs
+    stopped: str
+    """Reason why the run ended before everything was settled; "" if all is."""
+    duration_s: float
+
+    @property
+    def settled(self) -> bool:
+        """Return whether every category with a figure is within or over its limit."""
+        return all(figures.standing in ("within", "over") for figures in self._measured)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether any category of any arm is over the limit."""
+        return any(figures.standing == "over" for figures in self._measured)
+
+    @property
+    def _measured(self) -> list[CategoryFigures]:
+        return [figures for arm in self.arms.values() for figures in arm if not figures.not_applicable]
+
+
+class _Book:
+    """Trials so far, and the reasons of categories without any."""
+
+    def __init__(self, options: CheckOptions) -> None:
+        self._options = options
+        self.trials: list[CheckTrial] = []
+        self.differences: list[float] = []
+        self._reasons: dict[str, str] = {}
+
+    def add(self, made: RoundResult) -> None:
+        """Take in a round."""
+        self.trials += made.trials
+        self._reasons |= made.reasons
+        if made.difference is not None:
+            self.differences.append(made.difference)
+
+    def of(self, arm: str, category: str) -> list[CheckTrial]:
+        """Return the trials of an arm in a category."""
+        return [trial for trial in self.trials if trial.arm == arm and trial.category == category]
+
+    def figures(self, arm: str, category: str) -> CategoryFigures:
+        """Return the figures of a category."""
+        trials = self.of(arm, category)
+        reason = "" if trials else self._reasons.get(category, "")
+        return category_figures(
+            category,
+            trials,
+            limit=self._options.limit,
+            categories=len(self._options.categories) * len(self._options.models),
+            not_applicable=reason,
+        )
+
+    def comparison(self, category: str) -> Comparison:
+        """Return how the two arms compare in a category."""
+        return compare(
+            category,
+            self.of(FIRST, category),
+            self.of(SECOND, category),
+            limit=self._options.limit,
+            categories=len(self._options.categories),
+        )
+
+    def open_categories(self, rounds: int) -> list[str]:
+        """Return the categories that need further rounds, the contrasts among them."""
+        found = []
+        for category in self._options.categories:
+            applies = any(self.of(arm, category) for arm in self._options.models)
+            if rounds and not applies:
+                continue
+            standings = [self.figures(arm, category).standing for arm in self._options.models]
+            undecided = len(self._options.models) > 1 and self.comparison(category).more_fragile == "unknown"
+            if undecided or any(standing in ("unknown", "unmeasured") for standing in standings):
+                found.append(category)
+        if found and rounds < _CONTRAST_ROUNDS:
+            found.append(CONTRAST)
+        return found
+
+
+async def run_check(
+    options: CheckOptions, maker: RoundMaker, costs: Costs, *, progress: Callable[[], None] = lambda: None
+) -> CheckOutcome:
+    """Make rounds until all is settled.
+
+    Args:
+        options: What to check.
+        maker: Makes a round.
+        costs: Accounts of all calls; their limit ends the run.
+        progress: Called after each round.
+
+    Returns: the outcome, also of a run that ended early, with the reason in `stopped`.
+    Raises: UnusableError if the model cannot be asked at all.
+    """
+    started = time.monotonic()
+    book = _Book(options)
+    rounds, stopped = 0, ""
+    while not stopped:
+        wanted = book.open_categories(rounds)
+        if not wanted:
+            break
+        if rounds >= options.rounds:
+            stopped = f"{count(rounds, 'round')} were made, as many as --rounds allows"
+            break
+        # The first round alone shows what applies, and whether the model answers at all.
+        wave = range(rounds, min(options.rounds, rounds + (_WAVE if rounds else 1)))
+        made = await asyncio.gather(
+            *(_round(maker, place, wanted, costs, progress) for place in wave), return_exceptions=True
+        )
+        for outcome in made:
+            if isinstance(outcome, BudgetUsedUpError):
+                stopped = f"stopped at the budget, after {usd(costs.usd)}"
+            elif isinstance(outcome, BaseException):
+                raise outcome
+            else:
+                book.add(outcome)
+        rounds = wave.stop
+    return _outcome(options, book, costs, rounds, stopped, time.monotonic() - started)
+
+
+async def _round(
+    maker: RoundMaker, place: int, wanted: Sequence[str], costs: Costs, progress: Callable[[], None]
+) -> RoundResult:
+    made = await maker.make(place, wanted)
+    account = costs.of(JUDGE)
+    for judgement in made.judgements:
+        account.tokens += judgement.tokens
+        account.usd += judgement.cost_usd
+    progress()
+    return made
+
+
+def _outcome(
+    options: CheckOptions, book: _Book, costs: Costs, rounds: int, stopped: str, duration_s: float
+) -> CheckOutcome:
+    arms = {
+        arm: tuple(book.figures(arm, category) for category in options.categories) for arm in options.models
+    }
+    two = len(options.models) > 1
+    return CheckOutcome(
+        options=options,
+        arms=arms,
+        sensitivity={arm: sensitivity(book.of(arm, CONTRAST)) for arm in options.models},
+        comparisons=tuple(book.comparison(category) for category in options.categories) if two else (),
+        differ=bounded_mean(Counter(book.differences), low=-1.0, alpha=ERROR_RATE),
+        trials=tuple(book.trials),
+        rounds=rounds,
+        costs=costs,
+        stopped=stopped,
+        duration_s=duration_s,
+    )

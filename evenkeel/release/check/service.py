@@ -1,0 +1,277 @@
+"""A check from prompt to outcome: connects model, judge and rewriter, and makes the rounds.
+
+This is what `evenkeel check` runs, and what `from evenkeel import check` gives to Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.core.endpoint import Upstream
+from evenkeel.core.languages import language_of
+from evenkeel.core.version import VERSION
+from evenkeel.llm.client import Endpoint, Model
+from evenkeel.llm.price import Prices, estimate_tokens
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.release.check.contrasts import Contrasts, asked_segment
+from evenkeel.release.check.plan import plan_check
+from evenkeel.release.check.rounds import RoundMaker, VariantMaker
+from evenkeel.release.check.run import CheckOptions, run_check
+from evenkeel.release.check.trial import FIRST
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised, call_key
+from evenkeel.release.kit.cost import Costs, PayeeBudget
+from evenkeel.release.kit.journal import Answers, open_database
+from evenkeel.shadow.perturbations import by_name, catalogue
+from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
+from evenkeel.stores.sqlite.cache import SqliteCache, rulings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.pair import Answer, Pair
+    from evenkeel.core.verdict import Failure, Judgement
+    from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.metrics.tasks import Task
+    from evenkeel.release.check.plan import CheckPlan
+    from evenkeel.release.check.run import CheckOutcome
+    from evenkeel.shadow.perturbations import Perturbation, RewriteTask
+    from evenkeel.shadow.prompt import Api, PromptView
+    from evenkeel.shadow.rewriter import Rejection
+    from evenkeel.stores.sqlite.database import Database
+
+CATEGORIES: Final = ("general", "positional", "format", "multilingual")
+"""Categories of a check unless others are named."""
+_KEPT: Final = 10_000_000
+"""Rulings and rewritings that a journal keeps, which is all of them."""
+_PATIENCE: Final = 20
+"""Failures in a row of a model that has answered before, after which it is not asked again."""
+_ANTHROPIC_VERSION: Final = "2023-06-01"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAt:
+    """A model behind an endpoint that speaks an API evenkeel reads."""
+
+    model: str
+    """Name that the endpoint knows."""
+    base_url: str
+    """Up to and including the version, as in "https://api.openai.com/v1"."""
+    api_key: str = field(default="", repr=False)
+    key_variable: str = ""
+    """Variable that the key was taken from, for messages."""
+
+    def target(self, api: Api) -> Target:
+        """Return where its requests of an API go, with the credential.
+
+        Raises: InputError for a URL that is none.
+        """
+        try:
+            upstream = Upstream.parse(self.base_url)
+        except ValueError as error:
+            raise InputError(f"--base-url: {error}") from error
+        headers: list[tuple[str, str]] = [("content-type", "application/json"), *api.headers]
+        if api.name == "messages":
+            headers.append(("x-api-key", self.api_key))
+        elif self.api_key:
+            headers.append(("authorization", f"Bearer {self.api_key}"))
+        return Target(upstream.url(f"/v1/{api.path}"), tuple(headers), upstream.unix_path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """A check to make."""
+
+    prompts: Mapping[str, Sequence[PromptView]]
+    """Prompts of each arm, in the same order."""
+    models: Mapping[str, ModelAt]
+    """Model of each arm."""
+    options: CheckOptions
+    kinds: Mapping[str, Sequence[Perturbation]]
+    """Perturbations by category; see `kinds_by_category`."""
+    judge: ModelAt | None
+    """Rates answers; None = similarity only."""
+    rewriter: ModelAt | None
+    """Writes paraphrases, translations and contrasts."""
+    task: Task | None = None
+    severity: float = 0.13
+    seed: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Members of every request besides the model and the prompt."""
+    prices: Prices = field(default_factory=Prices)
+    journal: Path | None = None
+    """File that keeps every answer; None = in memory."""
+    most_usd: float | None = None
+    concurrency: int = 16
+    timeout_s: float = 120.0
+
+    def plan(self) -> CheckPlan:
+        """Return the estimated cost."""
+        return plan_check(self.options, self.prompts[FIRST], self.prices)
+
+
+def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:
+    """Return the perturbations of some categories, names or patterns, without those that lack a rewriter.
+
+    Raises: InputError for a pattern that names nothing.
+    """
+    try:
+        chosen = by_name(patterns or CATEGORIES, catalogue())
+    except ValueError as error:
+        raise InputError(f"--perturbations: {error}") from error
+    found: dict[str, list[Perturbation]] = {}
+    for kind in chosen:
+        category = kind.rewording.category.name
+        if category == "baseline" or ("rewriter" in kind.requires and not rewriter):
+            continue
+        found.setdefault(category, []).append(kind)
+    if not found:
+        raise InputError("--perturbations: all of these need a model that rewrites; name a --judge")
+    return found
+
+
+def make_check(request: CheckRequest, *, progress: Callable[[], None] = lambda: None) -> CheckOutcome:
+    """Make a check.
+
+    Args:
+        request: What to check.
+        progress: Called after each round.
+
+    Raises: UnusableError if the model cannot be asked; InputError.
+    """
+    return asyncio.run(_made(request, progress))
+
+
+async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOutcome:
+    async with AsyncExitStack() as stack:
+        journal = request.journal
+        if journal is None:
+            journal = Path(stack.enter_context(TemporaryDirectory())) / "journal"
+        database = open_database(journal, "--journal")
+        stack.callback(database.close)
+        costs = Costs(request.most_usd)
+        services = _Services(request, database, costs, stack)
+        maker = RoundMaker(
+            services.ask,
+            services.score,
+            VariantMaker(
+                request.kinds,
+                request.severity,
+                request.seed,
+                services.rewrite if request.rewriter else None,
+                services.contrasts if request.judge else None,
+            ),
+            request.prompts,
+            request.task.value if request.task else None,
+            judged=request.judge is not None,
+        )
+        return await run_check(request.options, maker, costs, progress=progress)
+
+
+class _Services:
+    """Model under test, judge and rewriter of a check, connected."""
+
+    def __init__(
+        self, request: CheckRequest, database: Database, costs: Costs, stack: AsyncExitStack
+    ) -> None:
+        self._request = request
+        self._costs = costs
+        replayer = Replayer(
+            concurrency=request.concurrency, timeout_s=request.timeout_s, user_agent=f"evenkeel/{VERSION}"
+        )
+        stack.push_async_callback(replayer.close)
+        self._asker = Asker(
+            replayer, Answers(database), request.prices, costs, patience=_PATIENCE, give_up=self._give_up
+        )
+        self._budget = PayeeBudget(costs)
+        judge = None
+        if request.judge is not None:
+            judge = Judge(self._endpoint(request.judge), cache=rulings(database, kept=_KEPT), repairs=1)
+            stack.push_async_callback(judge.close)
+        self._scorer = _scorer(judge)
+        meaning = JudgedMeaning(judge, self._budget) if judge else None
+        self._rewriter: Rewriter | None = None
+        writer = None
+        if request.rewriter is not None:
+            self._rewriter = Rewriter(
+                self._endpoint(request.rewriter),
+                cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
+                equal_meaning=meaning,
+            )
+            stack.push_async_callback(self._rewriter.close)
+            writer = self._endpoint(request.rewriter)
+            stack.push_async_callback(writer.close)
+        inputs = [segment.text for view in request.prompts[FIRST] if (segment := asked_segment(view))]
+        self.contrasts = Contrasts(
+            writer,
+            meaning,
+            self._budget,
+            others=tuple(dict.fromkeys(inputs)),
+            cache=SqliteCache(database, "contrasts", "contrast", kept=_KEPT),
+        )
+
+    async def ask(self, arm: str, view: PromptView, draw: str) -> Answer | Failure:
+        """Put a prompt to the model of an arm; see `rounds.Ask`."""
+        at = self._request.models[arm]
+        members: dict[str, str | None] = {
+            name: json.dumps(value) for name, value in self._request.parameters.items()
+        }
+        body = view.with_members({"model": json.dumps(at.model), **members}).for_replay()
+        target = at.target(view.api)
+        key = call_key([target.url, target.unix_path, draw], body)
+        tokens = estimate_tokens(view.text)
+        return await self._asker.ask(Call(at.model, target, body, key, at.model, tokens, view.api))
+
+    async def score(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Rate pairs together; see `rounds.Score`."""
+        self._costs.check()
+        return await self._scorer.score_all(pairs)
+
+    async def rewrite(self, task: RewriteTask) -> str | Rejection:
+        """Rewrite a text."""
+        assert self._rewriter is not None
+        outcome = await self._rewriter.rewrite(task, self._budget)
+        if not isinstance(outcome, str) and outcome.reason == "budget":
+            self._costs.check()
+        return outcome
+
+    def _endpoint(self, at: ModelAt) -> Endpoint:
+        served = Model(
+            base_url=at.base_url,
+            name=at.model,
+            api_key=at.api_key,
+            timeout_s=self._request.timeout_s,
+            concurrency=self._request.concurrency,
+        )
+        return Endpoint(served, price=self._request.prices.usd)
+
+    def _give_up(self, call: Call, failure: Failure) -> None:
+        at = next(each for each in self._request.models.values() if each.model == call.payee)
+        options = {
+            "variable": at.key_variable,
+            "key_option": "--api-key-env",
+            "url_option": "--base-url",
+            "members": ", ".join(self._request.parameters) or "such requests",
+        }
+        raise UnusableError(
+            f"{call.payee} does not answer: {advised(failure.reason, failure.detail, **options)} "
+            f"({call.target.url})"
+        )
+
+
+_GROUP: Final = 8
+"""Pairs of a round that the judge rates in one call."""
+
+
+def _scorer(judge: Judge | None) -> TwoStageScorer:
+    if judge is None:
+        return heuristic_scorer()
+    return judge_scorer(judge, group=_GROUP, language_of=language_of)

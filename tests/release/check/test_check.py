@@ -1,0 +1,233 @@
+"""`evenkeel check` from the command line and from Python, against simulated and scripted models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+
+import evenkeel
+from evenkeel.cli.main import main
+from evenkeel.release.check.contrasts import Contrasts, other_number
+from evenkeel.release.check.prompts import read_prompts
+from evenkeel.release.kit.arguments import InputError
+from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
+
+PROMPT = summary_prompt(make_case(7))
+"""A prompt whose answer the simulated models know."""
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    """A simulated endpoint: a steady model, and one that every second rewording moves."""
+    states = [ModelState("simulated-steady"), ModelState("simulated-fragile", fragility=0.5)]
+    with serving(Simulation(states, rng=random.Random(0))) as url:
+        yield f"{url}/v1"
+
+
+@pytest.fixture
+def prompt(tmp_path, monkeypatch):
+    """A file with the prompt, in a folder of its own that is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "prompt.txt"
+    path.write_text(PROMPT)
+    return path
+
+
+def run(*arguments, **more):
+    """Run the command."""
+    return CliRunner().invoke(main, ["check", *map(str, arguments)], **more)
+
+
+def test_a_steady_and_a_fragile_model_are_told_apart(prompt, endpoint):
+    """The figures of both, which one is more fragile, and exit code 1 in a pipeline."""
+    done = run(
+        prompt, "--model", "simulated-steady", "--against", "simulated-fragile", "--base-url", endpoint,
+        "--perturbations", "general", "--rounds", 60, "--ci", "--json",
+    )  # fmt: skip
+
+    found = json.loads(done.stdout)
+    steady, fragile = (model["categories"][0] for model in found["models"])
+    assert steady["points_above_noise"]["value"] == 0
+    assert fragile["standing"] == "over"
+    assert found["comparisons"][0]["more_fragile"] == "second"
+    assert found["judge"] == "simulated-judge"
+    assert done.exit_code == 1
+    cases = ET.parse(prompt.parent / "evenkeel-check.xml").getroot().findall(".//testcase")
+    assert [len(case) and case[0].tag for case in cases][1] == "failure"
+
+
+def test_the_page_says_what_the_terminal_says(prompt, endpoint):
+    """Standing, single rewordings, sensitivity and basis, in one HTML file without requests."""
+    page = prompt.parent / "check.html"
+
+    done = run(
+        prompt,
+        "--model",
+        "simulated-fragile",
+        "--base-url",
+        endpoint,
+        "--rounds",
+        12,
+        "--html",
+        page,
+        "--yes",
+    )
+
+    assert done.exit_code == 0, done.output
+    html = page.read_text()
+    for text in (
+        "simulated-fragile",
+        "general.spelling",
+        "Sensitivity",
+        "rated by the judge simulated-judge",
+    ):
+        assert text in html
+    assert "not applicable: nothing to reorder" in done.output
+
+
+def test_a_stopped_check_goes_on_from_its_journal(prompt, endpoint):
+    """The model's answers of the first run are remembered by the second, and the figures are the same."""
+    options = (
+        prompt,
+        "--model",
+        "simulated-steady",
+        "--base-url",
+        endpoint,
+        "--perturbations",
+        "general",
+        "--json",
+    )
+    first = json.loads(run(*options, "--rounds", 5).stdout)
+
+    second = json.loads(run(*options, "--rounds", 5).stdout)
+
+    assert first["calls"] > 0
+    assert second["remembered"] == 5 * 3 + 5
+    assert second["calls"] < 5
+    assert second["models"][0]["categories"] == first["models"][0]["categories"]
+
+
+def test_without_a_judge_content_is_unmeasured_and_a_pipeline_fails(prompt, endpoint):
+    """Similarity is all there is, and nothing is called within its limit."""
+    done = run(
+        prompt,
+        "--model",
+        "simulated-steady",
+        "--base-url",
+        endpoint,
+        "--rounds",
+        4,
+        "--no-judge",
+        "--ci",
+        "--json",
+    )
+
+    found = json.loads(done.stdout)
+    assert {each["standing"] for each in found["models"][0]["categories"]} == {"unmeasured"}
+    assert found["models"][0]["categories"][0]["similarity_loss"]["n"] == 4
+    assert "contradictions cannot be seen" in done.stderr
+    assert done.exit_code == 3
+
+
+def test_the_budget_ends_a_check_with_what_there_is(prompt, endpoint):
+    """A dear model and a small budget: the figures so far, and the reason."""
+    dear = ("--price", "simulated-steady=1000/1000", "--budget-usd", "0.5")
+
+    done = run(prompt, "--model", "simulated-steady", "--base-url", endpoint, *dear, "--json")
+
+    found = json.loads(done.stdout)
+    assert "budget" in found["stopped"]
+    assert found["usd"] < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "--model: is missing"),
+        (("--model", "gpt-4.1-mini"), "$OPENAI_API_KEY is not set"),
+        (("--model", "claude-haiku-4-5"), "$ANTHROPIC_API_KEY is not set"),
+        (("--model", "simulated", "--judge", "j", "--no-judge"), "--judge and --no-judge"),
+        (("--model", "simulated", "--perturbations", "spelin"), "did you mean"),
+        (("--model", "simulated", "--parameters", "[1]"), "is no JSON object"),
+        (("--model", "m", "--base-url", "ftp://x"), "--base-url: upstream"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_asked(prompt, monkeypatch, arguments, said):
+    """One line, exit code 2."""
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+
+    done = run(prompt, *arguments, "--yes")
+
+    assert done.exit_code == 2, done.output
+    assert said in done.stderr
+
+
+def test_an_endpoint_that_is_down_is_no_regression(prompt):
+    """In a pipeline it is "could not measure", exit code 2, with what to look at."""
+    done = run(prompt, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--ci")
+
+    assert done.exit_code == 2
+    assert "m does not answer" in done.stderr
+    assert "--base-url" in done.stderr
+
+
+def test_money_is_asked_for_above_a_dollar(prompt, endpoint):
+    """Without a terminal and without --yes nothing is spent."""
+    done = run(
+        prompt, "--model", "simulated-steady", "--base-url", endpoint, "--price", "simulated-steady=100/100"
+    )
+
+    assert done.exit_code == 2
+    assert "add --yes or --budget-usd" in done.stderr
+
+
+def test_python_gets_the_same_outcome(endpoint):
+    """`evenkeel.check` takes messages and returns figures by category."""
+    outcome = evenkeel.check(
+        [{"role": "user", "content": PROMPT}],
+        model="simulated-fragile",
+        base_url=endpoint,
+        perturbations=["general"],
+        rounds=40,
+    )
+
+    assert outcome.arms["first"][0].category == "general"
+    assert outcome.arms["first"][0].points.value > 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("We have 12 seats.", "We have 40 seats."),
+        ("Call 555-1234 at 10:30 on 2024-05-01.", None),
+        ("Version 2.10 costs $30.", None),
+    ],
+)
+def test_a_contrast_by_rule_changes_a_number_that_stands_alone(text, changed):
+    """Parts of dates, times, versions and amounts are left alone."""
+    assert other_number(text, random.Random(0)) == changed
+
+
+def test_a_contrast_without_a_number_or_a_model_asks_something_else():
+    """Another row's input where there is one, else an unrelated question."""
+    (view,) = read_prompts("Why does it rain?", None, "p")
+
+    kind, changed = asyncio.run(Contrasts().make(view, random.Random(0)))
+    assert kind == "contrast.question"
+    assert changed.text != view.text
+
+    kind, changed = asyncio.run(Contrasts(others=("Why does it snow?",)).make(view, random.Random(0)))
+    assert kind == "contrast.input"
+    assert changed.text == "user: Why does it snow?"
+
+
+def test_errors_are_user_errors():
+    """Python callers can catch one class."""
+    with pytest.raises(InputError):
+        evenkeel.check("  ", model="m", base_url="http://127.0.0.1:9/v1")

@@ -1,0 +1,145 @@
+"""Figures of a check: points above noise, standings, sensitivity, comparisons and words."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from evenkeel.release.check.figures import category_figures, compare, fragile_words, sensitivity
+from evenkeel.release.check.run import CheckOptions, run_check
+from evenkeel.release.check.trial import FIRST, SECOND, CheckTrial
+from evenkeel.release.kit.cost import Costs
+from tests.kit.check_rounds import CATEGORIES, FRAGILE, SimulatedRounds
+
+
+def trials(moved: str, control: str, *, arm: str = FIRST, **more):
+    """Trials of one category, "x" for an answer that moved and "." for one that did not."""
+    return [
+        CheckTrial(
+            round=place,
+            arm=arm,
+            category="general",
+            kind="general.spelling",
+            moved=mark == "x",
+            control_moved=other == "x",
+            **more,
+        )
+        for place, (mark, other) in enumerate(zip(moved, control, strict=True))
+    ]
+
+
+def figures(made, limit=0.10):
+    """Figures of the only category of a check."""
+    return category_figures("general", made, limit=limit, categories=1)
+
+
+def test_points_are_the_share_of_moved_answers_less_that_of_the_resends():
+    """Of ten rounds, six rewordings and one resend moved: 60 − 10 = 50 points."""
+    found = figures(trials("xxxxxx....", "x........."))
+
+    assert found.content_delta.value == pytest.approx(0.6)
+    assert found.noise_floor.value == pytest.approx(0.1)
+    assert found.points.value == pytest.approx(0.5)
+    assert found.points.n == 10
+
+
+def test_a_noisy_model_is_not_called_fragile():
+    """Half of the answers move under a rewording, and half when the same prompt is sent again."""
+    found = figures(trials("x." * 100, ".x" * 100))
+
+    assert found.points.value == 0
+    assert found.standing != "over"
+
+
+def test_standing_follows_the_interval_and_not_the_value():
+    """Two moved answers of ten are 20 points and no evidence; sixty of sixty are."""
+    few, many, none = trials("xx........", "." * 10), trials("x" * 60, "." * 60), trials("." * 200, "." * 200)
+
+    assert figures(few).standing == "unknown"
+    assert figures(few).more_rounds > 0
+    assert figures(many).standing == "over"
+    assert figures(none).standing == "within"
+
+
+def test_nothing_rated_is_unmeasured_and_no_zero():
+    """Trials that failed give no figure, and their reasons are counted."""
+    failed = [
+        CheckTrial(round=0, arm=FIRST, category="general", kind="general.tone", failure="timeout"),
+        CheckTrial(round=1, arm=FIRST, category="general", kind="general.tone", failure="timeout"),
+    ]
+
+    found = figures(failed)
+
+    assert found.standing == "unmeasured"
+    assert found.points is None
+    assert found.failures == {"timeout": 2}
+
+
+def test_robustness_is_one_less_the_share_whose_quality_changed():
+    """Of ten answers five moved and two of them changed in quality: .5 × .4 = .2, robustness .8."""
+    moved = trials("xxxxx", ".....", quality_changed=False, control_quality_changed=False)[:3]
+    worse = trials("xx", "..", quality_changed=True, control_quality_changed=False)
+    still = trials(".....", ".....", quality_changed=False, control_quality_changed=False)
+
+    found = figures([*moved, *worse, *still])
+
+    assert found.content_delta.value == pytest.approx(0.5)
+    assert found.quality_delta == pytest.approx(0.4)
+    assert found.robustness == pytest.approx(0.8)
+    assert found.control_robustness == pytest.approx(1.0)
+
+
+def test_a_constant_answer_has_no_sensitivity():
+    """Twenty contrasts that never moved the answer bound the sensitivity well below one half."""
+    assert sensitivity(trials("." * 20, "." * 20)).upper < 0.5
+    assert sensitivity(trials("x" * 20, "." * 20)).lower > 0.5
+    assert sensitivity([]) is None
+
+
+def test_the_more_fragile_of_two_is_named_only_beyond_chance():
+    """One model moves in every round and the other never; then both alike."""
+    fragile, steady = trials("x" * 60, "." * 60), trials("." * 60, "." * 60, arm=SECOND)
+
+    assert compare("general", fragile, steady, limit=0.1, categories=1).more_fragile == "first"
+    alike = trials("x" * 60, "." * 60, arm=SECOND)
+    assert compare("general", fragile, alike, limit=0.1, categories=1).difference.value == 0
+
+
+def test_words_are_ranked_by_how_often_their_change_moved_the_answer():
+    """The word refund moved each of its trials, please none; a change of half the prompt says nothing."""
+    made = [
+        *trials("xxxx", "....", words=("refund",), touched=0.1),
+        *trials("....", "....", words=("please",), touched=0.1),
+        *trials("xxxx", "....", words=("refund", "please", "the"), touched=0.5),
+    ]
+
+    ranked = fragile_words(made)
+
+    assert [(word.word, word.moved, word.trials) for word in ranked] == [("refund", 4, 4)]
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.5])
+def test_a_model_at_its_noise_is_hardly_ever_called_over_the_limit(noise):
+    """Twenty checks of a model without planted fragility, four categories each: none is over."""
+    options = CheckOptions(models={FIRST: "planted"}, categories=CATEGORIES, rounds=60, judge="planted")
+    for seed in range(20):
+        made = SimulatedRounds(noise, 0.0, random.Random(seed))
+
+        outcome = asyncio.run(run_check(options, made, Costs()))
+
+        assert not outcome.is_over
+
+
+def test_planted_fragility_is_found_and_its_category_named():
+    """Forty points in one category at five percent noise: over there and nowhere else, in few rounds."""
+    options = CheckOptions(models={FIRST: "planted"}, categories=CATEGORIES, rounds=300, judge="planted")
+
+    outcome = asyncio.run(run_check(options, SimulatedRounds(0.05, 0.4, random.Random(1)), Costs()))
+
+    standings = {found.category: found.standing for found in outcome.arms[FIRST]}
+    assert standings.pop(FRAGILE) == "over"
+    assert set(standings.values()) == {"within"}
+    assert outcome.settled
+    assert outcome.rounds < 300

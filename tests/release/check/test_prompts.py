@@ -1,0 +1,154 @@
+"""Prompts of a check: text, messages, request bodies, templates with rows, and other tools' datasets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evenkeel.release.check.datasets import read_rows
+from evenkeel.release.check.prompts import read_dataset, read_prompts
+from evenkeel.release.kit.arguments import InputError
+
+
+def texts(view):
+    """Text of each segment with its kind."""
+    return [(segment.kind, segment.text) for segment in view.segments]
+
+
+def test_text_is_one_user_message():
+    """A plain prompt, braces and all, is what a user typed."""
+    (view,) = read_prompts("{Why} does it rain?", None, "p.txt")
+
+    assert texts(view) == [("input", "{Why} does it rain?")]
+
+
+@pytest.mark.parametrize(
+    ("given", "api"),
+    [
+        ([{"role": "user", "content": "Hi"}], "chat"),
+        ({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}, "chat"),
+        ({"model": "m", "input": "Hi"}, "responses"),
+        (
+            {"model": "m", "max_tokens": 9, "system": "s", "messages": [{"role": "user", "content": "Hi"}]},
+            "messages",
+        ),
+    ],
+)
+def test_messages_and_bodies_are_read_as_the_sdk_sends_them(given, api):
+    """A list of messages is a chat; a body is of the API that its members say."""
+    (view,) = read_prompts(json.dumps(given), None, "p.json")
+
+    assert view.api.name == api
+    assert view.typed[-1].text == "Hi"
+
+
+def test_values_of_variables_are_input_and_the_rest_is_template():
+    """Only what a row fills in may be reworded."""
+    rows = [{"name": "Ada", "question": "Why {x}?"}, {"name": "Bo", "question": "How?"}]
+
+    views = read_prompts("Answer {{name}} shortly.\n\nQ: {{ question }}", rows, "t.txt")
+
+    assert texts(views[0]) == [
+        ("template", "Answer "),
+        ("input", "Ada"),
+        ("template", " shortly.\n\nQ: "),
+        ("input", "Why {x}?"),
+    ]
+    assert views[1].text == "user: Answer Bo shortly.\n\nQ: How?"
+
+
+def test_variables_in_a_system_message_are_filled_too():
+    """A template of messages keeps its roles."""
+    template = json.dumps(
+        [{"role": "system", "content": "You help {{team}}."}, {"role": "user", "content": "{{question}}"}]
+    )
+
+    (view,) = read_prompts(template, [{"team": "sales", "question": "Who?"}], "t.json")
+
+    assert view.text == "system: You help sales.\n\nuser: Who?"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "said"),
+    [
+        ("  ", None, "p.txt: is empty"),
+        ("Ask {{question}}", None, "p.txt: holds {{question}}; give their values with --inputs"),
+        ("Ask me", [{"a": "1"}], "holds no {{variable}}"),
+        ("Ask {{question}}", [{"q": "1"}], "row 1: has no value for question; it has q"),
+        ("Ask {{question}}", [], "--inputs: holds no row"),
+        ('{"messages": [}', None, "p.txt: is not JSON"),
+        ('{"foo": 1}', None, "no request that evenkeel reads"),
+        ('{"messages": []}', None, "p.txt: cannot be read as a prompt"),
+    ],
+)
+def test_errors_say_what_is_wrong_where_and_what_to_do(text, rows, said):
+    """Each message names the source and the remedy."""
+    with pytest.raises(InputError) as raised:
+        read_prompts(text, rows, "p.txt")
+
+    assert said in str(raised.value)
+
+
+OPENAI_EVALS = '{"item": {"question": "One?", "ideal": "1"}}\n{"item": {"question": "Two?", "ideal": "2"}}\n'
+PROMPTFOO = "prompts: ['{{question}}']\ntests:\n- vars: {question: 'One?'}\n- vars: {question: 'Two?'}\n"
+PROMPTFOO_CSV = "question,__expected\nOne?,1\nTwo?,2\n"
+LANGFUSE = json.dumps([{"input": {"question": "One?"}, "expectedOutput": "1"}])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "values"),
+    [
+        ("evals.jsonl", OPENAI_EVALS, ["One?", "Two?"]),
+        ("promptfoo.yaml", PROMPTFOO, ["One?", "Two?"]),
+        ("promptfoo.csv", PROMPTFOO_CSV, ["One?", "Two?"]),
+        ("rows.json", json.dumps([{"question": "One?"}]), ["One?"]),
+    ],
+)
+def test_rows_of_other_tools_fill_a_template(tmp_path, name, content, values):
+    """Expected answers are left alone."""
+    path = tmp_path / name
+    path.write_text(content)
+
+    rows = read_rows(path)
+
+    assert [row["question"] for row in rows] == values
+    assert "__expected" not in rows[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "asked"),
+    [
+        ("requests.jsonl", '{"messages": [{"role": "user", "content": "One?"}]}\n', "One?"),
+        (
+            "batch.jsonl",
+            '{"custom_id": "a", "body": {"messages": [{"role": "user", "content": "One?"}]}}\n',
+            "One?",
+        ),
+        ("evals.jsonl", '{"input": [{"role": "user", "content": "One?"}], "ideal": "1"}\n', "One?"),
+        (
+            "langfuse.csv",
+            'id,input,expected_output\n1,"[{""role"": ""user"", ""content"": ""One?""}]",x\n',
+            "One?",
+        ),
+        ("langfuse.json", LANGFUSE, "One?"),
+        ("questions.jsonl", '{"question": "One?"}\n', "One?"),
+    ],
+)
+def test_datasets_hold_prompts_by_themselves(tmp_path, name, content, asked):
+    """Requests, batch lines, messages, JSON in a cell, and plain questions."""
+    path = tmp_path / name
+    path.write_text(content)
+
+    (view,) = read_dataset(read_rows(path), name)
+
+    assert view.typed[-1].text == asked
+
+
+def test_a_row_without_a_prompt_is_named(tmp_path):
+    """The message says which row, and how to use it with a template."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "One?"}\n{"topic": "x"}\n')
+
+    with pytest.raises(InputError, match=r"row 2: holds no prompt .* --inputs"):
+        read_dataset(read_rows(path), "rows.jsonl")
