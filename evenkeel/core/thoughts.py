@@ -1,37 +1,89 @@
-"""Thoughts that a model writes in front of its answer, and that some servers leave in the text."""
+"""Thoughts that servers leave in the text of an answer, in every form that is known.
+
+Answers, the judge's replies and the rewriter's are read by this one list. Only what stands at the head of a
+text is a thought: a tag further down is part of the answer.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_TAGS: Final = "think|thinking|thought|thoughts|reasoning"
-_IN_TAGS: Final = re.compile(
-    rf"\s*(?:<(?P<tag>{_TAGS})>.*?</(?P=tag)>|\[THINK\].*?\[/THINK\])", re.DOTALL | re.IGNORECASE
+_TAGS: Final = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think")
+_PAIRS: Final = (
+    *((f"<{tag}>", f"</{tag}>") for tag in _TAGS),
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("◁think▷", "◁/think▷"),  # Kimi
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker, Skywork
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Cohere
+    ("<unused94>thought", "<unused95>"),  # MedGemma
 )
-_CLOSED: Final = re.compile(rf"</(?:{_TAGS})>|\[/THINK\]", re.IGNORECASE)
-"""End of thoughts whose beginning the chat template has written."""
-_OPENED: Final = re.compile(rf"\s*(?:<(?:{_TAGS})>|\[THINK\])", re.IGNORECASE)
-_FINAL_CHANNEL: Final = re.compile(r"<\|channel\|>final\b[^<]{0,80}<\|message\|>")
-"""Beginning of the answer in OpenAI's harmony format."""
+_FORMS: Final = tuple(
+    (re.compile(rf"\s*{re.escape(start)}", re.IGNORECASE), re.compile(re.escape(end), re.IGNORECASE))
+    for start, end in _PAIRS
+)
+_QUOTES: Final = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb"
+_CLOSING_ALONE: Final = re.compile(
+    rf"(?<![{_QUOTES}])(?:{'|'.join(re.escape(end) for _, end in _PAIRS)})(?![{_QUOTES}])", re.IGNORECASE
+)
+"""End of a thought whose beginning the template of the chat has written into the prompt. One in quotes is
+what the answer is about."""
+_OPENING: Final = re.compile("|".join(re.escape(start) for start, _ in _PAIRS), re.IGNORECASE)
+_NO_PROSE: Final = frozenset("{[<`")
+"""First characters of data and code, in which a closing mark ends no thought."""
+_CHANNEL: Final = re.compile(
+    r"\s*(?:<\|start\|>\w{0,20})?<\|channel\|>\s*(\w{1,20})(?:(?!<\|message).){0,100}<\|message\|>"
+)
+"""Head of a message of OpenAI's harmony format."""
+_MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call)\|>")
+_ANSWER_MARKS: Final = re.compile(
+    r"\A\s*(?:<\|begin_of_solution\|>|<\|START_RESPONSE\|>)|(?:<\|end_of_solution\|>|<\|END_RESPONSE\|>)\s*\Z"
+)
+_FINAL: Final = "final"
 
 
 def without_thoughts(text: str) -> str:
-    """Return the part of a text that follows the thoughts at its head; the whole text without any.
+    """Return a text without the thoughts at its head; the same object if there are none.
 
-    Forms: `<think>…</think>` and its sisters, several in a row; `[THINK]…[/THINK]`; an end tag whose
-    beginning is missing; the channels of OpenAI's harmony format. Thoughts that never end leave nothing.
+    A thought that never ends leaves nothing: the answer was cut off before it began.
     """
-    if text.lstrip().startswith("<|channel|>"):
-        final = _FINAL_CHANNEL.search(text)
-        return text[final.end() :] if final else ""
-    place = 0
-    while thought := _IN_TAGS.match(text, place):
-        place = thought.end()
-    rest = text[place:]
-    if _OPENED.match(rest):
-        return ""
-    if place or rest.lstrip().startswith(("{", "[", "<", "`")):
-        return rest  # An end tag in there is quoted.
-    closed = _CLOSED.search(rest)
-    return rest[closed.end() :] if closed else rest
+    rest = _after_channels(text)
+    if rest is text:
+        rest = _after_thoughts(text)
+    if rest is text:
+        return text
+    return _ANSWER_MARKS.sub("", rest).lstrip()
+
+
+def _after_thoughts(text: str) -> str:
+    at = 0
+    while True:
+        found = next(((head, end) for start, end in _FORMS if (head := start.match(text, at))), None)
+        if found is None:
+            break
+        head, end = found
+        closing = end.search(text, head.end())
+        if closing is None:
+            return ""
+        at = closing.end()
+    if at:
+        return text[at:]
+    if text.lstrip()[:1] in _NO_PROSE:
+        return text
+    alone = _CLOSING_ALONE.search(text)
+    if alone is None or _OPENING.search(text, 0, alone.start()):
+        return text
+    return text[alone.end() :]
+
+
+def _after_channels(text: str) -> str:
+    """Return the message to the user of a text in the harmony format; "" if there is none yet."""
+    at = 0
+    while head := _CHANNEL.match(text, at):
+        end = _MESSAGE_END.search(text, head.end())
+        if head[1] == _FINAL:
+            return text[head.end() : end.start() if end else len(text)]
+        if end is None:
+            return ""
+        at = end.end()
+    return text[at:] if at else text

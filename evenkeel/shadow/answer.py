@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import named_if, well_formed
+from evenkeel.core.thoughts import without_thoughts
 from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,12 +100,23 @@ def count(value: Any, otherwise: int | None) -> int | None:
     return value if counted else otherwise
 
 
+Place = tuple[int, int]
+"""Place of a tool call in an answer: its index, and how many calls had been begun before it."""
+
+
 @dataclass(slots=True)
 class Call:
     """A tool call that arrives in pieces."""
 
     name: str = ""
     arguments: str = ""
+    depth: int = 0
+    """Opening braces of the arguments without their closing ones."""
+
+    @property
+    def whole(self) -> bool:
+        """Return whether the arguments are as good as certainly complete."""
+        return not self.depth and self.arguments.rstrip().endswith("}")
 
 
 _PROMPT_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
@@ -119,7 +132,8 @@ class Draft:
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     """Pieces of a refusal; used as the answer's text if there is no other text."""
-    calls: dict[int, Call] = field(default_factory=dict)
+    calls: dict[Place, Call] = field(default_factory=dict)
+    """Tool calls by place, in whose order they stand."""
     model: str | None = None
     system_fingerprint: str | None = None
     response_id: str | None = None
@@ -171,16 +185,28 @@ class Draft:
         cached = [count(one, None) for one in (*details, *(found.get(key) for key in _CACHED))]
         self.cached_tokens = max((one for one in cached if one is not None), default=self.cached_tokens)
 
-    def add_call(self, index: int, name: str, arguments: str) -> None:
-        """Append a piece to a tool call, creating the call with its first piece."""
-        call = self.calls.setdefault(index, Call())
-        call.name += name
+    def add_call(self, place: Place, name: str, arguments: str) -> None:
+        """Append a piece to a tool call, creating the call with its first piece.
+
+        A name that is repeated with every piece is taken once.
+        """
+        call = self.calls.setdefault(place, Call())
+        if name != call.name:
+            call.name += name
         call.arguments += arguments
+        call.depth += arguments.count("{") - arguments.count("}")
 
     def answer(self) -> Answer:
-        """Return the answer received so far. All its strings are well-formed."""
+        """Return the answer received so far. All its strings are well-formed.
+
+        Thoughts that the server left at the head of the text are set aside, and counted as such.
+        """
+        whole = "".join(self.text)
+        said = without_thoughts(whole)
+        if said is not whole and not self.reasoning_tokens:
+            self.reasoning_tokens = estimate_tokens(whole) - estimate_tokens(said) + 1
         return Answer(
-            text=well_formed("".join(self.text) or "".join(self.refusal)),
+            text=well_formed(said or "".join(self.refusal)),
             tool_calls=tuple(
                 ToolCall(well_formed(call.name), well_formed(call.arguments))
                 for _, call in sorted(self.calls.items())
@@ -353,6 +379,8 @@ def _read_stream(reader: AnswerReader, text: str, reason_if_empty: str) -> None:
         if data.strip() == "[DONE]":
             reader.done()
             break
+        if data.lstrip()[:1] != "{":
+            continue  # blank, "ping", "null": sent to keep the connection open
         if reader.complete and not closed:
             break  # what is cut off behind the end is not missed
         reader.event(json_object(data, "not_json" if closed else "truncated_stream"))

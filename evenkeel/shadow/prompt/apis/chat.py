@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.shadow.answer import ChoicesReader, count, elements, fields, text_of, written
+from evenkeel.shadow.answer import ChoicesReader, count, elements, fields, string, text_of, written
 from evenkeel.shadow.prompt.apis.protocol import Api
 from evenkeel.shadow.prompt.body import RawMessage, last, listed, read_content, role_of
 from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
@@ -13,6 +13,7 @@ from evenkeel.shadow.prompt.spans import members_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from evenkeel.shadow.answer import Call, Place
     from evenkeel.shadow.prompt.spans import Member, Value
 
 _OWN_MEMBERS: Final = frozenset({
@@ -81,7 +82,17 @@ def _call_notes(tool_calls: Any) -> tuple[str, ...]:
 
 
 class ChatReader(ChoicesReader):
-    """Reads chat completions. A refusal counts as text."""
+    """Reads chat completions. A refusal counts as text.
+
+    Servers stream tool calls in different ways. A piece belongs to the call that has its id; else to the one
+    that was begun last at its index (without one: its place in the list), unless it begins another.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_id: dict[str, Place] = {}
+        self._at_index: dict[int, Place] = {}
+        """Place of the call that was begun last, by its index."""
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
         """Implement `ChoicesReader`."""
@@ -95,15 +106,47 @@ class ChatReader(ChoicesReader):
         calls = elements(message.get("tool_calls"))
         for number, raw in enumerate(calls):
             call = fields(raw)
-            index = None if whole else count(call.get("index"), None)
-            self._add_call(number if index is None else index, call)
+            if whole:
+                self._add_call((number, 0), call)
+            else:
+                self._add_call(self._place(number, call), call)
         if not calls and isinstance(message.get("function_call"), dict):  # the older form of one call
-            self._add_call(0, message)
+            self._add_call((0, 0), message)
 
-    def _add_call(self, index: int, call: dict[str, Any]) -> None:
-        function = fields(call.get("function") or call.get("function_call") or call.get("custom"))
+    def _place(self, number: int, call: dict[str, Any]) -> Place:
+        """Return the place of the call that a piece, the `number`th of its list, belongs to."""
+        call_id = string(call.get("id")) or ""
+        if call_id in self._by_id:
+            return self._by_id[call_id]
+        stated = count(call.get("index"), None)
+        index = number if stated is None else stated
+        place = self._at_index.get(index)
+        if place is None or self._begins_another(self.draft.calls[place], call, call_id):
+            begun = len(self.draft.calls)
+            place = (begun if stated is None else index, begun)
+            self._at_index[index] = place
+        if call_id:
+            self._by_id[call_id] = place
+        return place
+
+    def _begins_another(self, held: Call, call: dict[str, Any], call_id: str) -> bool:
+        """Return whether a piece with an id that is new, or with none, is not a part of this call."""
+        function = _function(call)
+        name = text_of(function.get("name"))
+        if not name:
+            return False  # some servers make up an id for each piece
+        if held.whole:
+            return bool(call_id or written(function.get("arguments")))
+        return bool(call_id) and (name != held.name or not held.arguments)
+
+    def _add_call(self, place: Place, call: dict[str, Any]) -> None:
+        function = _function(call)
         arguments = function.get("arguments", function.get("input"))
-        self.draft.add_call(index, text_of(function.get("name")), written(arguments))
+        self.draft.add_call(place, text_of(function.get("name")), written(arguments))
+
+
+def _function(call: dict[str, Any]) -> dict[str, Any]:
+    return fields(call.get("function") or call.get("function_call") or call.get("custom"))
 
 
 CHAT: Final = ChatApi()

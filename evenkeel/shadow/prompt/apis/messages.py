@@ -188,14 +188,16 @@ class MessagesReader:
                 self._draft.text.append(text_of(block.get("text")))
             case "tool_use":
                 # in a stream the input is empty here and follows in pieces
-                self._draft.add_call(index, text_of(block.get("name")), written(block.get("input") or None))
+                self._draft.add_call(
+                    (index, 0), text_of(block.get("name")), written(block.get("input") or None)
+                )
 
     def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
         match delta.get("type"):
             case "text_delta":
                 self._draft.text.append(text_of(delta.get("text")))
-            case "input_json_delta" if index in self._draft.calls:  # else of a tool of the provider
-                self._draft.add_call(index, "", text_of(delta.get("partial_json")))
+            case "input_json_delta" if (index, 0) in self._draft.calls:  # else of a tool of the provider
+                self._draft.add_call((index, 0), "", text_of(delta.get("partial_json")))
 
 
 def _index(data: dict[str, Any]) -> int:

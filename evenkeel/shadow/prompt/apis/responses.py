@@ -193,7 +193,7 @@ class ResponsesReader:
                     self._draft.refusal.append(text_of(part.get("refusal")))
         elif kind in _ARGUMENTS:
             arguments = written(item.get(_ARGUMENTS[kind]))
-            self._draft.add_call(number, text_of(item.get("name")), arguments)
+            self._draft.add_call((number, 0), text_of(item.get("name")), arguments)
 
 
 RESPONSES: Final = ResponsesApi()

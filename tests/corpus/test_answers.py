@@ -1,0 +1,36 @@
+"""Answers and streams in the shapes that servers were reported to write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evenkeel.core.pair import ToolCall
+from evenkeel.shadow.answer import read_answer
+from tests.cases import cases
+from tests.kit.apis import API
+
+CASES = [
+    pytest.param(api, case, id=f"{api}, {name}")
+    for api, shapes in cases(__file__).items()
+    for name, case in shapes.items()
+]
+
+
+@pytest.mark.parametrize(("api", "case"), CASES)
+def test_every_server_s_shape_is_read_as_the_same_answer(api: str, case: dict[str, Any]) -> None:
+    """Text and tool calls come out as the server meant them, whole or streamed."""
+    if "body" in case:
+        headers, body = {"content-type": "application/json"}, json.dumps(case["body"])
+    else:
+        events = (event if isinstance(event, str) else json.dumps(event) for event in case["events"])
+        headers, body = (
+            {"content-type": "text/event-stream"},
+            "".join(f"data: {event}\n\n" for event in events),
+        )
+    found = read_answer(headers, body.encode(), API[api].answer_reader())
+    calls = tuple(ToolCall(*call) for call in case.get("calls", ()))
+    finish = case.get("finish", "tool_calls" if calls else "stop")
+    assert (found.text, found.tool_calls, found.finish_reason) == (case.get("text", ""), calls, finish)
