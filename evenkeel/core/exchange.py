@@ -15,6 +15,11 @@ LOOP_GUARD_HEADER = b"x-evenkeel-replay"
 """Header that marks a replay, so that an evenkeel behind the upstream forwards it but never samples it."""
 
 
+API_HEADERS = ("anthropic-version", "anthropic-beta", "openai-beta")
+"""Request headers without which an API refuses members of the body that belong to a version or a beta of it:
+kept with a request wherever it is kept, and sent with its replays."""
+
+
 class ProcessorTimeError(Exception):
     """An exchange that took more processor time than it may."""
 

@@ -44,6 +44,8 @@ class Answer:
     chance."""
     reasoning_tokens: int | None = field(default=None, compare=False)
     """Answer tokens spent on reasoning that is not part of the text; None if the endpoint does not say."""
+    streamed: bool = field(default=False, compare=False)
+    """True if it came as a stream."""
     response_id: str | None = field(default=None, compare=False)
     """The endpoint's id of the response; no two answers share it, so it is left out of comparisons."""
 

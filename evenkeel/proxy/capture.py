@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.endpoint import api_path
-from evenkeel.core.exchange import Exchange
+from evenkeel.core.exchange import API_HEADERS, Exchange
 from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkReader, Framing
 from evenkeel.proxy.headers import selected, selector
@@ -23,7 +23,7 @@ KEPT_HEADERS = selector(
     [
         b"content-type",
         b"content-encoding",
-        b"anthropic-version",
+        *(name.encode() for name in API_HEADERS),
         b"openai-version",
         b"openai-model",
         b"x-request-id",

@@ -17,10 +17,10 @@ from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.settings import route_table
 from evenkeel.settings.scoring import Judge
-from evenkeel.shadow.original import Reader, StatedTemplate
+from evenkeel.shadow.original import Reader, StatedTemplate, api_headers
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
-from evenkeel.shadow.prompt import api_of
+from evenkeel.shadow.prompt import api_of, headers_of
 from evenkeel.shadow.references.keeper import ReferenceKeeper
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import Rewriter
@@ -57,7 +57,6 @@ _PATIENCE_S = 10.0
 """Seconds that a replay waits for an upstream that throttles; meanwhile it takes a slot of the worker."""
 _SETTLED_RATE = 0.05
 """Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn."""
-_VERSION_HEADER = "anthropic-version"
 """Header of the client that replays repeat: the messages API refuses requests without it."""
 
 
@@ -193,10 +192,9 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
         path = route.target(without_further_query(exchange.path).encode("latin-1"), upstream).decode(
             "latin-1"
         )
-        kept = tuple(one for one in exchange.request_headers if one[0] == _VERSION_HEADER)
         return Target(
             f"{upstream.origin}{path}",
-            (*kept, *headers[exchange.route][place]),
+            (*api_headers(exchange), *headers[exchange.route][place]),
             upstream.unix_path,
             exchange.route,
             # The settings do not say which tiers a fallback has.
@@ -221,8 +219,7 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
         assert route is not None
         place = reference.upstream if reference.upstream < len(route.upstreams) else 0
         upstream = route.upstreams[place]
-        api = api_of(reference.path)
-        carried = (*(() if api is None else api.headers), *headers[reference.route][place])
+        carried = (*headers_of(api_of(reference.path), reference.headers), *headers[reference.route][place])
         return Target(
             upstream.url(without_further_query(reference.path)), carried, upstream.unix_path, reference.route
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from evenkeel.core.pair import Answer, ToolCall
@@ -367,6 +367,7 @@ def read_answer(
         else:
             labelled = "text/event-stream" in exchange_response_headers.get("content-type", "").lower()
             _read_stream(reader, text, "truncated_stream" if labelled else "not_json")
+            return replace(reader.answer(), streamed=True)
         return reader.answer()
     except RecursionError as fault:  # nested so deeply that it can be read but not written again
         raise UnreadableAnswer("not_json", "the response is nested too deeply to be read") from fault

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.exchange import API_HEADERS
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import named, named_if
 from evenkeel.llm.encodings import UnreadableBody, decode_body
@@ -81,6 +82,11 @@ def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
     """
     rest = exchange.path.removeprefix(prefixes.get(exchange.route, ""))
     return rest if rest.startswith("/") else exchange.path
+
+
+def api_headers(exchange: Exchange) -> tuple[tuple[str, str], ...]:
+    """Return the headers that members of an exchange's request may need."""
+    return tuple(header for header in exchange.request_headers if header[0] in API_HEADERS)
 
 
 @dataclass(frozen=True, slots=True)

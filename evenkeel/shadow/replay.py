@@ -16,9 +16,10 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import httpx2
+import msgspec
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.budget import NOTHING, booked
@@ -33,6 +34,7 @@ from evenkeel.llm.wire import FLEX_TIMES, Received, Unanswered, Wire
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.limits import LONGEST_ANSWER_CHARS, is_too_long
 from evenkeel.shadow.prompt import CHAT
+from evenkeel.shadow.prompt.members import STREAM_OPTIONS, USAGE_IN_STREAM
 from evenkeel.shadow.protection.detectors import API_KEY, EMAIL, JWT, SECRET
 
 if TYPE_CHECKING:
@@ -118,6 +120,8 @@ _FIRST_SERVER_ERROR = 500
 _INVALID = frozenset({400, 422})
 _COMPLAINT_BYTES = 65_536
 _ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", b"context length")
+_ABOUT_USAGE = (b"stream_options", b"include_usage")
+_USAGE: Final = b'"%b":%b' % (STREAM_OPTIONS.encode(), USAGE_IN_STREAM.encode())
 _SERVICE_TIER: Final = re.compile(rb'"service_tier"\s*:\s*"(\w+)"')
 FLEX_UNAVAILABLE: Final = "flex_unavailable"
 """Reason of a replay that the flex tier had no room for; it cost nothing."""
@@ -219,6 +223,8 @@ class Replayer:
         """Throttles by route and host of the upstream."""
         self._forms: dict[str, int] = {}
         """Index of the name that each upstream accepts for the limit of the answer, by its URL."""
+        self._without_usage: set[str] = set()
+        """URLs of upstreams that reject `stream_options`."""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -250,6 +256,7 @@ class Replayer:
             or `FLEX_UNSUPPORTED` if the flex tier did not take it.
         """
         forms = _limited(body, api, quote)
+        wants_usage = api.usage_on_request and _streams_without_options(body)
         throttle = self._throttle_of(target)
         patience_s = self._patience_s
         outcome: Replay | Failure | None = None
@@ -262,7 +269,9 @@ class Replayer:
                 )
             patience_s -= rested_s
             form = min(self._forms.get(target.url, 0), len(forms) - 1)
-            post = partial(self._attempt, target, forms[form], api, quote, observed)
+            asks_usage = wants_usage and target.url not in self._without_usage
+            sent = _with_members(forms[form], _USAGE) if asks_usage else forms[form]
+            post = partial(self._attempt, target, sent, api, quote, observed)
             try:
                 if budget is None:
                     tried: _Attempt | None = await post()
@@ -276,7 +285,10 @@ class Replayer:
             response, outcome = tried
             if isinstance(response, Unanswered):
                 break
-            if form < len(forms) - 1 and _rejects_limit(response):
+            if asks_usage and _rejects(response, _ABOUT_USAGE):
+                self._without_usage.add(target.url)
+                continue
+            if form < len(forms) - 1 and _rejects(response, _ABOUT_LIMIT):
                 self._forms[target.url] = form + 1
                 continue
             if response.status not in _THROTTLED:
@@ -364,14 +376,35 @@ def _limited(body: bytes, api: Api, quote: Quote | None) -> list[bytes]:
     """Return the forms of a request that limit its answer, and last the one without a limit."""
     if quote is None or quote.limit_tokens is None or not api.adds_limit:
         return [body]
-    start = body.rstrip().removesuffix(b"}")
-    return [*(b'%b,"%b":%d}' % (start, name.encode(), quote.limit_tokens) for name in api.limits), body]
+    limits = (b'"%b":%d' % (name.encode(), quote.limit_tokens) for name in api.limits)
+    return [*(_with_members(body, limit) for limit in limits), body]
 
 
-def _rejects_limit(response: Received) -> bool:
-    """Return whether an upstream rejects the limit of the answer, by its name or because it is too high."""
+def _with_members(body: bytes, members: bytes) -> bytes:
+    """Return a request with further members behind its own."""
+    return b"%b,%b}" % (body.rstrip().removesuffix(b"}"), members)
+
+
+class _Streaming(msgspec.Struct):
+    """Members of a request that say whether and how it is streamed."""
+
+    stream: Any = None
+    stream_options: Any = None
+
+
+def _streams_without_options(body: bytes) -> bool:
+    """Return whether a request asks for a stream and says nothing about token counts in it."""
+    try:
+        asked = msgspec.json.decode(body, type=_Streaming)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return asked.stream is True and asked.stream_options is None
+
+
+def _rejects(response: Received, words: Iterable[bytes]) -> bool:
+    """Return whether an upstream rejects a request with one of these words."""
     said = response.raw[:_COMPLAINT_BYTES].lower()
-    return response.status in _INVALID and any(word in said for word in _ABOUT_LIMIT)
+    return response.status in _INVALID and any(word in said for word in words)
 
 
 def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:

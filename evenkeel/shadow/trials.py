@@ -382,8 +382,13 @@ def _is_formatted(trial: Trial) -> bool:
 
 
 def _swapped_model(scorer: TwoStageScorer, reference: Answer, candidate: Answer | None) -> Judgement | None:
-    """Return a failed judgement if two models gave the answers; None if they came from the same model."""
+    """Return a failed judgement if two models gave the answers; None if they came from the same model.
+
+    Servers name the backend in a stream and an alias in a whole answer, so the two names are not compared.
+    """
     if candidate is None or not reference.model or not candidate.model or reference.model == candidate.model:
+        return None
+    if reference.streamed != candidate.streamed:
         return None
     changed = Failure(
         "replay", 1, "model_changed", f"{reference.model} answered first, {candidate.model} now"

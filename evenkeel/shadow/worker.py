@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.exchange import ProcessorTimeError
-from evenkeel.shadow.original import Left, api_path
+from evenkeel.shadow.original import Left, api_headers, api_path
 from evenkeel.shadow.prompt.members import counted
 from evenkeel.stores.archive import ArchivedExchange
 
@@ -262,6 +262,7 @@ class Archivist:
                     model=original.model,
                     prompt_version=original.prompt_version,
                     task=original.task,
+                    headers=api_headers(exchange),
                     received_at=exchange.received_at,
                 )
             )

@@ -23,7 +23,7 @@ _PLACE = "archive"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedExchange:
-    """Sampled request and its answer, both readable. Credentials and headers are never part of it."""
+    """Sampled request and its answer, both readable. Credentials are never part of it."""
 
     id: str
     """The exchange's id, as in its verdicts."""
@@ -37,6 +37,8 @@ class ArchivedExchange:
     """Model name returned, else the one requested."""
     prompt_version: str | None = None
     task: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of the request among `API_HEADERS`."""
     received_at: float
     """Unix time in seconds."""
 

@@ -39,6 +39,8 @@ class Golden:
     request: str | None = None
     """Body of the request, as JSON text; None where only the answer is known, which can be degraded and
     compared but not asked again."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers that the API needs for members of the request, such as "anthropic-beta"."""
     answer: Answer
     """The approved answer."""
     samples: tuple[Answer, ...] = ()

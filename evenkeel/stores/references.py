@@ -48,7 +48,7 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """Request of the traffic and its answers. Credentials and headers are never part of it."""
+    """Request of the traffic and its answers. Credentials are never part of it."""
 
     id: str
     """Id of the exchange that it comes from."""
@@ -61,6 +61,8 @@ class Reference:
     """Path of the API, without the route's prefix; a query with its credentials removed."""
     request: str
     """Body of the request, as JSON text."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers of the request among `API_HEADERS`."""
     task: str | None = None
     cluster: str = ""
     """Cluster of the request, as in `Verdict.cluster`."""

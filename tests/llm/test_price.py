@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from evenkeel.core.pair import Answer
-from evenkeel.llm.price import ModelPrice, Prices, Quote
+from evenkeel.llm.price import ModelPrice, Prices, Quote, media_of
 
 LISTED = Prices()
 DOLLARS = Prices({"m": ModelPrice(1.0, 2.0)})
@@ -93,6 +95,44 @@ def test_a_quote_is_a_bound(body, prompt, estimate, limit):
     """A token a byte or twice the earlier prompt; the greatest limit stated, else three times 6 and 1,024."""
     quote = Quote(DOLLARS, ["m"], body, prompt, 6)
     assert (quote.estimate.tokens, quote.limit_tokens) == (estimate, limit)
+
+
+PICTURE = "A" * 700_000
+TEXT = "What is on it?"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PICTURE}"}},
+        {"type": "image_url", "image_url": f"data:image/png;base64,{PICTURE}"},
+        {"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}},
+        {"type": "tool_result", "content": [{"type": "image", "source": {"data": PICTURE}}]},
+    ],
+)
+def test_a_picture_is_no_text(part):
+    """It counts the tokens that it took before, else a stated constant: not one for each byte."""
+    body = json.dumps({"messages": [{"role": "user", "content": [{"type": "text", "text": TEXT}, part]}]})
+    members = json.loads(body)
+    media = media_of(members)
+    assert media.pictures == 1
+    assert len(PICTURE) <= media.picture_bytes <= len(PICTURE) + 22
+    text = len(body) - media.picture_bytes
+    assert media.bound(len(body), 1100) == max(text + 1100, 2200)
+    assert media.bound(len(body), None) == text + 50_000
+    small = {"messages": [{"content": [{"type": "image", "source": {"data": "A" * 3_000}}]}]}
+    assert media_of(small).bound(4_000, None) == 4_000
+
+
+def test_sound_and_files_count_by_their_bytes_until_the_endpoint_says_more():
+    """Nobody knows how many tokens they are; text that only looks like a picture is text."""
+    sound = {"type": "input_audio", "input_audio": {"data": "A" * 90_000, "format": "wav"}}
+    media = media_of({"messages": [{"content": [sound, {"type": "text", "text": "A" * 9_000}]}]})
+    assert media == (0, 0, 90_000)
+    assert (media.bound(100_000, None), media.bound(100_000, 900)) == (100_000, 10_900)
+    poem = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "a rose " * 100}}
+    assert media_of({"messages": [{"content": [poem]}]}) == (0, 0, 0)
 
 
 def test_what_is_written_to_a_cache_costs_more():

@@ -56,13 +56,14 @@ def test_replays_use_their_own_credential_before_the_routes(target):
     assert shadow.headers == (("authorization", "Bearer s"),)
 
 
-def test_a_replay_states_the_version_of_the_api_that_the_client_did(target):
-    """The messages API refuses requests without its version; no other header of the client is repeated."""
-    sent = (("content-type", "application/json"), ("anthropic-version", "2023-06-01"), ("traceparent", "00"))
+def test_a_replay_states_the_version_and_betas_that_the_client_did(target):
+    """The messages API refuses requests without its version, and members of a beta without its name."""
+    stated = (("anthropic-version", "2023-06-01"), ("anthropic-beta", "structured-outputs-2025-11-13"))
+    sent = (("content-type", "application/json"), *stated, ("traceparent", "00"))
     found = target(
         {"upstream": "http://a/v1"}, environment={"EVENKEEL_SHADOW_API_KEY": "s"}, request_headers=sent
     )
-    assert found.headers == (("anthropic-version", "2023-06-01"), ("authorization", "Bearer s"))
+    assert found.headers == (*stated, ("authorization", "Bearer s"))
 
 
 def test_a_replay_reaches_a_unix_socket(target):

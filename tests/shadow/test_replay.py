@@ -312,3 +312,32 @@ def test_an_answer_is_bounded_under_the_name_that_the_upstream_takes(taken, sent
     budget, estimate = asyncio.run(twice())
     assert seen == sent
     assert budget.spent == [Spend(0, 0.0)] * (len(sent) - 2) + [estimate] * 2
+
+
+@pytest.mark.parametrize(("knows", "sent"), [(True, [True, True]), (False, [True, False, False])])
+def test_a_stream_is_asked_for_its_token_counts_where_the_upstream_takes_it(knows, sent):
+    """A replay of a streamed request asks for them unless the upstream has rejected that before."""
+    seen = []
+    events = (
+        {"model": "m", "choices": [{"delta": {"content": "Nine."}, "finish_reason": "stop"}]},
+        {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}},
+        "[DONE]",
+    )
+    stream = "".join(f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in events)
+
+    def answer(request):
+        options = json.loads(request.content).get("stream_options")
+        assert options in ({"include_usage": True}, None)
+        seen.append(bool(options))
+        if options and not knows:
+            return httpx2.Response(400, content=whole(b'{"error": "stream_options is not permitted"}'))
+        return httpx2.Response(200, content=whole(stream.encode()))
+
+    async def twice():
+        replayer = Replayer(concurrency=1, timeout_s=5)
+        replayer._wire = Wire(transport=httpx2.MockTransport(answer))
+        body = b'{"messages": [], "stream": true}'
+        return [await replayer.send(Target("http://up/v1"), body) for _ in range(2)]
+
+    assert [got.answer.completion_tokens for got in asyncio.run(twice())] == [2, 2]
+    assert seen == sent

@@ -74,7 +74,6 @@ def _check_sent(body: bytes, api: Api) -> None:
             return
         raise
     assert refusal(sent) is None
-    assert not sent.get("stream")
     assert not sent.get("store")
 
 

@@ -11,7 +11,7 @@ from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import Call, call_key
-from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
+from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, headers_of, refusal
 from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Side:
         model = self.model or (golden.model if view.model is None else None)
         if model is not None:
             view = view.with_members({"model": json.dumps(model)})
-        extra = view.api.headers
+        extra = headers_of(view.api, golden.headers)
         listed = golden.route in self.upstreams
         credential = self.route_headers.get(golden.route, ()) if listed else self.headers
         target = Target(upstream.url(golden.path), (*extra, *credential), upstream.unix_path)

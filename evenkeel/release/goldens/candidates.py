@@ -47,6 +47,7 @@ def golden_of(exchange: ArchivedExchange, *, name: str = "", note: str = "") -> 
         route=exchange.route,
         path=exchange.path,
         request=request,
+        headers=exchange.headers,
         answer=exchange.answer,
         task=exchange.task,
         model=exchange.model,

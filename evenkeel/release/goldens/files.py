@@ -27,6 +27,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from evenkeel.core.exchange import API_HEADERS
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import escaped
 from evenkeel.shadow.answer import UnreadableAnswer, text_of
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-_PASSING = frozenset({"mean_logprob", "cached_tokens", "reasoning_tokens"})
+_PASSING = frozenset({"streamed", "mean_logprob", "cached_tokens", "reasoning_tokens"})
 """Members that are true of one call and say nothing about the answer."""
 _FIELDS = tuple(field.name for field in fields_of(Answer) if field.name not in _PASSING)
 _COUNTS = ("prompt_tokens", "completion_tokens")
@@ -210,24 +211,31 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
     for it or where some readers would see the end of a line.
     """
     for golden in goldens:
-        said: dict[str, Any] = {"id": golden.id, "version": golden.version, "route": golden.route}
-        if golden.path != CHAT_COMPLETIONS:
-            said["path"] = golden.path
-        if golden.request is not None:
-            said["request"] = json.loads(golden.request)
-        said["answer"] = written_answer(golden.answer)
-        if golden.samples:
-            said["samples"] = [written_answer(sample) for sample in golden.samples]
-        if golden.model != golden.answer.model:
-            said["model"] = golden.model  # null where the answer's own name is not to be taken
-        for name in ("task", "cluster", "prompt_version", "approved_by", "note", "retired_by"):
-            if getattr(golden, name):
-                said[name] = getattr(golden, name)
-        for name in ("approved_at", "retired_at"):
-            if getattr(golden, name) is not None:
-                said[name] = _written_time(getattr(golden, name))
-        text = json.dumps(said, ensure_ascii=False)
+        text = json.dumps(said := _fields(golden), ensure_ascii=False)
         yield json.dumps(said) if _SURROGATE.search(text) else escaped(text.translate(_BREAKS))
+
+
+def _fields(golden: Golden) -> dict[str, Any]:
+    """Return the fields of a golden's line, without those that say nothing."""
+    said: dict[str, Any] = {"id": golden.id, "version": golden.version, "route": golden.route}
+    if golden.path != CHAT_COMPLETIONS:
+        said["path"] = golden.path
+    if golden.request is not None:
+        said["request"] = json.loads(golden.request)
+    if golden.headers:
+        said["headers"] = dict(golden.headers)
+    said["answer"] = written_answer(golden.answer)
+    if golden.samples:
+        said["samples"] = [written_answer(sample) for sample in golden.samples]
+    if golden.model != golden.answer.model:
+        said["model"] = golden.model  # null where the answer's own name is not to be taken
+    for name in ("task", "cluster", "prompt_version", "approved_by", "note", "retired_by"):
+        if getattr(golden, name):
+            said[name] = getattr(golden, name)
+    for name in ("approved_at", "retired_at"):
+        if getattr(golden, name) is not None:
+            said[name] = _written_time(getattr(golden, name))
+    return said
 
 
 def write_goldens(path: Path, goldens: Iterable[Golden]) -> None:
@@ -301,6 +309,7 @@ class _Line:
             route=self._word("route") or "default",
             path=path,
             request=request,
+            headers=self._headers(),
             answer=answer,
             samples=self._samples(),
             task=self._word("task") or None,
@@ -313,6 +322,15 @@ class _Line:
             retired_by=self._word("retired_by") or None,
             retired_at=self._time("retired_at"),
         )
+
+    def _headers(self) -> tuple[tuple[str, str], ...]:
+        value = self.cells.get("headers") or {}
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+            raise self.fault("headers", "is not an object of texts")
+        for name in value:
+            if name not in API_HEADERS:
+                raise self.fault("headers", f'holds "{name}"; known are {", ".join(API_HEADERS)}')
+        return tuple(value.items())
 
     def _samples(self) -> tuple[Answer, ...]:
         value = self.cells.get("samples") or []

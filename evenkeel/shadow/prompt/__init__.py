@@ -18,6 +18,7 @@ from evenkeel.shadow.prompt.apis import (
     api_of,
     api_of_answer,
     api_of_request,
+    headers_of,
 )
 from evenkeel.shadow.prompt.body import UnreadablePrompt
 from evenkeel.shadow.prompt.refusals import refusal
@@ -55,5 +56,6 @@ __all__ = [
     "api_of_answer",
     "api_of_request",
     "by_role",
+    "headers_of",
     "refusal",
 ]

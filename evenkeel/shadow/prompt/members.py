@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt.spans import Member
 
 
-FORCED_FALSE: Final = ("stream", "store", "background")
-"""Members that are sent as false: nobody waits for a replay's stream, and a replay leaves no trace."""
+FORCED_FALSE: Final = ("store", "background")
+"""Members that are sent as false: a replay leaves no trace."""
 CHOICES: Final = ("n", "best_of")
 """Members that are set to 1: only the first choice is compared, and others cost as much again."""
-_NEEDS_A_STREAM: Final = "stream_options"
-"""Member that servers reject without a stream."""
+STREAM_OPTIONS: Final = "stream_options"
+"""Member that servers reject without a stream. A replay asks for the token counts by it, and for nothing
+else."""
+USAGE_IN_STREAM: Final = '{"include_usage": true}'
 
 ANY_API: Final = frozenset({
-    "model", "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "tools", "tool_choice",
+    "model", "stream", "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "tools", "tool_choice",
     "parallel_tool_calls", "reasoning", "reasoning_effort", "thinking", "verbosity", "service_tier",
     "truncation", "response_format",
 })  # fmt: skip
@@ -86,6 +88,6 @@ def may_be_limited(members: Iterable[Member]) -> bool:
 
 def counted(keys: Iterable[str]) -> list[str]:
     """Return the sorted counter labels of the members left out, from a set of about forty names."""
-    # The absence of a stream is no loss that anybody asks about.
-    lost = {key for key in keys if key != _NEEDS_A_STREAM}
+    # How a stream is cut is no loss that anybody asks about.
+    lost = {key for key in keys if key != STREAM_OPTIONS}
     return sorted({key if key in _OFTEN_LEFT_OUT else OTHER for key in lost})

@@ -249,7 +249,9 @@ class PromptView:
         return may_be_limited(self._body.members)
 
     def for_replay(self, tier: Tier = "standard", most_tokens: int | None = None) -> bytes:
-        """Return the body that a replay sends: known members only, no stream, nothing stored, one choice.
+        """Return the body that a replay sends: known members only, nothing stored, one choice.
+
+        It is streamed if the original was: some servers name another model in streams than in whole answers.
 
         What `with_members` set stays. Whether it may be sent at all is `refusal`'s to say.
 

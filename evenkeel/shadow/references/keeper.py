@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenkeel.core.text import named
-from evenkeel.shadow.original import api_path
+from evenkeel.shadow.original import api_headers, api_path
 from evenkeel.shadow.references.sketch import sketch_of
 from evenkeel.stores.references import (
     LARGEST_CHARS,
@@ -128,6 +128,7 @@ class ReferenceKeeper:
             prompt_version=original.prompt_version or "",
             path=api_path(exchange, self._prefixes),
             request=request,
+            headers=api_headers(exchange),
             task=original.task,
             cluster=original.cluster,
             sketch=sketch,

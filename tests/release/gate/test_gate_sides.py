@@ -36,7 +36,7 @@ def asked(one, body, **more):
 
 
 def test_a_side_asks_its_model_at_its_endpoint_without_effects():
-    """The path moves under the endpoint's own; streams and storing are off, all else stays."""
+    """The path moves under the endpoint's own; storing is off, all else stays."""
     one = side(model="new", headers=(("authorization", "Bearer k"),))
     request, body = asked(one, chat(("user", "Hi"), model="old", stream=True, store=True, temperature=0.2))
     assert request.target.url == "https://models.example/openai/v1/chat/completions"
@@ -44,7 +44,7 @@ def test_a_side_asks_its_model_at_its_endpoint_without_effects():
     assert body == {
         "messages": [{"role": "user", "content": "Hi"}],
         "model": "new",
-        "stream": False,
+        "stream": True,
         "store": False,
         "temperature": 0.2,
     }

@@ -158,6 +158,16 @@ def test_lines_are_readable_and_stay_one_line_in_any_editor():
     assert line.isascii()
 
 
+def test_headers_that_a_request_needs_go_with_it():
+    """A request of a beta keeps the beta's name in a file; any other header is an error."""
+    request = '{"messages": [{"role": "user", "content": "Hi"}]}'
+    kept = Golden(id="a", request=request, headers=(("anthropic-beta", "files-1"),), answer=Answer("x"))
+    (line,) = golden_lines([kept])
+    assert read_goldens([line], "g")[0].headers == kept.headers
+    with pytest.raises(GoldenError, match='"headers": holds "cookie"'):
+        read_goldens([line.replace("anthropic-beta", "cookie")], "g")
+
+
 words = st.text(st.characters(), max_size=12)
 names = st.text(st.characters(categories=["L", "N", "P", "Zs"]), min_size=1, max_size=20).filter(
     lambda text: text.strip() and text not in {".", ".."}

@@ -16,7 +16,7 @@ from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.apis.responses import RESPONSES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "APIS",
@@ -29,6 +29,7 @@ __all__ = [
     "api_of",
     "api_of_answer",
     "api_of_request",
+    "headers_of",
 ]
 
 APIS: Final[tuple[Api, ...]] = (MESSAGES, CHAT, RESPONSES, COMPLETIONS)
@@ -41,6 +42,11 @@ def api_of(target: str) -> Api | None:
     """Return the API of a request target, by its path; None if its exchanges can't be read."""
     path = api_path(target)
     return None if path is None else _BY_PATH[path]
+
+
+def headers_of(api: Api | None, kept: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the API's headers of a request that is asked again: those kept with it, else the defaults."""
+    return tuple((dict(() if api is None else api.headers) | dict(kept)).items())
 
 
 def api_of_request(body: Mapping[str, Any]) -> Api | None:

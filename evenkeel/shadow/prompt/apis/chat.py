@@ -40,6 +40,7 @@ class ChatApi(Api):
     path = "chat/completions"
     prompt_members = ("messages", "system")
     kept = ANY_API | SAMPLING | FORM | _OWN_MEMBERS
+    usage_on_request = True
     limits = ("max_tokens", "max_completion_tokens")
     has_flex = True
 

@@ -31,6 +31,7 @@ class CompletionsApi(Api):
         | FORM
         | {"prompt", "suffix", "echo", "system", "template", "raw", "provider"}
     )
+    usage_on_request = True
     limits = ("max_tokens",)
     adds_limit = False
     operation = "text_completion"

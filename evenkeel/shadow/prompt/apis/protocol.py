@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from evenkeel.llm.price import stated_limit
 from evenkeel.shadow.prompt.body import Body, UnreadablePrompt, outermost
-from evenkeel.shadow.prompt.members import CHOICES, FORCED_FALSE
+from evenkeel.shadow.prompt.members import CHOICES, FORCED_FALSE, STREAM_OPTIONS, USAGE_IN_STREAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,6 +56,8 @@ class Api(ABC):
     """Members that limit the answer, the one that most servers accept first."""
     adds_limit: ClassVar[bool] = True
     """True if a replay may state a limit where the client stated none."""
+    usage_on_request: ClassVar[bool] = False
+    """True if a stream holds token counts only if `stream_options` asks for them."""
     has_flex: ClassVar[bool] = False
     """True if `service_tier: "flex"` asks for a cheaper answer."""
     client_tools: ClassVar[tuple[str, ...]] = ()
@@ -135,6 +137,8 @@ class Api(ABC):
         for member in members:
             if member.key in FORCED_FALSE and member.value.decoded is not False:
                 changes[member.key] = "false"
+            elif member.key == STREAM_OPTIONS and self.usage_on_request and _streams(members):
+                changes[member.key] = USAGE_IN_STREAM
             elif member.key == "service_tier" and member.value.decoded not in _TIERS:
                 changes[member.key] = None
             elif member.key in CHOICES and not _at_most_one(member.value.decoded):
@@ -150,6 +154,10 @@ class Api(ABC):
         if tier == "flex" and self.has_flex:
             changes["service_tier"] = '"flex"'
         return changes
+
+
+def _streams(members: Iterable[Member]) -> bool:
+    return any(member.key == "stream" and member.value.decoded is True for member in members)
 
 
 def _at_most_one(value: object) -> bool:
