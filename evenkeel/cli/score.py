@@ -125,7 +125,7 @@ def _scorer(config: Path | None, embeddings: bool | None, stack: AsyncExitStack)
     chosen = Encoder(None) if embeddings is False else make_encoder(settings, costs)
     stack.push_async_callback(chosen.close)
     judge = None
-    if settings.judge is not None:
+    if settings.judge is not None and not settings.judge.local:
         from evenkeel.metrics.judge import Judge
 
         judge = Judge(endpoint(settings.judge, costs), repairs=1)

@@ -43,7 +43,8 @@ class CascadeRater:
         places = [place for place, rating in enumerate(ratings) if _needs_judge(rating)]
         judged = await self._judge.rate_all([pairs[place] for place in places]) if places else []
         for place, rating in zip(places, judged, strict=True):
-            ratings[place] = _combined(ratings[place], rating)
+            if rating.outcome is not None:  # a judge on this machine may be unsure, too
+                ratings[place] = _combined(ratings[place], rating)
         return ratings
 
 

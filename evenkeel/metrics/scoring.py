@@ -186,6 +186,27 @@ def heuristic_scorer(
     )
 
 
+def local_scorer(
+    judge: Rater, heuristic: HeuristicRater, *, bundles: Mapping[Task, Bundle] = BUNDLES
+) -> TwoStageScorer:
+    """Return a scorer whose similarity ratings are those of a judge on this machine.
+
+    Qualities are measured as without a judge: an entailment model compares two answers and rates none.
+
+    Args:
+        judge: Rates what is neither identical nor empty.
+        heuristic: Rates those, and measures similarity.
+        bundles: The qualities of each task.
+    """
+    return TwoStageScorer(
+        "judge",
+        CascadeRater(heuristic, judge),
+        {task: bundle.measures() for task, bundle in bundles.items()},
+        lambda answers_chars, _context_chars, _task: heuristic.expense(answers_chars),
+        heuristic.language_of,
+    )
+
+
 def judge_scorer(
     judge: Judge,
     *,

@@ -219,6 +219,10 @@ def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
 def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:
     """Ask the judge a question with a known answer."""
     judge = settings.judge
+    if judge is not None and judge.local:
+        return Check(
+            "good", f"{judge.local} judges on this machine; whether it loads, `evenkeel score` shows."
+        )
     if judge is None:
         return Check(
             "note",

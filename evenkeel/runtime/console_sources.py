@@ -75,8 +75,8 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
     if judge is None:
         return None
     return JudgeSetup(
-        model=judge.model,
-        endpoint=without_credentials(judge.base_url),
+        model=judge.title,
+        endpoint=without_credentials(judge.base_url) or "this machine",
         votes=judge.votes,
         swap_share=SWAP_SHARE,
         recheck_share=judge.recheck_share,
@@ -172,7 +172,7 @@ class Pipeline:
             budget_tokens=budget.tokens_per_day,
             budget_usd=budget.usd_per_day,
             scorer="judge" if settings.judge else "metrics",
-            judge=settings.judge.model if settings.judge else "",
+            judge=settings.judge.title if settings.judge else "",
             simulated=settings.simulated,
             minimum_trials=settings.alerts.min_trials,
             untried=self._untried(),

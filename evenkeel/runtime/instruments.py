@@ -20,7 +20,7 @@ from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer, local_scorer
 from evenkeel.metrics.similarity.embeddings import (
     EmbeddingsUnavailableError,
     load_embeddings,
@@ -28,6 +28,7 @@ from evenkeel.metrics.similarity.embeddings import (
 from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.runtime import choices, replays
 from evenkeel.runtime.notes import encoder_notes
+from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
 
@@ -237,7 +238,7 @@ def make_judge(
     """
     chosen = settings.judge
     breaker = Breaker()
-    if chosen is None:
+    if chosen is None or chosen.local:
         return None, JudgeHealth(None, breaker, "")
     endpoint = replays.endpoint(
         chosen,
@@ -265,9 +266,20 @@ def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally
         language_of=language_of,
         count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
     )
+    chosen = settings.judge
+    if chosen is not None and chosen.local:
+        from evenkeel.metrics.judge.local import (  # noqa: PLC0415 - few judge here
+            CrossEncoderModel,
+            LocalJudge,
+            LocalJudgeUnavailableError,
+        )
+
+        try:
+            return local_scorer(LocalJudge(CrossEncoderModel(chosen.local)), heuristic, bundles=bundles)
+        except LocalJudgeUnavailableError as error:
+            raise SettingsError(f"judge.local: {error}") from error
     if judge is None:
         return heuristic_scorer(heuristic, bundles=bundles)
-    chosen = settings.judge
     assert chosen is not None  # a judge is made only from its settings
     return judge_scorer(
         judge,

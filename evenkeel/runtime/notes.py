@@ -34,6 +34,8 @@ def judge_line(settings: Settings) -> str:
     if judge is None:
         named = "--judge MODEL asks a model at the upstream"
         return f"{NO_JUDGE} ({named})" if "judge" not in settings.model_fields_set else NO_JUDGE
+    if judge.local:
+        return f"{judged_by(judge.local)} on this machine, for prose alone; it costs no tokens"
     costs = budgeted_prices(settings)
     price = "its price is not known"
     if costs.knows(judge.model):

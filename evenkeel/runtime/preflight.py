@@ -14,13 +14,14 @@ from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.stores import connect
 from evenkeel.settings.credentials import shadow_origin
+from evenkeel.settings.scoring import Judge
 from evenkeel.settings.types import without_credentials
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from evenkeel.settings import Fallback, Route, Settings
     from evenkeel.settings.replay import Rewriter
-    from evenkeel.settings.scoring import Embeddings, Judge
+    from evenkeel.settings.scoring import Embeddings
 
 Role = Literal["proxy", "worker", "monitor"]
 
@@ -70,8 +71,16 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
         f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
         f"Set it, or name another with {part}.api_key_env."
         for part, model in models.items()
-        if model and role in _ASKED_BY[part] and not _held(model.api_key_env) and _needs_key(settings, model)
+        if model
+        and not _is_local(model)
+        and role in _ASKED_BY[part]
+        and not _held(model.api_key_env)
+        and _needs_key(settings, model)
     ]
+
+
+def _is_local(model: Judge | Rewriter | Embeddings) -> bool:
+    return isinstance(model, Judge) and model.local is not None
 
 
 def _needs_key(settings: Settings, model: Judge | Rewriter | Embeddings) -> bool:

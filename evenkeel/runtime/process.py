@@ -162,7 +162,7 @@ def probes(
 
     registry = CollectorRegistry()
     registry.register(SnapshotCollector(read))
-    judge = settings.judge.model if settings.judge else ""
+    judge = settings.judge.title if settings.judge else ""
     return create_probes(lambda: generate_latest(registry), problems, judge)
 
 

@@ -115,7 +115,7 @@ def capabilities(settings: Settings) -> frozenset[Requirement]:
     found: set[Requirement] = set()
     if settings.replays.rewriter:
         found.add("rewriter")
-    if settings.judge:
+    if settings.judge and not settings.judge.local:
         found.add("judge")
     return frozenset(found)
 

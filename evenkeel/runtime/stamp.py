@@ -29,7 +29,7 @@ def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:
     for route, values in settings_that_matter(settings).items():
         names[route] = fingerprint(values)
         store.put_settings(names[route], values)
-    judge = settings.judge.model if settings.judge else ""
+    judge = settings.judge.title if settings.judge else ""
     return Stamp(names, judge, _LABEL_SHARE)
 
 
@@ -62,7 +62,7 @@ def _judge(settings: Settings) -> dict[str, Any]:
     judge = settings.judge
     if judge is None:
         return {"judge": None}
-    names = ("model", "base_url", "votes", "qualities", "tasks")
+    names = ("local", "model", "base_url", "votes", "qualities", "tasks")
     values = judge.model_dump()
     return {f"judge.{name}": values[name] for name in names}
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from evenkeel.core.tiers import tier_problem
 from evenkeel.proxy.routing import Upstream
-from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable
+from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable, check_extra
 
 
 class Quality(Section):
@@ -66,6 +66,9 @@ class Judge(Section):
     api_key_env: Variable = ""
     """Variable with its key; none = `EVENKEEL_JUDGE_API_KEY`, without `base_url` the variable of the replays'
     key."""
+    local: str | None = None
+    """Name or folder of an entailment cross-encoder that judges here, in place of a model behind an endpoint.
+    It knows prose alone, and English unless it says otherwise. Needs the extra `semantic`."""
     timeout_s: Seconds = 60.0
     """Limit of one call."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
@@ -90,7 +93,16 @@ class Judge(Section):
     def _consistent(self) -> Judge:
         if self.votes % 2 == 0:
             raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
+        if self.local and (self.model or self.base_url):
+            raise ValueError("local judges without an endpoint: set it, or model and base_url")
+        if self.local:
+            check_extra("sentence_transformers", "semantic")
         return self
+
+    @property
+    def title(self) -> str:
+        """Name under which verdicts hold its ratings."""
+        return self.local or self.model
 
     def check_tier(self) -> None:
         """Check that the endpoint has the tier. Raises: ValueError."""

@@ -96,3 +96,12 @@ def test_a_key_named_for_the_judge_stays_at_its_endpoint(monkeypatch, tmp_path):
     for overrides, route in (({"judge": {"base_url": OWN}}, {}), ({}, {"upstream": OWN})):
         with pytest.raises(SettingsError, match="names another origin than the file, whose key is in K"):
             load(config, overrides, route)
+
+
+def test_a_judge_on_this_machine_needs_no_endpoint(monkeypatch):
+    """It is named by its model; one with an endpoint beside it is a slip."""
+    monkeypatch.setattr("evenkeel.settings.scoring.check_extra", lambda *_: None)
+    judge = Settings(routes=[{"upstream": OPENAI}], judge={"local": "nli"}).judge
+    assert (judge.title, judge.base_url) == ("nli", "")
+    with pytest.raises(SettingsError, match="local judges without an endpoint"):
+        load(None, {"judge": {"local": "nli", "model": "m"}}, {"upstream": OPENAI})

@@ -215,6 +215,8 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
     drawn: list[Item] = list(read_items(files) if files else builtin_items())
     Random(f"{given['seed']}:items").shuffle(drawn)
     judge, rewriter = settings.judge, settings.replays.rewriter
+    if judge is not None and judge.local:
+        raise InputError("judge.local: bench asks a model behind an endpoint; leave it out of the settings")
     return BenchOptions(
         protocol=protocol,
         items=tuple(drawn[: given["max_items"]]),
