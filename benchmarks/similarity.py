@@ -3,10 +3,10 @@
 Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder]
 
 Prints the area under the ROC curve with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and
-with the extra `semantic` for the encoder and for likeness raised by it, each also as the mean of all rows;
-then the power of the cut below which an unsure answer counts as shifted. Reads ../shared/data beside the
-repository; says so and stops where it is absent. LLMDrift has no reruns: there, answers of one model to two
-prompts of a template are compared with answers of the old and the new model to them.
+with the extra `semantic` for the encoder and for likeness raised by it, each also as the mean of all rows.
+Reads ../shared/data beside the repository; says so and stops where it is absent. LLMDrift has no reruns:
+there, answers of one model to two prompts of a template are compared with answers of the old and the new
+model to them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import numpy as np
 from sacrebleu import BLEU, CHRF
 
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.verdict import SHIFTED_BELOW
 from evenkeel.metrics.heuristic import nearer_by_meaning
 from evenkeel.metrics.similarity.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
 _RESAMPLES: Final = 500
 _BOTH: Final = "likeness and encoder"
-_CUTS: Final = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7)
 
 Texts = tuple[str, str]
 
@@ -205,12 +203,6 @@ def _cell(value: float, drawn: NDArray[np.float64]) -> str:
     return f"{value:.3f} [{low:.2f}, {high:.2f}]"
 
 
-def _power(close: NDArray[np.float64], far: NDArray[np.float64], cut: float) -> float:
-    """Standard errors of one pair between the two shares below a cut."""
-    noise, change = float((close < cut).mean()), float((far < cut).mean())
-    return (change - noise) / max(0.02, noise * (1 - noise) + change * (1 - change)) ** 0.5
-
-
 def _show(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
@@ -233,7 +225,6 @@ def main() -> None:
     rng = np.random.default_rng(1)
     areas: dict[str, list[float]] = defaultdict(list)
     drawn: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
-    powers: dict[str, list[list[str]]] = {name: [] for name in ("likeness", _BOTH)}
     rows: list[list[str]] = []
     for question in questions(options.most):
         found = scores(question, encoder)
@@ -242,16 +233,8 @@ def main() -> None:
             drawn[name].append(_resampled(close, far, rng))
         cells = [_cell(areas[name][-1], drawn[name][-1]) for name in found]
         rows.append([question.name, f"{len(question.close)}/{len(question.far)}", *cells])
-        for name in powers.keys() & found.keys():
-            powers[name].append(
-                [question.name, *(f"{_power(found[name][0], found[name][1], cut):.2f}" for cut in _CUTS)]
-            )
     means = [_cell(float(np.mean(areas[name])), np.mean(drawn[name], axis=0)) for name in areas]
     _show([["rerun against", "pairs", *areas], *rows, ["mean of the rows", "", *means]])
-    for name, of_cuts in powers.items():
-        if of_cuts:
-            print(f"\nPower of cuts of {name}; an unsure answer counts as shifted below {SHIFTED_BELOW:g}\n")
-            _show([["cut", *(f"{cut:.2f}" for cut in _CUTS)], *of_cuts])
 
 
 if __name__ == "__main__":

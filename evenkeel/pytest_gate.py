@@ -20,7 +20,6 @@ from evenkeel.monitor.detect.gate import Verdict
 from evenkeel.release.calibration.calibration import calibration_to_yaml
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.reports import (
-    VERDICTS,
     as_json,
     as_junit,
     document,
@@ -159,7 +158,7 @@ def _run(options: GateOptions, *, confirmed: bool, how: str) -> Ruling:
         outcome = run_gate(options, err=Console(file=io.StringIO()), confirm=confirm)
     except NotConfirmedError:
         verdict = Verdict.COULD_NOT_MEASURE
-        said = f"{VERDICTS[verdict]}: nobody was asked, which takes {how} ({ahead[-1]})."
+        said = f"COULD NOT MEASURE: nobody was asked, which takes {how} ({ahead[-1]})."
         return Ruling(verdict, said, said)
     report = outcome.report
     line = f"{headline(report)} {goldens_asked(report)}; {effort(outcome)}"

@@ -90,12 +90,14 @@ def test_an_equal_model_passes_and_a_worse_one_fails_with_the_report(project, si
     )
     done.assert_outcomes(passed=1, failed=1)
     text = done.stdout.str()
-    assert "## ❌ evenkeel gate: regression" in text
-    assert "| content\\_shift | regression |" in text
+    assert "## ❌ evenkeel gate: differs" in text
+    assert "| differs | regression |" in text
     assert "Traceback" not in text
     assert "pytest_plugin.py:" not in text
-    assert re.search(r"^test_gates.py::test_equal: PASS: an excess of 50.% or more", text, re.MULTILINE)
-    assert re.search(r"^test_gates.py::test_worse: REGRESSION: .* calls of ", text, re.MULTILINE)
+    assert re.search(
+        r"^test_gates.py::test_equal: NOT SHOWN TO DIFFER: an excess of 50.% or more", text, re.MULTILINE
+    )
+    assert re.search(r"^test_gates.py::test_worse: DIFFERS: .* calls of ", text, re.MULTILINE)
     assert (project.path / "gate.md").read_text(encoding="utf-8").startswith("## ❌")
     assert xml.read_text(encoding="utf-8").count('name="evenkeel_gate"') == 2
 
@@ -114,7 +116,7 @@ def test_nothing_is_asked_unless_allowed_and_what_is_known_is_free(project, simu
     assert paid > before
     again = project(SHIP)
     again.assert_outcomes(passed=1)
-    again.stdout.fnmatch_lines(["test_gates.py::test_ship: PASS: *(remembered of 20*UTC)"])
+    again.stdout.fnmatch_lines(["test_gates.py::test_ship: NOT SHOWN TO DIFFER: *(remembered of 20*UTC)"])
     assert calls(simulation) == paid
     project(SHIP, "--cache-clear").assert_outcomes(errors=1)
 

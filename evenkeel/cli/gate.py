@@ -400,7 +400,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
             settings, costs, database, rated=rated, judged=rated or needs_judge(calibration)
         ),
         raters_name=f"{rated} {settings.model_dump_json()}",
-        measures=_deciding(given, calibration, rated=rated),
+        measures=_deciding(given, calibration, rated=rated, judged=settings.judge is not None),
         prices=costs,
         calibration=calibration,
         deciding=words(given["gate_on"]),
@@ -414,12 +414,12 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
     )
 
 
-def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rated: bool) -> int:
+def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rated: bool, judged: bool) -> int:
     """Count the measures that can fail the gate."""
     named = words(given["gate_on"])
     modes = () if calibration is None else watched_modes(calibration)
     harmless = {result.mode for result in calibration.modes if result.harmless} if calibration else set()
-    return len(named) or sum(mode not in harmless for mode in modes) + len(RATED) * rated
+    return len(named) or sum(mode not in harmless for mode in modes) + (len(RATED) if judged else 1) * rated
 
 
 @asynccontextmanager

@@ -37,10 +37,6 @@ BASELINE = "baseline.identical"
 SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
 
-SHIFTED_BELOW: Final = 0.4
-"""Similarity below which the content of an answer that nobody rated counts as shifted. No cut is best
-for all recorded changes; this one has power on most of them: `python -m benchmarks.similarity`."""
-
 NO_PARAMETERS: Final = "none"
 """Parameters of a request that has none besides its prompt."""
 
@@ -117,8 +113,8 @@ class Judgement:
 
     @property
     def shifted(self) -> bool | None:
-        """Return whether the content shifted; None if unknown, for the reason in `failures`."""
-        return content_shifted(self.rating, self.similarity, self.invalid)
+        """Return whether the content shifted; None without a rating: `unsure`, or as `failures` say."""
+        return content_shifted(self.rating, self.invalid)
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
@@ -189,8 +185,8 @@ class Control(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def shifted(self) -> bool | None:
-        """Return whether the content of the resend shifted; None if unknown."""
-        return content_shifted(self.rating, self.similarity)
+        """Return whether the content of the resend shifted; None without a rating."""
+        return content_shifted(self.rating)
 
 
 class FreeComparison(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -325,11 +321,8 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def shifted(self) -> bool | None:
-        """Return whether the content shifted; None if unknown.
-
-        An invalid answer has moved. A rating decides; where the heuristics are unsure, similarity does.
-        """
-        return content_shifted(self.rating, self.similarity, self.invalid)
+        """Return whether the content shifted; None without a rating. An invalid answer has shifted."""
+        return content_shifted(self.rating, self.invalid)
 
     @property
     def grade(self) -> float | None:
@@ -359,10 +352,8 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def free_shifted(self) -> bool | None:
-        """Return whether the content shifted against the free answer; None if the two were not compared."""
-        if self.free.similarity is None:
-            return None
-        return content_shifted(self.free.rating, self.free.similarity, self.invalid)
+        """Return whether the content shifted against the free answer; None without a rating of the two."""
+        return None if self.free == NOT_COMPARED else content_shifted(self.free.rating, self.invalid)
 
     @property
     def quality_changed(self) -> bool | None:
@@ -415,15 +406,11 @@ def _grade(similarity: float, rating: int | None) -> float:
     return (similarity + (rating - 1) / (SAME_CONTENT - 1)) / 2
 
 
-def content_shifted(
-    rating: int | None, similarity: float | None, invalid: Sequence[Obligation] = ()
-) -> bool | None:
-    """Return whether content shifted: always for an invalid answer, else by rating, else by similarity."""
+def content_shifted(rating: int | None, invalid: Sequence[Obligation] = ()) -> bool | None:
+    """Return whether content shifted: always for an invalid answer, else by rating; None without a rating."""
     if invalid:
         return True
-    if rating is not None:
-        return rating < SAME_CONTENT
-    return None if similarity is None else similarity < SHIFTED_BELOW
+    return None if rating is None else rating < SAME_CONTENT
 
 
 Stage = Literal["equality", "heuristic", "judge", "difference", "unsure"]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.verdict import DECIDED_BY, SHIFTED_BELOW, STAGES, Failure, Judgement
+from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.identity import identical
@@ -47,7 +47,7 @@ class TwoStageScorer:
        rated: it counts as a shift for the worse.
     3. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
        is never silently replaced by heuristics, since the two are not on one scale.
-    4. A pair that has shifted, by its rating or by its similarity, goes through the qualities of its task.
+    4. A pair whose rating is below 3 goes through the qualities of its task.
        One that fails is a failure of the judgement; the rating and the other qualities stand.
 
     Source: the two-stage protocol behind content delta and quality delta (similarity first, then the
@@ -140,8 +140,8 @@ class TwoStageScorer:
                 self._scorer, None, failures=(rated.outcome,), cost_usd=rated.cost_usd, tokens=rated.tokens
             )
         near = await asyncio.to_thread(_similarity, rated, pair)
-        same = rated.outcome == _SAME or (rated.outcome is None and near >= SHIFTED_BELOW)
-        measures = self._measures.get(find_task(pair.task), ()) if qualities and not same else ()
+        shifted = rated.outcome is not None and rated.outcome != _SAME
+        measures = self._measures.get(find_task(pair.task), ()) if qualities and shifted else ()
         found = await measure_all(measures, pair)
         return Judgement(
             self._scorer,

@@ -42,6 +42,7 @@ def tally(make_verdict, rating, language):
                 verdict,
                 id=f"{number}{kind}",
                 perturbation=kind,
+                scorer="judge",
                 rating=rating if kind != BASELINE else 3,
                 control_rating=3,
                 failure=None,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.records import from_json, to_json
-from evenkeel.core.verdict import SHIFTED_BELOW, Failure, QualityScore, Scoring, Verdict
+from evenkeel.core.verdict import Failure, QualityScore, Scoring, Verdict
 from tests.kit.records import altered
 
 VERDICT = Verdict(
@@ -76,17 +76,16 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character():
     [
         ({"rating": 3, "similarity": 0.1}, False, None),
         ({"rating": 2, "similarity": 0.9}, True, None),
-        ({"rating": None, "unsure": True, "similarity": SHIFTED_BELOW}, False, None),
-        ({"rating": None, "unsure": True, "similarity": SHIFTED_BELOW - 0.01}, True, None),
+        ({"rating": None, "unsure": True, "similarity": 0.0}, None, None),
         ({"rating": None, "failure": Failure("replay", 1, "timeout")}, None, None),
         ({"rating": None, "unsure": True, "similarity": 0.9, "invalid": ("format",)}, True, "worse"),
     ],
 )
-def test_a_rating_decides_and_where_there_is_none_similarity_does(changes, shifted, direction):
-    """An invalid answer is a shift for the worse; a failure says nothing."""
+def test_only_a_rating_or_an_ignored_form_says_whether_content_shifted(changes, shifted, direction):
+    """An invalid answer is a shift for the worse; similarity and a failure say nothing."""
     verdict = altered(VERDICT, quality=(), **changes)
     assert (verdict.shifted, verdict.direction) == (shifted, direction)
-    assert altered(verdict, control_rating=None, control_similarity=0.2).control.shifted is True
+    assert altered(verdict, control_rating=None, control_similarity=0.2).control.shifted is None
 
 
 def test_the_graded_loss_is_what_the_variant_lost_more_than_the_resend():

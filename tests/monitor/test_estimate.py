@@ -145,7 +145,7 @@ def test_a_rating_off_the_scale_is_a_failure():
 
 
 def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
-    """One unsure and near, one unsure and far, one invalid: of four, two shifts, two unsure, one invalid."""
+    """One the same, two unsure, one invalid: of four, two have known content, of which one shifted."""
     counts = Counts()
     near = altered(VERDICT, rating=None, unsure=True, similarity=0.8, quality=(), control_similarity=0.9)
     for verdict in (
@@ -155,19 +155,20 @@ def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
         altered(near, similarity=0.5, invalid=("format",)),
     ):
         counts.add(verdict)
-    assert (counts.trials, counts.shifted, counts.unsure) == (4, 2, 2)
+    assert (counts.trials, counts.content_trials, counts.shifted, counts.unsure) == (4, 2, 1, 2)
     assert (counts.invalid, counts.worse) == ({"format": 1}, 1)
-    # Against controls that did not shift, only the two shifts count.
-    assert (counts.plus, counts.minus, counts.zero) == (2, 0, 2)
+    # Against controls that did not shift, an unsure trial is in no pair.
+    assert (counts.plus, counts.minus, counts.zero) == (1, 0, 1)
     assert counts.similarity.total == pytest.approx(2.5)
     assert (counts.similarity.n, counts.control_similarity.n) == (4, 3)
     estimates = counts.estimates(alpha=ALPHA, min_trials=1)
     assert (estimates.unsure.value, estimates.invalid.value) == (0.5, 0.25)
+    assert (estimates.content_delta.value, estimates.content_delta.n) == (0.5, 2)
     assert Counts.from_json(counts.to_json()) == counts
 
 
 def test_shifts_against_the_free_answer_are_counted_on_their_own():
-    """Of five trials four were compared: same, other, unsure but near, invalid; two of the four shifted."""
+    """Of five trials three were rated against it or invalid: same, other, invalid; two of them shifted."""
     counts = Counts()
     same = altered(VERDICT, rating=3, quality=(), free_rating=3, free_similarity=1.0)
     for verdict in (
@@ -180,10 +181,10 @@ def test_shifts_against_the_free_answer_are_counted_on_their_own():
         altered(same, free_rating=None, free_similarity=None),
     ):
         counts.add(verdict)
-    assert (counts.trials, counts.free_trials, counts.free_shifted) == (5, 4, 2)
-    delta = counts.estimates(alpha=ALPHA, min_trials=4).free_delta
-    assert (delta.value, delta.n) == (0.5, 4)
-    assert counts.estimates(alpha=ALPHA, min_trials=5).free_delta is None
+    assert (counts.trials, counts.free_trials, counts.free_shifted) == (5, 3, 2)
+    delta = counts.estimates(alpha=ALPHA, min_trials=3).free_delta
+    assert (delta.value, delta.n) == (pytest.approx(2 / 3), 3)
+    assert counts.estimates(alpha=ALPHA, min_trials=4).free_delta is None
     assert counts.shifted == 1  # only the invalid one against the original
     old = {name: value for name, value in counts.to_json().items() if not name.startswith("free_")}
     assert Counts.from_json(old).free_trials == 0

@@ -141,7 +141,7 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
                 "case_summary",
                 "simulated-1",
             )
-            assert bool(verdict.quality) == verdict.shifted
+            assert not verdict.quality
     assert len({verdict.origin.cluster for verdict in verdicts} - {""}) == 6
     assert len({(verdict.origin.cluster, verdict.exchange_id) for verdict in verdicts}) == 6
     lag = plane.queue.lag()

@@ -143,7 +143,7 @@ class Trial:
     @property
     def shifted(self) -> bool | None:
         """True if the content changed; None if that is not known."""
-        return content_shifted(self.rating, self.similarity, self.invalid)
+        return content_shifted(self.rating, self.invalid)
 
     @property
     def category(self) -> str:
@@ -267,9 +267,18 @@ class Rounds:
     def _judged(
         self, at: tuple[str, str, str, str, int], case: Case, pair: Pair, judgement: Judgement
     ) -> Trial:
-        known = Trial(*at, judgement.rating, similarity=judgement.similarity, invalid=judgement.invalid)
+        if self._scorer.scorer == "metrics" and case.task is not Task.SLOT_FILLING:
+            # Only identical, empty and invalid answers would be known: a share of these is no content delta.
+            return Trial(*at, failure="no_judge", similarity=judgement.similarity)
+        known = Trial(
+            *at,
+            judgement.rating,
+            changed=True if judgement.invalid else None,
+            similarity=judgement.similarity,
+            invalid=judgement.invalid,
+        )
         if judgement.invalid:
-            return replace(known, changed=True)
+            return known
         scores = list(judgement.quality)
         failures = list(judgement.failures)
         if case.task is Task.SLOT_FILLING:
@@ -282,11 +291,9 @@ class Rounds:
                 if pair.wanted.language is None:
                     known = replace(known, rating=rating_by_gold(found, known.rating))
         if known.shifted is None:
-            return Trial(*at, failure=failures[0].reason)
-        if not known.shifted:
-            return known
-        if any(score.changed for score in scores):
-            return replace(known, changed=True)
+            return Trial(*at, failure=failures[0].reason if failures else "no_judge")
+        if not known.shifted or any(score.changed for score in scores):
+            return replace(known, changed=known.shifted or None)
         if failures or not scores:
             return replace(known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
         return replace(known, changed=False)

@@ -164,8 +164,8 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
             yield Finding("different", text, rated=mark.kind == kinds.RATINGS)
 
 
-CONTENT: Final = "content_shift"
-"""Measure of goldens that is breached by any change of content, not only for the worse."""
+_OF_ANY_CHANGE: Final = frozenset(("content_shift", "differs"))
+"""Measures of goldens that are breached by any change of an answer, not only for the worse."""
 
 
 def of_goldens(
@@ -181,7 +181,7 @@ def of_goldens(
     for measure, now, before in breaches:
         if measure in regressed:
             was = "" if before is None else f", {before:.0%} before"
-            effect: Found = "different" if measure == CONTENT else "worse"
+            effect: Found = "different" if measure in _OF_ANY_CHANGE else "worse"
             yield Finding(effect, f"Goldens: {now:.0%} breach {measure}{was}.", rated=judged)
 
 

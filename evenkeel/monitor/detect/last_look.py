@@ -134,7 +134,9 @@ def _tails(
     numbers = np.arange(n + 1)
     left = n - numbers
     share = better[:, None]
-    among_rest = np.clip((share + threshold) / (1 - share), 0.0, 1.0)
+    # At a share of 1 no golden is left that could be "worse".
+    rest = np.where(share < 1, 1 - share, 1.0)
+    among_rest = np.clip((share + threshold) / rest, 0.0, 1.0)
     chance = np.exp(_log_ways(n, numbers) + xlogy(numbers, share) + xlog1py(left, -share))
     possible = np.clip(fewest, 1, np.maximum(left, 1))
     reached = betainc(possible, np.maximum(left - possible + 1, 1), among_rest)

@@ -27,7 +27,7 @@ QualityOutcome = Literal["same", "worse", "better", "mixed", "unscored"]
 
 
 UNSURE: Final = 0
-"""Rating of a trial for which heuristics are unsure and no judge was asked."""
+"""Rating of a trial without a judge, and of an invalid one."""
 
 
 _MOST_HALVINGS: Final = 7
@@ -49,12 +49,12 @@ def weight_of(sign: str) -> float:
 
 
 class Outcome(NamedTuple):
-    """Outcome of one trial with a rating, or with a similarity where heuristics are unsure."""
+    """Outcome of one trial: rated, invalid, or unsure."""
 
     letter: str
     """Name of the outcome: a letter or sign that JSON need not escape."""
     rating: Literal[0, 1, 2, 3]
-    """Rating from 1 to 3; 0 = unsure."""
+    """Rating from 1 to 3; 0 = none: the answer is invalid, or the trial unsure."""
     quality: QualityOutcome | None
     """Quality outcome of a shifted trial; None exactly for a trial that did not shift."""
     difference: Literal[-1, 0, 1] | None
@@ -63,8 +63,13 @@ class Outcome(NamedTuple):
 
     @property
     def shifted(self) -> bool:
-        """True if the content moved."""
+        """True if the content shifted."""
         return self.quality is not None
+
+    @property
+    def unsure(self) -> bool:
+        """True if nothing is known of the content, since there was no judge."""
+        return self.rating == UNSURE and self.quality is None
 
 
 _LETTERS: Final = "".join(chr(code) for code in range(ord("0"), 127) if chr(code) != "\\")
@@ -89,8 +94,11 @@ OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
 def outcome_of(verdict: Verdict) -> Outcome | str:
     """Return the outcome of a verdict, or the reason in snake case why it has none."""
     shifted, rating = verdict.shifted, verdict.rating
-    if shifted is None:
+    if shifted is None and not verdict.unsure:
         return verdict.failure.reason if verdict.failure else "unrated"
+    if shifted is None or verdict.scoring.scorer == "metrics":
+        # Without a judge only identical, empty and invalid answers are known: a share of these is no figure.
+        return _ALL[UNSURE, None, None]
     if rating is None or verdict.invalid:
         rating = UNSURE
     elif rating not in {1, 2, 3}:
@@ -193,7 +201,7 @@ class Counts:
     rated: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0, "2": 0, "3": 0})
     """Trials by rating, 0 = unsure; the keys are text, as in JSON."""
     unsure_shifted: int = 0
-    """Unsure trials whose content moved, by their similarity or for being invalid."""
+    """Trials without a rating whose content shifted: invalid ones."""
     invalid: dict[str, int] = field(default_factory=dict)
     """Answers that ignored a required form, by that form."""
     invalid_trials: int = 0
@@ -233,12 +241,17 @@ class Counts:
 
     @property
     def trials(self) -> int:
-        """Observed trials with a rating, or with a similarity instead."""
+        """Observed trials: rated, invalid or unsure."""
         return sum(self.rated.values())
 
     @property
+    def content_trials(self) -> int:
+        """Trials of which it is known whether their content shifted: all but the unsure ones."""
+        return self.rated["1"] + self.rated["2"] + self.rated["3"] + self.unsure_shifted
+
+    @property
     def unsure(self) -> int:
-        """Trials for which heuristics alone could prove nothing."""
+        """Trials without a judge, but the invalid ones."""
         return self.rated.get(str(UNSURE), 0) - self.invalid_trials
 
     @property
@@ -280,7 +293,7 @@ class Counts:
     @property
     def content_delta_value(self) -> float | None:
         """Rate of shifts; None without trials."""
-        return self._share("shifted", "trials")
+        return self._share("shifted", "content_trials")
 
     @property
     def quality_delta_value(self) -> float | None:
@@ -438,8 +451,8 @@ class Counts:
         return spread(self).mean(alpha=alpha, min_trials=min_trials, low=low, light=light)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
-        """Return the rate of shifts; None with fewer than `min_trials` trials."""
-        return self.proportion("shifted", "trials", alpha=alpha, min_trials=min_trials)
+        """Return the rate of shifts; None with fewer than `min_trials` trials of known content."""
+        return self.proportion("shifted", "content_trials", alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return the paired excess; None with fewer than `min_trials` pairs.
@@ -452,14 +465,14 @@ class Counts:
             return None
         found: list[dict[tuple[float, float], int]] = [{}, {}, {}]
         plain, least, most = found
-        names = ("plus", "minus", "zero", "lost_shifted", "trials")
+        names = ("plus", "minus", "zero", "lost_shifted", "content_trials")
         for weight, (plus, minus, zero, shifted, trials) in self._by_weight(*names):
             same = trials - plus - minus - zero - shifted
             plain |= _pairs(weight, plus, minus, zero)
             least |= _pairs(weight, plus, minus + same, zero + shifted)
             most |= _pairs(weight, plus + shifted, minus, zero + same)
         excess = weighted_mean(plain, low=-1.0, alpha=alpha, min_observations=min_trials)
-        if excess is None or pairs == self.trials:
+        if excess is None or pairs == self.content_trials:
             return excess
         ends = (weighted_mean(one, low=-1.0, alpha=alpha) for one in (least, most))
         return _between(excess, *ends)
@@ -502,18 +515,20 @@ class Counts:
         shift at all has quality scores.
         Source: the two-stage score of the enterprise perturbation-robustness paper.
         """
-        trials = self.trials
+        trials = self.content_trials
         if trials < max(min_trials, 1):
             return None
         shifted, scored = self.shifted, self.quality_scored
         known = trials - (shifted - scored)
         if known < max(min_trials, 1) or (shifted and not scored):
             return None
-        fewest = self.proportion("quality_changed", "trials", alpha=alpha, min_trials=1)
-        most = self.proportion("perhaps_changed", "trials", alpha=alpha, min_trials=1)
+        fewest = self.proportion("quality_changed", "content_trials", alpha=alpha, min_trials=1)
+        most = self.proportion("perhaps_changed", "content_trials", alpha=alpha, min_trials=1)
         assert fewest is not None
         assert most is not None
-        moved, every, changed, told = self._weights("shifted", "trials", "quality_changed", "quality_scored")
+        moved, every, changed, told = self._weights(
+            "shifted", "content_trials", "quality_changed", "quality_scored"
+        )
         changed_rate = moved / every * changed / told if told else 0.0
         return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
 

@@ -72,7 +72,9 @@ class ExchangeTally:
     rejudged_otherwise: int = 0
 
     def add_trial(self, outcome: Outcome) -> None:
-        """Count a perturbed trial."""
+        """Count a perturbed trial of known content."""
+        if outcome.unsure:
+            return
         self.trials += 1
         if outcome.quality is not None:
             self.shifted += 1
@@ -89,7 +91,9 @@ class ExchangeTally:
             self.difference += outcome.difference
 
     def add_resend(self, outcome: Outcome) -> None:
-        """Count the identical resend."""
+        """Count the identical resend if its content is known."""
+        if outcome.unsure:
+            return
         self.resends += 1
         self.resends_shifted += outcome.shifted
 

@@ -153,6 +153,8 @@ class Cell:
 
     def observe_drift(self, outcome: Outcome, stratum: str, cluster: str) -> DriftChange | None:
         """Pass a rated trial to the drift detector; clients but the first are compared with themselves."""
+        if outcome.unsure:
+            return None
         if self.client and self.client != self.clients.first:
             stratum = f"{stratum}|{self.client}"
         if self.drift.up:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> dict[Measure, float]:
-    """Return the alert's observations of a rated trial, corrected for the known errors of the judge.
+    """Return the alert's observations of a trial, corrected for the known errors of the judge.
+
+    An unsure trial has its similarity alone: whether its content or quality changed is not known.
 
     A resend may be missing because its answer shifted (it took too long, say), so where the trial has one and
     the resend has not, the resend counts as the one that did as badly as can be: lost resends never raise an
@@ -22,14 +24,13 @@ def observations(verdict: Verdict, outcome: Outcome, increments: Increments) -> 
     An answer in another format or language is less like the original because that was asked for. So its
     likeness is no measure; its content is, and whether it is in what was asked for.
     """
-    shifted = outcome.quality is not None
     content = outcome.difference if increments.content is None else increments.content
     worse = outcome.quality == "worse"
     control_worse = verdict.control.worse is not False
-    observed: dict[Measure, float] = {
-        Measure.CONTENT: shifted - 1 if content is None else content,
-        Measure.QUALITY: worse - control_worse,
-    }
+    observed: dict[Measure, float] = {}
+    if not outcome.unsure:
+        observed[Measure.CONTENT] = outcome.shifted - 1 if content is None else content
+        observed[Measure.QUALITY] = worse - control_worse
     if verdict.wanted.format is not None or verdict.wanted.language is not None:
         return observed | {Measure.INVALID: 1 if verdict.invalid else 0}
     loss = verdict.graded_loss

@@ -71,7 +71,8 @@ class _Trial(NamedTuple):
     cluster: str
     observed: tuple[float, ...]
     """Losses in the order of `Measure`; NaN where it was not measured."""
-    shifted: bool
+    shifted: bool | None
+    """True if the content shifted; None if it is not known, since there was no judge."""
     stratum: str
 
 
@@ -110,7 +111,12 @@ class QuietTraffic:
         if cell.thinned.observe(verdict.origin.cluster):
             row = tuple(observed.get(measure, np.nan) for measure in Measure)
             cell.trials.append(
-                _Trial(verdict.origin.cluster or verdict.id, row, outcome.shifted, stratum_of(verdict, ""))
+                _Trial(
+                    verdict.origin.cluster or verdict.id,
+                    row,
+                    None if outcome.unsure else outcome.shifted,
+                    stratum_of(verdict, ""),
+                )
             )
 
     @classmethod
@@ -377,7 +383,8 @@ def _smallest(streams: _Streams, measure: Measure, level: float) -> float | None
 
 def _tolerance(quiet: QuietTraffic, level: float, rng: np.random.Generator) -> float | None:
     """The smallest tolerance of drift with at most the stated rate; None if all cells are short."""
-    cells = [trials for trials in quiet.cells().values() if len(trials) >= _BLOCKS * _BLOCK]
+    rated = [[trial for trial in trials if trial.shifted is not None] for trials in quiet.cells().values()]
+    cells = [trials for trials in rated if len(trials) >= _BLOCKS * _BLOCK]
     if not cells:
         return None
     total = sum(map(len, cells))
@@ -404,7 +411,7 @@ def _drifts(streams: Sequence[Sequence[_Trial]], tolerance: float, level: float)
     for stream in streams:
         detector = DriftAlert(rules)
         for trial in stream:
-            change = detector.observe(int(trial.shifted), trial.stratum)
+            change = detector.observe(int(trial.shifted is True), trial.stratum)
             alarms += change is not None and change.kind != "recovered"
         trials += len(stream)
     return alarms / trials if trials else 0.0

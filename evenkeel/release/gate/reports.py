@@ -10,6 +10,7 @@ from evenkeel.core.figures import duration, number, percent, usd
 from evenkeel.core.text import one_line
 from evenkeel.core.version import VERSION
 from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.release.gate.scoring import DIFFERS
 from evenkeel.release.kit.document import (
     Bullets,
     Column,
@@ -50,18 +51,32 @@ _UNDECIDED: Final = "⚠️"
 _TONES: Final[Mapping[Verdict, Tone]] = {Verdict.PASS: "better", Verdict.REGRESSION: "worse"}
 _TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
 _MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
-VERDICTS: Final = {
+_VERDICTS: Final = {
     Verdict.PASS: "PASS",
     Verdict.REGRESSION: "REGRESSION",
     Verdict.UNDECIDED: "UNDECIDED",
     Verdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
 }
+_WITHOUT_JUDGE: Final = {Verdict.PASS: "NOT SHOWN TO DIFFER", Verdict.REGRESSION: "DIFFERS"}
+"""Words for what similarity alone settles: it tells neither better from worse, nor sees contradictions."""
 STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
+
+
+def verdict_words(report: GateReport) -> str:
+    """Return the verdict in capitals; in the words for similarity alone where that is what decided."""
+    deciding = [finding for finding in report.findings if finding.measure.decides]
+    if report.verdict is Verdict.REGRESSION:
+        deciding = [finding for finding in deciding if finding.state == "regression"]
+        by_similarity = all(finding.measure.name == DIFFERS for finding in deciding)
+    else:
+        by_similarity = any(finding.measure.name == DIFFERS for finding in deciding)
+    word = _VERDICTS[report.verdict]
+    return _WITHOUT_JUDGE.get(report.verdict, word) if by_similarity else word
 
 
 def headline(report: GateReport) -> str:
     """The verdict and its reason in one sentence."""
-    word = VERDICTS[report.verdict]
+    word = verdict_words(report)
     deciding = [finding for finding in report.findings if finding.measure.decides]
     if report.verdict is Verdict.COULD_NOT_MEASURE:
         return f"{word}: {report.reason}."
@@ -214,7 +229,7 @@ def document(outcome: Outcome) -> Document:
     if left > 0:
         blocks.append(Paragraph(f"{number(left)} more goldens were answered worse than by the reference."))
     blocks.append(Paragraph(verdict, tone=_TONES.get(report.verdict, ""), on=_TERMINAL))
-    title = f"{mark} evenkeel gate: {VERDICTS[report.verdict].lower()}{more}"
+    title = f"{mark} evenkeel gate: {verdict_words(report).lower()}{more}"
     return Document(title=title, kind="gate", sections=(Section("", tuple(blocks), key="verdict"),))
 
 

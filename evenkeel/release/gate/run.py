@@ -7,6 +7,7 @@ import time
 from collections import Counter, deque
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -21,7 +22,7 @@ from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.plan import outlooks
-from evenkeel.release.gate.scoring import Scoring
+from evenkeel.release.gate.scoring import DIFFERS, Scoring
 from evenkeel.release.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
 from evenkeel.release.gate.thresholds import calibrated
 from evenkeel.release.kit.arguments import InputError
@@ -348,6 +349,9 @@ def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]
     measured: Measured = {}
     names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
     for name in names:
+        if name == DIFFERS and "reference" in found:
+            measured[name] = _less_similar(found)
+            continue
         shares = {side: _share([scored for _, scored in each], name) for side, each in found.items()}
         failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
         known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
@@ -365,6 +369,25 @@ def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]
     rating = scored.judgement.rating if scored.judgement else None
     explanation = scored.judgement.explanation if scored.judgement else ""
     return Looked(measured, Fallen(task.golden, differences, answer, rating, explanation))
+
+
+def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Shares | Failure:
+    """Return how often the answers of each side are less similar to the approved one than the other side's.
+
+    Without a judge this is all that can be compared. If nothing has changed, both sides do so equally often.
+    """
+    similarities: dict[SideName, list[float]] = {}
+    for side, answers in found.items():
+        for _, scored in answers:
+            breach = scored.breaches[DIFFERS]
+            if isinstance(breach, Failure):
+                return breach
+            similarity = scored.judgement.similarity if scored.judgement else None
+            similarities.setdefault(side, []).append(1.0 if similarity is None else similarity)
+    pairs = list(product(similarities["candidate"], similarities["reference"]))
+    candidate = sum(ours < theirs for ours, theirs in pairs) / len(pairs)
+    reference = sum(theirs < ours for ours, theirs in pairs) / len(pairs)
+    return Shares(candidate, reference)
 
 
 def _share(scored: Sequence[Scored], name: str) -> float | Failure:

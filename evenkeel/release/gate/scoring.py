@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.verdict import Failure
+from evenkeel.core.verdict import SAME_CONTENT, Failure
 from evenkeel.monitor.detect.gate import Measure
 from evenkeel.release.calibration.calibration import FailureMode
 from evenkeel.release.calibration.forms import form_of
@@ -23,11 +23,18 @@ if TYPE_CHECKING:
 
 
 CONTENT_SHIFT: Final = "content_shift"
-"""The answer does not say what the approved one says: a rating below 3, or too little similarity."""
+"""The answer does not say what the approved one says: a rating below 3."""
 QUALITY_CHANGE: Final = "quality_change"
 """The content has shifted and a quality changed with it, other than for the better alone."""
 RATED: Final = (CONTENT_SHIFT, QUALITY_CHANGE)
-"""Measures of the two-stage rating."""
+"""Measures of the two-stage rating by a judge."""
+DIFFERS: Final = "differs"
+"""The only measure without a judge: the answer is not identical to the approved one.
+
+The gate counts it only where the answer is less similar to the approved one than the other side's.
+"""
+
+NO_JUDGE: Final = "judge: none, contradictions cannot be seen; similarity only"
 
 VERSION: Final = 1
 
@@ -36,11 +43,14 @@ Breached = bool | Failure
 
 
 def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
-    """Return what a rating says about the measures in `RATED`.
+    """Return what a judgement says about the measures in `RATED`; without a judge about `DIFFERS`.
 
     A quality that failed leaves `quality_change` open, unless another one got worse already.
     """
     shifted = judgement.shifted
+    if judgement.scorer == "metrics":
+        similarity = judgement.similarity
+        return {DIFFERS: judgement.failures[0] if similarity is None else judgement.rating != SAME_CONTENT}
     if shifted is None:
         return dict.fromkeys(RATED, judgement.failures[0])
     if not shifted:
@@ -144,12 +154,18 @@ class Scoring:
         self.calibrated = calibrated
 
     @property
+    def _rated(self) -> tuple[str, ...]:
+        """Measures of the ratings."""
+        if self.rating is None:
+            return ()
+        return RATED if self.rating.scorer == "judge" else (DIFFERS,)
+
+    @property
     def said(self) -> str:
         """Name the scorers, for the head of a report."""
         parts = []
         if self.rating is not None:
-            judged = self.rating.scorer == "judge"
-            parts.append("rated by the judge" if judged else "rated by metrics, without a judge")
+            parts.append("rated by the judge" if self.rating.scorer == "judge" else NO_JUDGE)
         if self.calibrated is not None:
             parts.append(f"thresholds of {self.calibrated.calibration.calibrated_on}")
         return ", ".join(parts)
@@ -181,7 +197,7 @@ class Scoring:
         """
         modes = self.calibrated.calibration.modes if self.calibrated else ()
         watched = watched_modes(self.calibrated.calibration) if self.calibrated else ()
-        names = [*(RATED if self.rating else ()), *(mode.value for mode in watched)]
+        names = [*self._rated, *(mode.value for mode in watched)]
         for name in deciding:
             if name not in names:
                 raise ValueError(f'"{name}" is not measured here; there are {", ".join(names)}')

@@ -32,7 +32,7 @@ def tally(exchanges, every, *, noise=1000, language="en", judge=None):
                 VERDICT,
                 scored_at=float(number),
                 perturbation=kind,
-                scorer="judge" if judge else "metrics",
+                scorer="judge",
                 rating=base if kind == BASELINE else rating,
                 control_rating=None if kind == BASELINE else base,
                 quality=(QualityScore("faithfulness", 1, 3, 2),) if rating == 2 else (),

@@ -22,7 +22,7 @@ def verdict(number, kind=BASELINE, **changes):
         "scored_at": float(number),
         "model": "m1",
         "perturbation": kind,
-        "scorer": "metrics",
+        "scorer": "judge",
         "control_rating": None if kind == BASELINE else 3,
         "details": {"rouge_l": 0.9},
         "requested_model": "m",

@@ -15,9 +15,13 @@ RESEND = Verdict(
     perturbation_version=1,
     severity=0.0,
     seed=0,
-    scoring=Scoring("metrics"),
+    scoring=Scoring("judge"),
     rating=None,
 )
+
+
+def _rating(similarity):
+    return 1 if similarity < 0.4 else 3
 
 
 def quiet_log(trials, rng, *, floor=0.2, excess=0.0, kinds=4, burst=0.0, since=0):
@@ -47,11 +51,12 @@ def quiet_log(trials, rng, *, floor=0.2, excess=0.0, kinds=4, burst=0.0, since=0
             ]
             resend = altered(
                 RESEND, id=f"c{number}", exchange_id=f"e{number}", scored_at=float(number),
-                similarity=alike[0], cluster=cluster, unsure=True,
+                rating=_rating(alike[0]), similarity=alike[0], cluster=cluster,
             )  # fmt: skip
             variant = altered(
                 resend, id=f"v{number}", perturbation=f"general.kind{kind}", severity=0.3,
-                similarity=alike[1], control_similarity=alike[0],
+                rating=_rating(alike[1]), similarity=alike[1],
+                control_rating=_rating(alike[0]), control_similarity=alike[0],
             )  # fmt: skip
             verdicts += [resend, variant]
             number += 1

@@ -95,7 +95,7 @@ def test_an_equal_model_passes_before_all_goldens_are_asked(planted, gate):
     assert found["saved_calls"] > 60
     assert found["ledger"]["calls"] + found["saved_calls"] == 600
     assert "saved by stopping early" in output
-    assert "PASS: an excess of 10" in output
+    assert "NOT SHOWN TO DIFFER: an excess of 10" in output
 
 
 def test_a_worse_model_is_a_regression_with_reports_that_show_where(planted, gate, tmp_path):
@@ -103,14 +103,14 @@ def test_a_worse_model_is_a_regression_with_reports_that_show_where(planted, gat
     planted(100)
     page, xml = tmp_path / "gate.md", tmp_path / "gate.xml"
     output, found = gate("worse", "--markdown", page, "--junit", xml, code=1)
-    assert "REGRESSION: " in output
+    assert "DIFFERS: differs " in output
     assert found["saved_calls"] > 100
     first = found["fallen"][0]
     assert first["approved"]["text"] != first["answer"]["text"]
     text = page.read_text(encoding="utf-8")
-    assert text.startswith("## ❌ evenkeel gate: regression\n")
-    assert "| content\\_shift | regression |" in text
-    assert f"<summary>{first['golden']}: content_shift" in text
+    assert text.startswith("## ❌ evenkeel gate: differs\n")
+    assert "| differs | regression |" in text
+    assert f"<summary>{first['golden']}: differs" in text
     assert "\n-Main problem in INC-" in text
     suites = ET.parse(xml).getroot()
     assert suites.get("failures") == str(len(suites.findall(".//failure")))
@@ -159,10 +159,10 @@ def test_undecided_goldens_fail_with_a_code_of_their_own_unless_told_otherwise(p
     planted(10)
     output, found = gate("equal", code=3)
     assert (found["verdict"], found["report"]["settled"]) == ("undecided", False)
-    assert "UNDECIDED: 10 goldens settle nothing. Not settled: content_shift" in output
+    assert "UNDECIDED: 10 goldens settle nothing. Not settled: differs" in output
     assert "10 goldens cannot settle a pass: it takes 31 even if no answer differs" in output
     output, _ = gate("equal", "--undecided", "pass", code=0)
-    assert "PASS only because what is undecided passes (--undecided)." in output
+    assert "NOT SHOWN TO DIFFER only because what is undecided passes (--undecided)." in output
 
 
 def test_the_same_name_is_gated_against_its_recorded_answers(planted, gate, calls, model):
@@ -345,7 +345,7 @@ def test_a_calibration_gives_a_verdict_for_each_failure_mode(planted, gate, cali
     output, found = gate("worse", *calibration(), code=1)
     assert [each["measure"]["name"] for each in found["report"]["findings"]] == ["missing", "reworded"]
     assert "thresholds of 2031-05-17" in output
-    assert len(gate("worse", *calibration(), "--rate", code=1)[1]["report"]["findings"]) == 4
+    assert len(gate("worse", *calibration(), "--rate", code=1)[1]["report"]["findings"]) == 3
     _, found = gate("equal", *calibration(harmless=True), code=0)
     decides = {each["measure"]["name"]: each["measure"]["decides"] for each in found["report"]["findings"]}
     assert decides == {"missing": True, "reworded": False}

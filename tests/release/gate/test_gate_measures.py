@@ -8,6 +8,7 @@ from evenkeel.core.verdict import Failure, Judgement, QualityScore
 from evenkeel.release.calibration.calibration import FailureMode, ModeResult
 from evenkeel.release.gate.scoring import (
     CONTENT_SHIFT,
+    DIFFERS,
     QUALITY_CHANGE,
     calibrated_breaches,
     rated_breaches,
@@ -54,7 +55,21 @@ def test_a_failure_leaves_open_what_it_is_about(judgement, expected):
 
 def test_a_shift_without_any_quality_metric_is_said():
     """Nothing measured is not "no change"."""
-    assert rated_breaches(Judgement("metrics", 1))[QUALITY_CHANGE].reason == "no_quality"
+    assert rated_breaches(Judgement("judge", 1))[QUALITY_CHANGE].reason == "no_quality"
+
+
+@pytest.mark.parametrize(
+    ("judgement", "expected"),
+    [
+        (Judgement("metrics", 3, similarity=1.0), False),
+        (Judgement("metrics", None, unsure=True, similarity=0.99), True),
+        (Judgement("metrics", 1, similarity=0.0), True),
+        (Judgement("metrics", None, failures=(FAILED,)), FAILED),
+    ],
+)
+def test_without_a_judge_an_answer_only_differs_or_does_not(judgement, expected):
+    """Nothing is said about content or quality."""
+    assert rated_breaches(judgement) == {DIFFERS: expected}
 
 
 CALIBRATION = planted_calibration(

@@ -13,11 +13,11 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares, Verdict
 from evenkeel.release.gate.reports import (
-    VERDICTS,
     as_json,
     as_junit,
     document,
     headline,
+    verdict_words,
 )
 from evenkeel.release.gate.run import Fallen, Outcome, Spent
 from evenkeel.release.kit.renderings import markdown, show
@@ -112,7 +112,7 @@ def test_markdown_cannot_be_broken_by_what_goldens_say():
 
 def test_every_outcome_reads_the_same_in_each_report(any_outcome):
     """JSON has verdict and findings, Markdown says the verdict first and a terminal last, as text."""
-    report, word = any_outcome.report, VERDICTS[any_outcome.report.verdict]
+    report, word = any_outcome.report, verdict_words(any_outcome.report)
     found = json.loads(as_json(any_outcome))
     assert (found["verdict"], found["saved_calls"]) == (report.verdict.value, any_outcome.saved_calls)
     names = [each["measure"]["name"] for each in found["report"]["findings"]]

@@ -78,7 +78,7 @@ def test_answers_count_in_the_order_of_the_goldens():
 
     async def course():
         scoring = Scoring(heuristic_scorer(), None)
-        gate = Gate(GateRules(), scoring.measures(("content_shift",)), goldens=len(tasks))
+        gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
         asker = Backwards(len(tasks))
         run = Run(gate, asker, scoring, costs=Costs(), concurrency=8)
         return await run.run(tasks), gate.report(), asker

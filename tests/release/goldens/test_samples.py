@@ -157,4 +157,4 @@ def test_the_gate_tells_new_weights_from_the_recorded_ones(file, record, model, 
     model[0].change("in-use", {"fragility": 0.5})
     done = CliRunner().invoke(main, gate)
     assert done.exit_code == 1, done.output
-    assert "REGRESSION: content_shift" in done.output
+    assert "DIFFERS: differs" in done.output
