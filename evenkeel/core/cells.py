@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
@@ -74,6 +75,14 @@ class WindowEstimates:
     robustness: Estimate | None
     excess: Estimate | None
 
+
+Standing = Literal["within", "over", "unknown", "unmeasured"]
+"""What a cell says of its content: its points above noise are within the limit, over it, not known yet, or
+not measured (no judge, no rated resend, or resends that move too often for any excess to show)."""
+
+_MOST_TRIALS: Final = 20_000
+"""Further trials beyond which there is no telling how many a cell needs."""
+_FEWEST_STEP: Final = 20
 
 Level = Literal["category", "model", "route", "all"]
 
@@ -327,7 +336,44 @@ class CellReport:
         for name in ("counts", "estimates", "correction", "judge", "detection"):
             part = figures.pop(name)
             figures |= {_API_NAMES.get(one.name, one.name): getattr(part, one.name) for one in fields(part)}
-        return figures
+        return figures | {"standing": self.standing, "more_trials": self.more_trials}
+
+    @property
+    def standing(self) -> Standing:
+        """Return what the interval of the points above noise, or an alert, says of the cell's limit."""
+        excess, limit = self.current.excess, self._content_limit
+        if self.detection.alert or (excess is not None and excess.lower > limit):
+            return "over"
+        if self.is_blind:
+            return "unmeasured"
+        if excess is None:
+            return "unknown" if sum(self.counts.pairs.values()) else "unmeasured"
+        return "within" if excess.upper <= limit else "unknown"
+
+    @property
+    def more_trials(self) -> int | None:
+        """Return about how many further trials an unknown standing needs; None if known, or past telling.
+
+        The interval narrows with the square root of the trials, so it ends at the limit after as many times
+        the trials as its reach is of the value's distance from the limit, squared.
+        """
+        if self.standing != "unknown":
+            return None
+        excess, limit = self.current.excess, self._content_limit
+        pairs = sum(self.counts.pairs.values())
+        if excess is None:
+            return _FEWEST_STEP * max(1, 5 - pairs // _FEWEST_STEP)
+        distance = abs(limit - excess.value)
+        reach = (excess.upper if excess.value <= limit else 2 * excess.value - excess.lower) - excess.value
+        needed = excess.n * ((reach / distance) ** 2 - 1) if distance else _MOST_TRIALS + 1.0
+        if needed > _MOST_TRIALS:
+            return None
+        return _FEWEST_STEP * max(1, ceil(needed / _FEWEST_STEP))
+
+    @property
+    def _content_limit(self) -> float:
+        limit = self.detection.limits.get("content")
+        return limit.value if limit else self.detection.threshold
 
     @property
     def is_blind(self) -> bool:
