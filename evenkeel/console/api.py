@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from litestar import MediaType, Response, get
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import QueryParameter
 
-from evenkeel.console.rendering import QueryText  # noqa: TC001 - litestar reads the annotations
+from evenkeel.console.rendering import PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.cells import CellReport
+from evenkeel.monitor.incidents import verdicts_behind
 from evenkeel.monitor.notify import event_json
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import RollupReport
 
 MAX_VERDICTS = 500
+_EVENTS_READ: Final = 10_000
+"""Alert events to read, which are as many as the stores keep."""
 
 Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 
 
 def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
-    """Handlers of `/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`, each an object."""
+    """Handlers of `/api/cells`, `rollups`, `changes`, `alerts`, `verdicts` and `pipeline`."""
 
     @get("/api/cells", sync_to_thread=True, needs="viewer")
     def cells() -> Response[bytes]:
@@ -63,6 +66,15 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         events = [event_json(event) for event in sources.monitor_store.events(limit)]
         return json_response({"active": raised, "drifting": drifting, "events": events})
 
+    @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
+    def alert(event: PathText) -> Response[bytes]:
+        """Return an alert with the verdicts of its cell since the change seems to have begun."""
+        found = next((one for one in sources.monitor_store.events(_EVENTS_READ) if one.id == event), None)
+        if found is None:
+            raise NotFoundException(f'There is no alert "{event}", or no longer.')
+        behind = [trial.verdict for trial in verdicts_behind(sources.log, found)]
+        return json_response({"alert": event_json(found), "verdicts": msgspec.to_builtins(behind)})
+
     @get("/api/verdicts", sync_to_thread=True, needs="viewer")
     def verdicts(
         route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
@@ -74,7 +86,7 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     def pipeline() -> Response[bytes]:
         return json_response(asdict(sources.pipeline()))
 
-    return [cells, rollups, changes, alerts, verdicts, pipeline]
+    return [cells, rollups, changes, alerts, alert, verdicts, pipeline]
 
 
 def json_response(body: Any, status_code: int = 200) -> Response[bytes]:

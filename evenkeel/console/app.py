@@ -12,30 +12,30 @@ from litestar.exceptions import HTTPException, NotFoundException, PermissionDeni
 
 from evenkeel.console.access import allowed, csrf_config
 from evenkeel.console.actions import action_handler, actions_table
-from evenkeel.console.alerts import alert_evidence_handlers, alerts_table
 from evenkeel.console.api import api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.cells import cells_table
-from evenkeel.console.changes import change_handlers, changes_table
+from evenkeel.console.changes import change_handlers
 from evenkeel.console.documents import document_handler
 from evenkeel.console.downloads import download_handlers
 from evenkeel.console.gates import gate_page
 from evenkeel.console.goldens import golden_api_handlers, golden_handlers, goldens_table
 from evenkeel.console.incidents import incident_handlers
-from evenkeel.console.judge import judge_handlers, judge_table
+from evenkeel.console.judge import judge_handlers
 from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.now import now_handlers
-from evenkeel.console.pipeline import dead_table, flow_table, pipeline_handlers, skips_table
+from evenkeel.console.pipeline import pipeline_handlers
 from evenkeel.console.probes import probe_handlers
-from evenkeel.console.references import reference_handlers, references_table
+from evenkeel.console.references import reference_handlers
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
-from evenkeel.console.routes import route_handlers, trends_table
-from evenkeel.console.setup import settings_table, setup_handlers
+from evenkeel.console.routes import route_handlers
+from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
-from evenkeel.console.spend import spend_handlers, spend_table, split_table
+from evenkeel.console.spend import spend_handlers, spend_table
 from evenkeel.console.trial import trial_handlers
 from evenkeel.console.trials import trial_list_handlers, trials_table
+from evenkeel.core import figures
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
@@ -48,32 +48,18 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
 
 
-def tables(sources: ConsoleSources, situation: Situation) -> dict[str, Callable[[Mapping[str, str]], Table]]:
+def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], Table]]:
     """Return the tables to download, by name; each takes the query parameters that are set."""
     found: dict[str, Callable[[Mapping[str, str]], Table]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
-        "trends": lambda asked: trends_table(sources, asked.get("route")),
         "trials": lambda asked: trials_table(sources, asked),
-        "alerts": lambda _: alerts_table(situation.board.all()),
-        "judge": lambda _: judge_table(sources.reports()),
-        "pipeline": lambda _: flow_table(sources.pipeline()),
-        "skips": lambda _: skips_table(sources.pipeline()),
         "spend": lambda _: spend_table(sources),
-        "spend-split": lambda _: split_table(sources),
-        "dead-letters": lambda _: dead_table(sources),
     }
-    changes, goldens, settings = sources.change_reports, sources.goldens, sources.settings
-    actions, references = sources.actions, sources.references
-    if references is not None:
-        found["references"] = lambda _: references_table(references, sources.clock())
-    if changes is not None:
-        found["changes"] = lambda asked: changes_table(changes(), asked.get("route"))
+    goldens, actions = sources.goldens, sources.actions
     if goldens is not None:
         found["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
     if actions is not None:
         found["actions"] = lambda _: actions_table(actions)
-    if settings is not None:
-        found["settings"] = lambda _: settings_table(settings())
     return found
 
 
@@ -122,6 +108,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
         _places(sources),
         open_incidents=situation.count,
         signs_in=sources.signs_in,
+        no_judge="" if sources.judge else figures.NO_JUDGE,
     )
     return Litestar(
         route_handlers=[
@@ -134,7 +121,6 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(measured),
-            *alert_evidence_handlers(sources),
             *(change_handlers(sources, situation, reports, renderer) if reports else ()),
             *(reference_handlers(sources, references) if references else ()),
             *judge_handlers(sources, renderer),
@@ -144,7 +130,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *((action_handler(actions),) if actions else ()),
             setup_handlers(sources, renderer),
             document_handler(renderer),
-            *download_handlers(tables(measured, situation)),
+            *download_handlers(tables(measured)),
             *(golden_handlers(sources, goldens, renderer) if goldens else ()),
             *(golden_api_handlers(sources, goldens) if goldens else ()),
             *probe_handlers(

@@ -1,12 +1,8 @@
-"""Approval of the baselines of cells that drift. Only figures that were shown can be approved."""
+"""Approval of the baselines of cells that drift: the present level of a route, or of one of its cells."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-import hmac
-import secrets
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from litestar import Response, Router, get, post
@@ -17,64 +13,30 @@ from evenkeel.console import links
 from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
 from evenkeel.console.rendering import AnyRequest, Form, Page, QueryText, see_other
 from evenkeel.core import figures
-from evenkeel.core.approval import Approval, ApprovalError, ApprovedCell, approvable
-from evenkeel.core.records import from_json, to_json
+from evenkeel.core.approval import Approval, ApprovalError, approvable
 from evenkeel.stores.audit_log import is_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from litestar.types import ControllerRouterHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
 
-OFFERED_S: Final = 900.0
-"""Seconds after being shown in which an offer can be approved."""
+_FRESH_S: Final = 900.0
+"""Seconds for which a page that was opened can be approved."""
 _LISTED: Final = 10
 """Approvals of a route on the page, newest first."""
 _SKIPPED_SHOWN: Final = 5
 
 
-class Offers:
-    """Makes and reads offers: the cells shown on a page, signed so that only this process can create them."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def make(self, route: str, cells: Sequence[ApprovedCell], at: float) -> str:
-        """Return an offer of the cells as they were at a time, in Unix seconds."""
-        draft = Approval.of(route, cells, by="-", at=at)
-        body = base64.urlsafe_b64encode(to_json(draft).encode()).decode()
-        return f"{body}.{self._mark(body)}"
-
-    def read(self, offer: str, now: float) -> Approval:
-        """Return an offer as an approval without a name.
-
-        Raises: ApprovalError if the offer is not from this process, or is older than `OFFERED_S`.
-        """
-        body, _, mark = offer.rpartition(".")
-        if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
-            raise ApprovalError("this was not offered here, or evenkeel has been started since")
-        try:
-            found = from_json(base64.urlsafe_b64decode(body), Approval)
-        except (binascii.Error, ValueError) as error:
-            raise ApprovalError("this was not offered here") from error
-        if not 0 <= now - found.at <= OFFERED_S:
-            raise ApprovalError("this was shown too long ago")
-        return found
-
-    def _mark(self, body: str) -> str:
-        return hmac.new(self._key, body.encode(), hashlib.sha256).hexdigest()
-
-
-def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], offers: Offers) -> Page | None:
+def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None]) -> Page | None:
     """Build the page of baselines that can be approved; None for a route without cells.
 
     Args:
         sources: reports and the log.
         asked: `route`, and `model`, `perturbation`, or `approved` (the id of what has been).
-        offers: makes the offer that the form sends.
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
     reports = sources.reports()
@@ -90,12 +52,12 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], off
     return Page(
         f"Baselines of {route} · evenkeel",
         route=route,
+        asked={"route": route, "model": model or "", "perturbation": perturbation or ""},
         narrowed=bool(model or perturbation),
         rows=[(cell, known.get((cell.model, cell.perturbation))) for cell in ready],
         short=short,
         skipped_shown=_SKIPPED_SHOWN,
-        # The form sends it to approve exactly this; "" if there is nothing to approve.
-        offer=offers.make(route, ready, round(sources.clock(), 3)) if ready and done is None else "",
+        seen_at=round(sources.clock(), 3),
         approved=done,
         past=past[:_LISTED],
     )
@@ -103,7 +65,6 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None], off
 
 def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[ControllerRouterHandler]:
     """GET `/baselines` (takes `route`, `model`, `perturbation`, `approved`), POST `/baselines`."""
-    offers = Offers(secrets.token_bytes(32))
     record = Recorder(sources.actions)
 
     @get("/", sync_to_thread=True, needs="viewer")
@@ -115,7 +76,7 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
         approved: QueryText = None,
     ) -> Response[bytes]:
         asked = {"route": route, "model": model or None, "perturbation": perturbation or None}
-        page = baselines_page(sources, {**asked, "approved": approved}, offers)
+        page = baselines_page(sources, {**asked, "approved": approved})
         if page is None:
             return renderer.not_found("No such cells", "No trial of this route has been scored.")
         return renderer.response(
@@ -127,7 +88,7 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
         visitor, now = visitor_of(request), sources.clock()
         asked = signed(visitor, data)
         try:
-            approval = _approval(sources, offers.read(data.get("offer", ""), now), asked)
+            approval = _approval(sources, asked, now)
         except ApprovalError as error:
             raise HTTPException(
                 f"Nothing was approved: {error}. Open the page anew and look again.", status_code=400
@@ -142,30 +103,25 @@ def baseline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[Contr
     return [Router("/baselines", route_handlers=[shown, approved])]
 
 
-def _approval(sources: ConsoleSources, offered: Approval, asked: Mapping[str, Any]) -> Approval:
-    """Return the approval of an offer under a person's name.
+def _approval(sources: ConsoleSources, asked: Mapping[str, Any], now: float) -> Approval:
+    """Return the approval of the present level under a person's name.
 
-    Raises: ApprovalError if there is no name, or the route has changed since the offer was made.
+    Raises: ApprovalError if there is no name, or if what was shown is old or has changed since.
     """
-    by = asked.get("by", "").strip()
+    by, route = asked.get("by", "").strip(), asked.get("route", "")
     if not is_name(by):
         raise ApprovalError("say your name")
-    ready, _ = approvable(sources.reports(), offered.route)
-    trials = {(cell.model, cell.perturbation): cell.n for cell in ready}
-    # A change resets the count, but a busy route soon has as many trials again.
-    changed = any(trials.get((cell.model, cell.perturbation), 0) < cell.n for cell in offered.cells) or any(
-        mark.at > offered.at for one in sources.changes() if one.route == offered.route for mark in one.latest
-    )
-    if changed:
+    try:
+        seen_at = float(asked.get("seen_at", ""))
+    except ValueError:
+        seen_at = math.nan
+    if not 0 <= now - seen_at <= _FRESH_S:
+        raise ApprovalError("this was shown too long ago")
+    marks = [mark for changes in sources.changes() if changes.route == route for mark in changes.latest]
+    if any(mark.at > seen_at for mark in marks):
         raise ApprovalError("the route has changed since this was shown")
-    if any(_replaces(one.approval, offered) for one in sources.log.approvals()):
-        raise ApprovalError("newer figures of these cells have been approved since this was shown")
-    return Approval.of(offered.route, offered.cells, by=by, at=offered.at, note=asked.get("note", ""))
-
-
-def _replaces(approval: Approval, offered: Approval) -> bool:
-    """Return whether an approval holds newer figures of an offered cell."""
-    if approval.route != offered.route or approval.at <= offered.at:
-        return False
-    cells = {(cell.model, cell.perturbation) for cell in approval.cells}
-    return any((cell.model, cell.perturbation) in cells for cell in offered.cells)
+    narrowed = {name: asked.get(name) or None for name in ("model", "perturbation")}
+    ready, _ = approvable(sources.reports(), route, **narrowed)
+    if not ready:
+        raise ApprovalError("there is nothing to approve")
+    return Approval.of(route, ready, by=by, at=seen_at, note=asked.get("note", ""))

@@ -10,10 +10,10 @@ from litestar.exceptions import NotFoundException
 
 from evenkeel.console import diffs
 from evenkeel.console.api import json_response
-from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
-from evenkeel.console.trial import answer_text
-from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
+from evenkeel.console.trial import answer_text, plain
+from evenkeel.monitor.changes.examples import Exhibits, exhibits
+from evenkeel.monitor.changes.examples import plain as plain_examples
 from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
@@ -51,14 +51,10 @@ def example_view(example: Example) -> ExampleView:
     is_long = len(prompt) > _EXCERPT_CHARS
     return ExampleView(
         example.route,
-        _plain(prompt, _EXCERPT_CHARS),
-        _plain(prompt, _PROMPT_CHARS) if is_long else (),
+        plain(prompt, _EXCERPT_CHARS),
+        plain(prompt, _PROMPT_CHARS) if is_long else (),
         diffs.side_by_side(answer_text(example.before), answer_text(example.after), max_chars=_ANSWER_CHARS),
     )
-
-
-def _plain(text: str, most: int) -> tuple[Run, ...]:
-    return diffs.inline(text, text, context_words=0, max_chars=most)
 
 
 def change_handlers(
@@ -99,26 +95,8 @@ def change_handlers(
     @get("/api/changes/{change:str}", sync_to_thread=True, needs="viewer")
     def one(change: PathText) -> Response[bytes]:
         report = found(change)
-        return json_response({"change": asdict(report), **plain(shown(report), prompt_text, answer_text)})
+        return json_response(
+            {"change": asdict(report), **plain_examples(shown(report), prompt_text, answer_text)}
+        )
 
     return [page, one]
-
-
-def changes_table(changes: Sequence[ChangeReport], route: str | None = None) -> Table:
-    """Build a table of changes, newest first."""
-    return Table.of(
-        (one for one in changes if route is None or route in one.routes),
-        "id",
-        ("route", lambda one: " ".join(one.routes)),
-        "at",
-        ("cause", lambda one: one.cause.value),
-        ("among", lambda one: " ".join(cause.value for cause in one.among)),
-        ("candidates", lambda one: " ".join(one.candidate_lines)),
-        "effect",
-        ("findings", lambda one: " ".join(one.finding_lines)),
-        ("state", lambda one: one.silent.state if one.silent else None),
-        ("summary", lambda one: one.silent.summary if one.silent else None),
-        ("ended_at", lambda one: one.end.at if one.end else None),
-        ("ended", lambda one: one.ended or None),
-        ("marks", lambda one: "; ".join(f"{mark.kind}: {mark.before} → {mark.after}" for mark in one.marks)),
-    )

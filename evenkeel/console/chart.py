@@ -1,4 +1,4 @@
-"""Charts of the pages: shares in time as lines, and intervals as bars in tables. Pure.
+"""Charts of the pages: shares in time as lines with gaps, sparklines, and intervals as bars in tables. Pure.
 
 Scales, ticks and paths are those of `evenkeel.core.geometry`; the templates draw what is laid out here.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core import geometry
@@ -25,6 +26,10 @@ _MAX_TIME_TICKS = 5
 _SHORTEST_S = 60.0
 """Shortest time span in seconds; a shorter one would make two points look like a trend."""
 
+_GAP_STEPS: Final = 6.0
+"""A pause of as many usual distances between points is a gap."""
+_GAP_SHARE: Final = 40.0
+"""A gap takes at least this part of a chart's width."""
 _LABEL_WIDTH = 92
 """Width of an alert's label, in user units."""
 _LABEL_ROWS: Final = 3
@@ -126,10 +131,7 @@ def chart(
     times = [sample.at for samples in series for sample in samples if sample.rated]
     start, end = _time_range(times, now)
     x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
-    lines = [
-        _line(_thinned(samples), x, y, current=place == len(series) - 1)
-        for place, samples in enumerate(series)
-    ]
+    lines = [_line(samples, x, y, current=place == len(series) - 1) for place, samples in enumerate(series)]
     return Chart(
         lines=tuple(line for line in lines if line is not None),
         threshold_y=y.at(threshold),
@@ -163,26 +165,55 @@ def _finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
+def _segments(samples: Sequence[Sample], pause_s: float) -> list[list[Sample]]:
+    """Split a series where nothing was measured: at points without a value, and at long pauses."""
+    segments: list[list[Sample]] = [[]]
+    for sample in samples:
+        if not sample.rated or (segments[-1] and sample.at - segments[-1][-1].at > pause_s):
+            segments.append([])
+        if sample.rated:
+            segments[-1].append(sample)
+    return [segment for segment in segments if segment]
+
+
+def _pause_s(samples: Sequence[Sample], span_s: float) -> float:
+    """Return the seconds without a point that count as a gap, which is wide enough to be seen."""
+    between = sorted(later.at - sample.at for sample, later in pairwise(samples))
+    usual = between[len(between) // 2] if between else 0.0
+    return max(_GAP_STEPS * usual, span_s / _GAP_SHARE)
+
+
 def _thinned(samples: Sequence[Sample]) -> list[Sample]:
     """Return evenly chosen samples, always including the last one."""
-    rated = [sample for sample in samples if sample.rated]
-    if len(rated) <= MAX_POINTS:
-        return rated
-    last = len(rated) - 1
-    return [rated[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
+    if len(samples) <= MAX_POINTS:
+        return list(samples)
+    last = len(samples) - 1
+    return [samples[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
 
 
 def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Line | None:
-    """Lay out a series as a line; a series without samples has none."""
-    points = [(x.at(one.at), y.at(one.value)) for one in samples if one.value is not None]
-    if not points:
+    """Lay out a series as a line with its gaps; a series without samples has none."""
+    thinned = _thinned(samples)
+    segments = _segments(thinned, _pause_s(thinned, x.high - x.low))
+    if not segments:
         return None
-    bounds = [
-        (x.at(one.at), y.at(one.lower), y.at(one.upper))
-        for one in samples
-        if one.bounded and one.lower is not None and one.upper is not None
-    ]
-    return Line(geometry.path(points), geometry.ribbon(bounds), *points[-1], current=current)
+    lines, bands = [], []
+    for segment in segments:
+        points = [(x.at(one.at), y.at(one.value)) for one in segment if one.value is not None]
+        # A point by itself is drawn as a dot: a line of no length with round ends.
+        lines.append(geometry.path(points if len(points) > 1 else points * 2))
+        bands.append(
+            geometry.ribbon(
+                [
+                    (x.at(one.at), y.at(one.lower), y.at(one.upper))
+                    for one in segment
+                    if one.bounded and one.lower is not None and one.upper is not None
+                ]
+            )
+        )
+    last = segments[-1][-1]
+    assert last.value is not None
+    return Line("".join(lines), "".join(bands), x.at(last.at), y.at(last.value), current=current)
 
 
 def _value_ticks(y: Scale) -> tuple[Tick, ...]:
@@ -233,3 +264,36 @@ def bar(
     """Lay out an interval; parts outside the range are drawn at the edge."""
     scale = Scale(*values, _MARGIN, BAR_WIDTH - _MARGIN)
     return Bar(interval.on(scale), tuple(map(scale.at, ends)), tuple(map(scale.at, lines)), loud)
+
+
+SPARK_WIDTH: Final = 76
+SPARK_HEIGHT: Final = 20
+
+
+class Spark(NamedTuple):
+    """A course in the space of a word: the line with its gaps, and the limit."""
+
+    line: str
+    limit_y: float
+    end_x: float
+    end_y: float
+
+
+def spark(samples: Sequence[Sample], limit: float, now: float) -> Spark | None:
+    """Lay out the course of a cell up to now; None without two points.
+
+    Args:
+        samples: points in order of time.
+        limit: largest value allowed; it is always in the picture.
+        now: Unix time in seconds: a line that ends before the right edge has stopped.
+    """
+    rated = [sample.at for sample in samples if sample.rated]
+    if len(rated) < 2:  # noqa: PLR2004 - a point is no course
+        return None
+    values = Range.holding(
+        [0.0, 1.5 * limit, *(sample.value for sample in samples)], step=0.05, least=0.1, within=(-1.0, 1.0)
+    )
+    x = Scale(*_time_range(rated, now), 2, SPARK_WIDTH - 2)
+    y = Scale(*values, SPARK_HEIGHT - 2, 2)
+    line = _line(samples, x, y, current=True)
+    return Spark(line.line, y.at(limit), line.end_x, line.end_y) if line else None

@@ -107,12 +107,7 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
     return SideBySide(cut(_merged(left_runs), max_chars), cut(_merged(right_runs), max_chars))
 
 
-_LED_BY: Final = 40
-"""Characters before the first difference that an excerpt shows."""
 _LONGEST_WORD: Final = 40
-_AROUND_WORDS: Final = 5
-_ROOM: Final = 3
-"""Ratio of characters compared to characters shown, because unchanged stretches are left out."""
 
 
 class Difference(NamedTuple):
@@ -149,58 +144,6 @@ def _inside(text: str, at: int) -> bool:
         return False
     before, after = text[at - 1], text[at]
     return (before.isalnum() and after.isalnum()) or (before.isspace() and after.isspace())
-
-
-def excerpt(left: str, right: str, *, max_chars: int) -> SideBySide:
-    """Shorten both texts to the part where they differ, and mark the words that only one of them has.
-
-    White space is ignored and shown as single spaces. Equal texts show their beginning.
-    """
-    left, right = (" ".join(text.split()) for text in (left, right))
-    if left == right:
-        same = cut([Run("same", left)], max_chars, rest=" …")
-        return SideBySide(same, same)
-    found = difference(left, right)
-    start = 0
-    if found.start > 2 * _LED_BY:
-        start = min(found.start, _word_start(left, found.start - _LED_BY))
-    end = start + _ROOM * max_chars
-    blocks = list(_opcodes(_words(left[start:end]), _words(right[start:end]), spaces=False))
-    if max(len(left), len(right)) > end and len(blocks) > 1 and blocks[-1][0] != "equal":
-        blocks.pop()  # a difference only because both sides were cut there
-    lead = [Run("gap", "… ")] if start else []
-    left_runs, right_runs = [*lead], [*lead]
-    for place, (tag, old, new) in enumerate(blocks):
-        if tag == "equal":
-            last = place == len(blocks) - 1
-            context = (
-                2 * _AROUND_WORDS if last or not place else _AROUND_WORDS,
-                0 if last else _AROUND_WORDS,
-            )
-            left_runs += _shortened(old, *context)
-            right_runs += _shortened(new, *context)
-        else:
-            left_runs.append(_side(old, "removed"))
-            right_runs.append(_side(new, "added"))
-    return SideBySide(*(cut(_merged(runs), max_chars, rest=" …") for runs in (left_runs, right_runs)))
-
-
-def _word_start(text: str, at: int) -> int:
-    """Return the start of the next word within `_LED_BY` characters, else the position itself."""
-    space = _SPACE.search(text, at, at + _LED_BY)
-    return space.end() if space else at
-
-
-_SPACE: Final = re.compile(r"\s+")
-
-
-def shortened(text: str, *, head: int, tail: int) -> tuple[Run, ...]:
-    """Shorten a text without marks to about `head` characters of its start and `tail` of its end."""
-    if len(text) <= head + tail + _LED_BY:
-        return cut([Run("same", text)], len(text))
-    first, last = text[:head], text[len(text) - tail :] if tail else ""
-    gap = Run("gap", " … " if tail else " …")
-    return cut(_merged([Run("same", first), gap, Run("same", last)]), len(text))
 
 
 def _words(text: str, before: int = 0) -> list[_Word]:
@@ -303,7 +246,7 @@ def _merged(runs: Iterable[Run]) -> list[Run]:
     return merged
 
 
-def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more characters") -> tuple[Run, ...]:
+def cut(runs: Iterable[Run], max_chars: int) -> tuple[Run, ...]:
     """Cut the runs to `max_chars` characters; the cut is shown as a gap that says how much is missing.
 
     Control characters and overrides of the writing direction are shown as U+FFFD.
@@ -321,5 +264,5 @@ def cut(runs: Iterable[Run], max_chars: int, *, rest: str = " … {:,} more char
             missing += len(run.text)
         left = max(0, left - len(run.text))
     if missing:
-        kept.append(Run("gap", rest.format(missing)))
+        kept.append(Run("gap", f" … {missing:,} more characters"))
     return tuple(kept)

@@ -1,4 +1,4 @@
-"""Tables behind the pages, for download as CSV and JSON."""
+"""Tables behind the pages, for download as CSV; programs read the API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from litestar import Request, Response, get
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console.access import require
-from evenkeel.console.api import json_response
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core.text import harmless
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-_FOR_ADMINS: Final = frozenset({"actions", "settings"})
+_FOR_ADMINS: Final = frozenset({"actions"})
 """Tables that only admins may download, as only they see the pages."""
 
 Value = str | int | float | bool | None
@@ -79,15 +78,10 @@ def _cell(value: Value) -> str | int | float:
     return value
 
 
-def as_records(table: Table) -> list[dict[str, Value]]:
-    """Return the rows as objects."""
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-
-
 def download_handlers(
     tables: Mapping[str, Callable[[Mapping[str, str]], Table]],
 ) -> list[HTTPRouteHandler]:
-    """Handlers of `/downloads/NAME.csv` and `/downloads/NAME.json`.
+    """Handler of `/downloads/NAME.csv`.
 
     Args:
         tables: by name; each is called in a worker thread with the query parameters that are set.
@@ -96,15 +90,12 @@ def download_handlers(
     @get("/downloads/{name:str}", sync_to_thread=True, needs="viewer")
     def download(request: Request[Any, Any, Any], name: PathText) -> Response[bytes]:
         stem, _, kind = name.rpartition(".")
-        if stem not in tables or kind not in {"csv", "json"}:
+        if stem not in tables or kind != "csv":
             raise NotFoundException(detail="There is no such download.")
         if stem in _FOR_ADMINS:
             require(request, "admin")
         table = tables[stem]({key: value for key, value in request.query_params.items() if value})
-        if kind == "csv":
-            response = Response(as_csv(table), media_type="text/csv; charset=utf-8")
-        else:
-            response = json_response({stem.replace("-", "_"): as_records(table)})
+        response = Response(as_csv(table), media_type="text/csv; charset=utf-8")
         response.headers["content-disposition"] = f'attachment; filename="evenkeel-{name}"'
         return response
 

@@ -13,6 +13,7 @@ from evenkeel.console.pipeline import Stage, reason_in_words, skipped_because
 from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings
+from evenkeel.monitor.measuring import known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 _ENOUGH: Final = 5
 """Exchanges from which the yield is read; before, the settings say what to expect."""
-_EXACT_BELOW: Final = 20
-_NEARLY_EQUAL: Final = 0.5
-"""Share of the rated trials that are observations below which near-equal prompts are the reason."""
 
 
 class Goal(NamedTuple):
@@ -74,7 +72,7 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
     if setup_sources is None:
         return None
     reports = sources.reports()
-    if any(report.estimates.excess is not None for report in reports):
+    if any(known(report) for report in reports):
         return None
     view = sources.pipeline()
     rules = sources.thresholds or MonitorSettings()
@@ -82,15 +80,11 @@ def first_hour(sources: ConsoleSources) -> FirstHour | None:
     progress, hold_ups = [], []
     for setup in setup_sources.routes:
         own = [report for report in reports if report.key.route == setup.route]
-        controls = sources.log.latest(setup_sources.named_at, route=setup.route, perturbation=BASELINE)
-        named = any(control.origin.prompt_version for control in controls)
         flow = flows.get(setup.route)
         replayed, rated = _counted(own)
-        goals = _goals(
-            setup, own, replayed=replayed, named=named, rules=rules, named_at=setup_sources.named_at
-        )
+        goals = _goals(setup, own, replayed=replayed, rules=rules)
         progress.append(RouteProgress(setup.route, _stages(flow, replayed, rated), goals))
-        hold_ups += _hold_ups(setup, flow, own, view)
+        hold_ups += _hold_ups(setup, flow, view)
     progress.sort(key=lambda one: -sum(goal.have for goal in one.goals))
     waiting = [one for one in hold_ups if one.problem.endswith(_NO_REQUEST)]
     if len(waiting) > 1:
@@ -122,18 +116,10 @@ def _outlook(setup: RouteSetup, replayed: int, have: int, need: int, planned: fl
     per_request = yielded * setup.sampling_rate
     if not per_request:
         return "no estimate: nothing comes in"
-    text = f"about {_rounded(ceil((need - have) / per_request)):,} more requests"
+    text = f"about {figures.rounded(ceil((need - have) / per_request)):,} more requests"
     if not seen and planned < 1:
         text += f" if all {setup.rewordings} rewordings apply, fewer if some do not"
     return text
-
-
-def _rounded(number: int) -> int:
-    """Round up to two digits; more would suggest a precision that the estimate does not have."""
-    if number < _EXACT_BELOW:
-        return number
-    step = int(10 ** (len(str(number)) - 2))
-    return -(-number // step) * step
 
 
 def _counted(reports: Sequence[CellReport]) -> tuple[int, int]:
@@ -166,26 +152,17 @@ def _goals(
     reports: Sequence[CellReport],
     *,
     replayed: int,
-    named: bool,
     rules: MonitorSettings,
-    named_at: int,
 ) -> tuple[Goal, ...]:
     floor = max((one.counts.effective for one in reports if one.key.perturbation == BASELINE), default=0)
     reworded = max(
         (sum(one.counts.pairs.values()) for one in reports if one.key.perturbation != BASELINE), default=0
     )
     share = min(1.0, setup.trials_per_exchange / setup.rewordings) if setup.rewordings else 0.0
-    read = named_at if named else min(replayed, named_at - 1)
-    least, drift = max(1, rules.min_trials), rules.provisional_after
-
-    def outlook(have: int, need: int, planned: float) -> str:
-        return _outlook(setup, replayed, have, need, planned)
-
-    return (
-        Goal("noise floor", min(floor, least), least, outlook(floor, least, 1.0)),
-        Goal("points above noise", min(reworded, least), least, outlook(reworded, least, share)),
-        Goal("prompt template", read, named_at, "known" if named else "if the prompts share one"),
-        Goal("baseline of drift", min(reworded, drift), drift, outlook(reworded, drift, share)),
+    least = max(1, rules.min_trials)
+    return tuple(
+        Goal(name, min(have, least), least, _outlook(setup, replayed, have, least, planned))
+        for name, have, planned in (("noise floor", floor, 1.0), ("points above noise", reworded, share))
     )
 
 
@@ -193,10 +170,8 @@ _NO_REQUEST: Final = "no request that can be replayed."
 _APIS: Final = "chat/completions, completions, responses and messages"
 
 
-def _hold_ups(
-    setup: RouteSetup, flow: RouteFlow | None, reports: Sequence[CellReport], view: PipelineView
-) -> list[HoldUp]:
-    """List the obstacles that the pipeline's notices (judge, budget, settings) do not mention."""
+def _hold_ups(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> list[HoldUp]:
+    """List the obstacles that the state of measuring does not name: those before the first replay."""
     if not setup.sampling_rate:
         return [
             HoldUp(f"{setup.route}: nothing is sampled, sampling_rate is 0.", "Set it above 0, say to 0.1.")
@@ -208,7 +183,7 @@ def _hold_ups(
                 "Pipeline says what each of them lacks; general and positional ones need nothing.",
             )
         ]
-    stopped = _traffic(setup, flow) or _sampled(setup, flow, view) or _rated(setup, reports)
+    stopped = _traffic(setup, flow) or _sampled(setup, flow, view)
     return [stopped] if stopped else []
 
 
@@ -245,11 +220,6 @@ def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> H
             f"Nothing to do: {figures.percent(setup.sampling_rate)} of them are. "
             "A higher sampling_rate brings numbers sooner.",
         )
-    if any(one.reason == "unpriced" and one.route in {setup.route, ""} for one in view.untried):
-        return HoldUp(
-            f"{setup.route}: its model has no known price, so a limit in dollars stops its replays.",
-            "Set its price under prices, or 0 if it is free.",
-        )
     skipped = {name: count for name, count in flow.skipped.items() if name != "replay" and count}
     if not skipped or view.waiting + view.leased:
         return None
@@ -261,25 +231,3 @@ def _sampled(setup: RouteSetup, flow: RouteFlow | None, view: PipelineView) -> H
         if skipped_because(reason) == reason_in_words(reason)
         else "Pipeline lists all reasons.",
     )
-
-
-def _rated(setup: RouteSetup, reports: Sequence[CellReport]) -> HoldUp | None:
-    """Return the reason why replays give no observations."""
-    controls = [one for one in reports if one.key.perturbation == BASELINE]
-    trials = sum(one.counts.trials for one in controls)
-    failures = {name: count for one in controls for name, count in one.counts.failures.items()}
-    if failures and not trials:
-        step = "Pipeline and Trials show what came back."
-        if "unauthorized" in failures:
-            step = (
-                "Replays have a key of their own, which the endpoint has to accept: put it into the one that "
-                "replays.api_key_env names, EVENKEEL_SHADOW_API_KEY unless it was changed."
-            )
-        return HoldUp(f"{setup.route}: no replay could be rated: {figures.reasons(failures)}.", step)
-    effective = sum(one.counts.effective for one in controls)
-    if trials >= 2 * _ENOUGH and effective < _NEARLY_EQUAL * trials:
-        return HoldUp(
-            f"{setup.route}: its prompts are nearly equal, so {trials} rated trials count as {effective}.",
-            "Send prompts that differ: near-equal ones that come together are one observation.",
-        )
-    return None

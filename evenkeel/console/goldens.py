@@ -11,16 +11,14 @@ from litestar import Response, Router, get, post
 from litestar.exceptions import HTTPException, NotFoundException
 from litestar.params import FromQuery, QueryParameter, RawBody
 
-from evenkeel.console import diffs, links
+from evenkeel.console import links
 from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.downloads import Table
-from evenkeel.console.questions import question_runs, question_spans
-from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, QueryText, see_other
-from evenkeel.console.trial import FilterLink, answer_text
+from evenkeel.console.questions import question
+from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
+from evenkeel.console.trial import answer_text, plain
 from evenkeel.core.text import one_line, visible
-from evenkeel.release.gate.clusters import clusters
-from evenkeel.release.gate.plan import Scenario, cell_sentence, noise_of, sentence
 from evenkeel.release.goldens.candidates import golden_of
 from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
@@ -28,11 +26,10 @@ from evenkeel.stores.audit_log import MOST_READ
 from evenkeel.stores.goldens import GoldenError, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from litestar.types import ControllerRouterHandler
 
-    from evenkeel.console.diffs import Run, SideBySide
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.stores.audit_log import Action, What
@@ -40,74 +37,54 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import Entry, Golden, GoldenStore
 
 
-SHOWN = 200
-"""Most goldens on the list."""
-_EXCERPT_CHARS = 200
-_QUESTION_CHARS = 240
-_ALIKE = 3
-"""Prompts needed to recognize a template; fewer may begin alike by chance."""
-_PAGE_CHARS = 60_000
-_CONTEXT_WORDS = 12
-_MOST_NOISE: Final = 0.8
-"""Noise floor above which a gate detects nothing."""
-_MOST_VERSIONS = 20
-"""Versions of a golden whose differences are shown on a page."""
+ROWS: Final = 40
+"""Goldens on a page of the list."""
+_ANSWER_CHARS: Final = 160
+_QUESTION_CHARS: Final = 220
+_PAGE_CHARS: Final = 60_000
 
 
 def golden_list(
-    sources: ConsoleSources, store: GoldenStore, route: str | None, task: str | None, *, retired: bool
+    sources: ConsoleSources, store: GoldenStore, chosen: Mapping[str, str | None], number: int
 ) -> Page:
-    """Build the list of goldens of a route and task, with retired ones if wanted, and links to narrow it."""
-    found = store.select(route=route, task=task, active=not retired, limit=SHOWN + 1)
+    """Build a page of the list, with links to narrow it.
+
+    Args:
+        sources: for the last ratings.
+        store: store of the goldens.
+        chosen: `route`, `task`, and `show` ("all" shows retired ones, too).
+        number: number of the page, from 1.
+    """
+    found = store.select(
+        route=chosen["route"], task=chosen["task"], active=chosen["show"] != "all", limit=MOST
+    )
+    start = (number - 1) * ROWS
     labels = store.labels()
-    runs = sources.goldens.last_runs() if sources.goldens else {}
-    show = "all" if retired else None
-
-    def choices(name: str, chosen: str | None, options: Iterable[tuple[str, str | None]]) -> list[FilterLink]:
-        parts = {"route": route, "task": task, "show": show}
-        return [
-            FilterLink(label, links.goldens_link(**parts | {name: value}), chosen == value)
-            for label, value in options
-        ]
-
+    choices = {
+        "show": {"in use": None, "retired too": "all"},
+        "route": {"all": None} | {name: name for name in sorted({route for route, _ in labels})},
+        "task": {"all": None} | {name: name for name in sorted({task for _, task in labels if task})},
+    }
+    further = links.goldens_link(**chosen, page=str(number + 1)) if len(found) > start + ROWS else ""
     return Page(
         "Goldens · evenkeel",
-        goldens=found[:SHOWN],
-        filters=[
-            ("show", choices("show", show, [("in use", None), ("retired too", "all")])),
-            ("route", choices("route", route, _any_of(one for one, _ in labels))),
-            ("task", choices("task", task, _any_of(one for _, one in labels if one is not None))),
-        ],
-        narrowed=route is not None or task is not None,
-        outlook=_outlook(sources, [golden for golden in found if golden.retired_at is None], route),
-        more=len(found) > SHOWN,
-        shown=SHOWN,
-        question=_questions(found),
-        answer=lambda golden: one_line(answer_text(golden.answer), _EXCERPT_CHARS),
-        rating=partial(last_rating, runs),
+        rows=found[start : start + ROWS],
+        start=start,
+        count=len(found),
+        filters={
+            name: [
+                FilterLink(label, links.goldens_link(**{**chosen, name: value}), chosen[name] == value)
+                for label, value in options.items()
+            ]
+            for name, options in choices.items()
+        },
+        narrowed=any(chosen.values()),
+        start_href=links.goldens_link(**chosen) if start else "",
+        next_href=further,
+        question=lambda golden: one_line(question(prompt_text(golden.request)), _QUESTION_CHARS),
+        answer=lambda golden: one_line(answer_text(golden.answer), _ANSWER_CHARS),
+        rating=partial(last_rating, sources.goldens.last_runs() if sources.goldens else {}),
     )
-
-
-def _questions(goldens: Sequence[Golden]) -> Callable[[Golden], str]:
-    """Return a function that returns a golden's question, without lines that its version's prompts share."""
-    prompts: dict[tuple[str, str | None], set[str]] = {}
-    for golden in goldens:
-        prompts.setdefault((golden.route, golden.prompt_version), set()).add(prompt_text(golden.request))
-    shared = {kind: _shared_lines(*some) for kind, some in prompts.items() if len(some) >= _ALIKE}
-
-    def question(golden: Golden) -> str:
-        prompt = prompt_text(golden.request)
-        start = shared.get((golden.route, golden.prompt_version), 0)
-        parts = (prompt[max(start, span.start) : span.end] for span in question_spans(prompt, ()))
-        return one_line(" … ".join(parts), _QUESTION_CHARS)
-
-    return question
-
-
-def _shared_lines(first: str, *others: str) -> int:
-    """Return the length in characters of the whole lines with which all of these texts begin."""
-    shared = min(diffs.difference(first, other).start for other in others)
-    return first.rfind("\n", 0, shared) + 1
 
 
 class Rated(NamedTuple):
@@ -134,40 +111,6 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
     return Rated(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 
-def _outlook(sources: ConsoleSources, goldens: Sequence[Golden], route: str | None) -> str:
-    """Describe what a gate over these goldens and a live cell can detect at today's noise; "" if unknown."""
-    reports = sources.reports()
-    noise = noise_of(reports, route)
-    if not goldens or noise is None or noise > _MOST_NOISE:
-        return ""
-    # Rounded, so that the cached simulation is used for a while.
-    noise = round(noise, 2)
-    said = sentence(Scenario(noise), len(goldens), len(set(clusters(goldens).values())))
-    limited = (
-        report for report in reports if report.detection.threshold > 0 and route in {None, report.key.route}
-    )
-    cell = next(limited, None)
-    if cell is None:
-        return said
-    level = round(10**cell.detection.alarm_log10)
-    return f"{said} {cell_sentence(noise, limit=cell.detection.threshold, level=level)}"
-
-
-def _any_of(names: Iterable[str]) -> list[tuple[str, str | None]]:
-    return [("all", None), *((name, name) for name in sorted(set(names)))]
-
-
-class VersionView(NamedTuple):
-    """A version of a golden, and its differences from the version before."""
-
-    golden: Golden
-    prompt: tuple[Run, ...] = ()
-    """The prompt with changes since the version before; empty if it is the same."""
-    answers: SideBySide | None = None
-    """The answers of the version before and this one; None if they are the same."""
-    first: bool = False
-
-
 def golden_page(
     history: Sequence[Golden],
     trail: Sequence[Entry],
@@ -183,40 +126,16 @@ def golden_page(
         rating: its last rating, None if there is none.
     """
     newest = history[-1]
-    prompt = prompt_text(newest.request)
-    spans = question_spans(prompt, ())
-    question = question_runs(prompt, prompt, spans, max_chars=_PAGE_CHARS)
     known = {(one.by, one.at): one.known_by for one in actions if one.what.startswith("golden")}
-    kept = history[-_MOST_VERSIONS:]
-    before = [None, *history][-len(kept) - 1 : -1]
-    versions = [_version(old, new) for old, new in zip(before, kept, strict=True)]
     return Page(
         f"{newest.id} · evenkeel",
         golden=newest,
-        question=question,
+        question=plain(question(prompt_text(newest.request))),
         request=visible((newest.request or "")[:_PAGE_CHARS]),
         rating=rating,
-        answer=_plain(answer_text(newest.answer)),
-        versions=versions[::-1],
-        older=len(history) - len(kept),
+        answer=plain(answer_text(newest.answer)),
         trail=[(entry, known.get((entry.by, entry.at))) for entry in reversed(trail)],
     )
-
-
-def _version(old: Golden | None, new: Golden) -> VersionView:
-    if old is None:
-        return VersionView(new, first=True)
-    was, now = prompt_text(old.request), prompt_text(new.request)
-    said, says = answer_text(old.answer), answer_text(new.answer)
-    return VersionView(
-        new,
-        diffs.inline(was, now, context_words=_CONTEXT_WORDS, max_chars=_PAGE_CHARS) if was != now else (),
-        diffs.side_by_side(said, says, max_chars=_PAGE_CHARS) if said != says else None,
-    )
-
-
-def _plain(text: str) -> tuple[Run, ...]:
-    return diffs.inline(text, text, context_words=0, max_chars=_PAGE_CHARS)
 
 
 CHANGES = ("exchange", "golden", "retire", "unretire")
@@ -288,21 +207,23 @@ def _checked(asked: Mapping[str, Any]) -> str:
     return given[0]
 
 
+PageNumber = Annotated[int, QueryParameter(ge=1, le=1_000)]
+
+
 def golden_handlers(
     sources: ConsoleSources, goldens: GoldenSources, renderer: Renderer
 ) -> list[ControllerRouterHandler]:
-    """Handlers of GET `/goldens` (takes `route`, `task`, `show`) and `/goldens/{id}`, POST `/goldens`."""
+    """Handlers of GET `/goldens` (`route`, `task`, `show`, `page`) and `/goldens/{id}`, POST `/goldens`."""
 
     @get("/", sync_to_thread=True, needs="viewer")
     def listed(
-        request: AnyRequest, route: QueryText = None, task: QueryText = None, show: QueryText = None
+        route: QueryText = None,
+        task: QueryText = None,
+        show: QueryText = None,
+        page: PageNumber = 1,
     ) -> Response[bytes]:
-        return renderer.response(
-            "goldens.html",
-            page=golden_list(sources, goldens.store, route or None, task or None, retired=show == "all"),
-            token=form_token(request),
-            visitor=visitor_of(request),
-        )
+        chosen = {"route": route or None, "task": task or None, "show": show or None}
+        return renderer.response("goldens.html", page=golden_list(sources, goldens.store, chosen, page))
 
     # The path type also takes ids that hold a slash.
     @get("/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")
@@ -337,7 +258,8 @@ def golden_handlers(
     return [Router("/goldens", route_handlers=[listed, changed]), one]
 
 
-MOST = 10_000
+MOST: Final = 10_000
+"""Goldens that are listed at most."""
 
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST)]
 

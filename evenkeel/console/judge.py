@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evenkeel.console.downloads import Table, estimate_columns
 from evenkeel.console.labels import agreement_lines
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spent_today
@@ -18,14 +16,13 @@ from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
-    from evenkeel.core.verdict import Stage
     from evenkeel.monitor.labels import HumanAgreement
 
 
@@ -58,25 +55,6 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
         if place not in found and (report.judge.decided or report.judge.noise):
             found[place] = report
     return list(found.values())
-
-
-def judge_table(reports: Sequence[CellReport]) -> Table:
-    """Build a table of the judge's figures by route and model."""
-
-    def decided(stage: Stage) -> Callable[[Any], int]:
-        return lambda report: report.decided.get(stage, 0)
-
-    return Table.of(
-        [SimpleNamespace(**report.flat()) for report in judged(reports)],
-        ("route", lambda report: report.key.route),
-        ("model", lambda report: report.key.model),
-        *estimate_columns("judge_noise"),
-        *estimate_columns("swap_consistency"),
-        *estimate_columns("group_agreement"),
-        "said_shifted",
-        *estimate_columns("truly_shifted"),
-        *((f"decided_by_{stage}", decided(stage)) for stage in STAGES),
-    )
 
 
 def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -17,9 +17,9 @@ def query(**parts: str | None) -> str:
     return urlencode({name: value for name, value in parts.items() if value}, errors="replace")
 
 
-def cell_link(key: CellKey, outcome: str = "") -> str:
-    """Address of the trials of a cell, all or with one outcome."""
-    return trials_link(route=key.route, model=key.model, perturbation=key.perturbation, outcome=outcome)
+def cell_link(key: CellKey) -> str:
+    """Address of the trials of a cell."""
+    return trials_link(route=key.route, model=key.model, perturbation=key.perturbation)
 
 
 def verdict_link(verdict_id: str) -> str:
@@ -33,7 +33,7 @@ def path_part(text: str) -> str:
 
 
 def goldens_link(**parts: str | None) -> str:
-    """Address of the list of goldens, narrowed to `route`, `task`, `show`."""
+    """Address of a page of the list of goldens, narrowed to `route`, `task`, `show`."""
     narrowed = query(**parts)
     return f"/goldens?{narrowed}" if narrowed else "/goldens"
 

@@ -1,4 +1,4 @@
-"""First page: open incidents with their next step, then every route as points above noise."""
+"""First page: whether answers are measured, open incidents with their next step, and every cell."""
 
 from __future__ import annotations
 
@@ -7,51 +7,98 @@ from typing import TYPE_CHECKING, Final
 from litestar import Response, get
 
 from evenkeel.console.first_hour import first_hour
-from evenkeel.console.heatmap import heatmap, language_matrices
 from evenkeel.console.incidents import case_lines, incident_lines
-from evenkeel.console.pipeline import pipeline_line
+from evenkeel.console.overview import LEGEND, counted, overview
+from evenkeel.console.pipeline import pipeline_line, stuck
 from evenkeel.console.rendering import KnownTag, Page, tagged
-from evenkeel.console.status import coverage, status
+from evenkeel.core import figures, rewordings
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from litestar.handlers import HTTPRouteHandler
 
+    from evenkeel.console.incidents import IncidentLine
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.cells import CellReport
+    from evenkeel.monitor.measuring import Measuring
 
-MATRICES: Final = 1
-"""Language matrices on the page, that of an incident first; each takes some 15 kB."""
 SHOWN: Final = 5
 """Open incidents shown in full; of the others only the headline is shown."""
 _LATELY_S: Final = 86_400.0
 """Seconds for which an incident that is over is still listed."""
+_TITLES: Final = {
+    "incident": "Now",
+    "held_up": "Held up",
+    "measuring": "Measuring",
+    "learning": "Learning",
+    "empty": "Waiting for traffic",
+}
 
 
 def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     """Read all sources once and build the page."""
     now = sources.clock()
-    reports, view = sources.reports(), sources.pipeline()
+    reports, view, measuring = sources.reports(), sources.pipeline(), sources.measuring()
     going = case_lines(situation.going(), sources.writer)
     over = [one for one in situation.board.all() if now - (one.closed_at or 0.0) < _LATELY_S]
-    measuring = sources.measuring()
-    found = status(reports, view, now, measuring, going, incident_lines(over[:3], sources.writer))
-    matrices = language_matrices(reports)
+    state = state_of(reports, measuring, going)
+    behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)
+    known = {report.key.route for report in reports}
+    live = [report for report in reports if not report.retired]
     return Page(
-        found.title,
-        announcement=found.announcement,
-        status=found,
+        f"{_TITLES[state]} · evenkeel",
+        # Without times, so that it is read only when something else changes.
+        announcement=" ".join([cause.said for cause in measuring.causes] + [line.said for line in going])
+        or _TITLES[state],
+        state=state,
         measuring=measuring,
+        going=going,
+        lately=incident_lines(over[:3], sources.writer),
+        notices=[*view.notices, *filter(None, (behind,)), *blind_notices(reports)],
         shown=SHOWN,
-        heatmap=heatmap(reports),
-        coverage=coverage(reports),
-        matrices=matrices[:MATRICES],
-        matrices_left=len(matrices[MATRICES:]),
+        counted=counted(live),
+        last_at=max((report.last_scored_at or 0.0 for report in live), default=0.0),
+        overview=overview(reports, sources.monitor_store, now),
+        legend=LEGEND,
         pipeline=pipeline_line(view),
         view=view,
         first_hour=first_hour(sources),
-        without_trials=sorted({flow.route for flow in view.routes} - {one.key.route for one in reports}),
+        without_trials=sorted({flow.route for flow in view.routes} - known),
     )
+
+
+def state_of(reports: Sequence[CellReport], measuring: Measuring, going: Sequence[IncidentLine]) -> str:
+    """Return what the top of the page is about: a key of the titles."""
+    if going:
+        return "incident"
+    if measuring.state == "learning" and not any(
+        report.counts.trials or report.counts.failures for report in reports
+    ):
+        return "empty"
+    return measuring.state
+
+
+def blind_notices(reports: Sequence[CellReport]) -> list[str]:
+    """Return a notice for each route and model with blind cells, which cannot detect a change."""
+    groups: dict[tuple[str, str], list[CellReport]] = {}
+    for report in reports:
+        if report.is_blind and not report.retired and report.key.perturbation != BASELINE:
+            groups.setdefault((report.key.route, report.key.model), []).append(report)
+    found = []
+    for (route, model), blind in sorted(groups.items()):
+        floor = blind[0].noise_floor
+        cells = figures.listing([rewordings.phrase(report.key.perturbation) for report in blind])
+        found.append(
+            f"{model} on {route} is blind under {cells}: "
+            + (f"at a noise floor of {figures.percent(floor.value)} " if floor else "")
+            + "even answers to another question would raise no alert. "
+            "Lower the temperature, use a judge, or watch similarity."
+        )
+    return found
 
 
 def now_handlers(sources: ConsoleSources, situation: Situation, renderer: Renderer) -> list[HTTPRouteHandler]:

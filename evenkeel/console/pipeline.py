@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
 
-from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
@@ -215,29 +214,6 @@ def skips(view: PipelineView) -> list[tuple[int, str, str]]:
 def skipped_because(reason: str) -> str:
     """Explain to people why a request was skipped."""
     return _DROPPED.get(reason) or reason_in_words(reason)
-
-
-def flow_table(view: PipelineView) -> Table:
-    """Build a table of the exchanges of each route by stage."""
-    total = ("skipped", lambda flow: sum(flow.skipped.values()))
-    return Table.of(view.routes, "route", "eligible", "sampled", "queued", "scored", total)
-
-
-def skips_table(view: PipelineView) -> Table:
-    """Build a table of exchanges and trials that were skipped, by reason."""
-    rows: list[tuple[str, str, str | None, str, int | None]] = [
-        ("exchange", flow.route, None, reason, count)
-        for flow in view.routes
-        for reason, count in sorted(flow.skipped.items())
-    ]
-    rows += [("trial", one.route, one.perturbation, one.reason, one.count) for one in view.untried]
-    return Table(("of", "route", "perturbation", "reason", "count"), rows)
-
-
-def dead_table(sources: ConsoleSources) -> Table:
-    """Build a table of the newest dead letters; no bodies."""
-    letters = sources.dead_letters(DEAD_IN_FILE) if sources.dead_letters else ()
-    return Table.of(letters, ("id", lambda one: one.exchange_id), "reason", "at")
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

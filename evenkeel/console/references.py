@@ -13,7 +13,6 @@ from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotati
 from evenkeel.console import links
 from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
-from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import AnyRequest, Form, see_other
 from evenkeel.stores.references import FULL
 
@@ -151,9 +150,3 @@ def _plain(one: RouteReferences) -> dict[str, Any]:
         "sets": [each._asdict() for each in one.sets],
         "tests": [asdict(each) for each in one.tests],
     }
-
-
-def references_table(references: ReferenceSources, now: float) -> Table:
-    """Build a table of the sets; no prompts and no answers."""
-    rows = [one for route in route_references(references, now) for one in route.sets]
-    return Table.of(rows, *ReferenceSet._fields)

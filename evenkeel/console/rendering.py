@@ -18,8 +18,8 @@ from litestar.params import FromPath, FromQuery, HeaderParameter, URLEncodedBody
 from markupsafe import Markup, escape
 
 from evenkeel.console import links, wording
-from evenkeel.console.heatmap import BANDS, cell_id
-from evenkeel.core import figures, geometry, rewordings
+from evenkeel.console.overview import cell_id
+from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.notify import summary
@@ -90,6 +90,14 @@ class Place(NamedTuple):
     def href(self) -> str:
         """Address of its first page."""
         return next(iter(self.pages))
+
+
+class FilterLink(NamedTuple):
+    """A link that narrows, widens or orders a list."""
+
+    label: str
+    href: str
+    active: bool
 
 
 class Page(SimpleNamespace):
@@ -171,6 +179,7 @@ class Renderer:
         *,
         open_incidents: Callable[[], int] = int,
         signs_in: bool = False,
+        no_judge: str = "",
     ) -> None:
         """Load the templates.
 
@@ -180,18 +189,18 @@ class Renderer:
             places: entries of the navigation, in order.
             open_incidents: returns their number, for the title and the icon of every page.
             signs_in: True if people sign in, and so can sign out.
+            no_judge: what cannot be seen without a judge; "" with one.
         """
         self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
         self._environment.globals["places"] = places
         self._environment.globals["signs_in"] = signs_in
-        self._environment.globals["bands"] = BANDS
+        self._environment.globals["no_judge"] = no_judge
         self._environment.globals["links"] = links
         self._environment.globals["now"] = clock
         self._environment.filters |= {each.__name__: each for each in _FILTERS}
         self._environment.filters |= {
-            "band": geometry.band,
             "control_words": wording.control_words,
             "known_by": lambda how: KNOWN_BY.get(how, how),
             "label": rewordings.label,
@@ -264,6 +273,7 @@ _FILTERS: Final = (
     figures.interval,
     figures.iso,
     figures.lasting,
+    figures.limit,
     figures.moment_exact,
     figures.number,
     figures.percent,
@@ -272,6 +282,7 @@ _FILTERS: Final = (
     figures.points_text,
     figures.usd,
     cell_id,
+    wording.standing_words,
     code_spans,
     measured,
     points_measured,

@@ -10,16 +10,14 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console import links
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
-from evenkeel.console.downloads import Table
-from evenkeel.console.heatmap import by_model, language_matrices
 from evenkeel.console.incidents import incident_lines
+from evenkeel.console.now import blind_notices
+from evenkeel.console.overview import by_model, counted
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import route_meters
-from evenkeel.console.status import blind_notices
-from evenkeel.console.trends import POINTS_READ, trends
+from evenkeel.console.trends import trends
 from evenkeel.console.wording import doubts
-from evenkeel.core.rewordings import language_pair
 from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE
 
@@ -28,12 +26,11 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.heatmap import LanguageMatrix
     from evenkeel.console.references import RouteReferences
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport, Estimate
+    from evenkeel.core.cells import CellReport
 
 CHARTS: Final = 9
 _EVENTS_READ: Final = 400
@@ -51,10 +48,9 @@ class ModelPart:
     retired: bool
     last_at: float
     """Unix time of its newest trial."""
-    noise: Estimate | None
+    control: CellReport | None
     groups: list[tuple[str, list[CellReport]]]
     """Cells of the model by category."""
-    matrix: LanguageMatrix | None
 
 
 def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
@@ -94,22 +90,10 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         spend=route_meters(sources, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
+        counted=counted(one for one in own if not one.retired),
         allowed=limits.pop() if len(limits) == 1 else None,
         query=f"?{links.query(route=route)}",
     )
-
-
-def trends_table(sources: ConsoleSources, route: str | None) -> Table:
-    """Build a table of the points of the trend lines, of one route or of all."""
-    points = [
-        (report.key, point)
-        for report in sorted(sources.reports(), key=lambda one: one.key.parts)
-        if route in {None, report.key.route}
-        for point in sources.monitor_store.trend(*report.key.parts, POINTS_READ)
-    ]
-    measured = ("at", "trials", "content_delta", "excess", "excess_lower", "excess_upper", "robustness")
-    rows = [(*key.parts, *(getattr(point, name) for name in measured)) for key, point in points]
-    return Table(("route", "model", "perturbation", *measured), rows)
 
 
 def route_handlers(
@@ -143,18 +127,14 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
 
 def _models(own: Sequence[CellReport]) -> list[ModelPart]:
     """Return the models of a route, those that still answer first."""
-    matrices = {matrix.model: matrix for matrix in language_matrices(own)}
     return [
         ModelPart(
             id=f"model-{number}",
             model=model,
             retired=retired,
             last_at=last_at,
-            noise=next((report.noise_floor for report in reports if report.noise_floor), None),
-            groups=cell_groups(
-                one for one in reports if not (model in matrices and language_pair(one.key.perturbation))
-            ),
-            matrix=matrices.get(model),
+            control=next((report for report in reports if report.key.perturbation == BASELINE), None),
+            groups=cell_groups(reports),
         )
         for number, (model, last_at, retired, reports) in enumerate(by_model(own))
     ]

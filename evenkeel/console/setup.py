@@ -13,14 +13,13 @@ from litestar.exceptions import HTTPException
 
 from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
 from evenkeel.console.actions import DONE, action_href
-from evenkeel.console.downloads import Table
 from evenkeel.console.first_hour import first_hour
 from evenkeel.console.rendering import AnyRequest, Form  # noqa: TC001 - litestar reads the annotations
 from evenkeel.console.sources import SetupSources
 from evenkeel.core.text import LONGEST_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import Check, ConsoleSources, SettingsSection
@@ -118,17 +117,6 @@ def _reached(base_url: str, request: AnyRequest) -> str:
     if host not in _EVERYWHERE or not own:
         return base_url
     return base_url.replace(f"[{host}]" if ":" in host else host, f"[{own}]" if ":" in own else own, 1)
-
-
-def settings_table(sections: Sequence[SettingsSection]) -> Table:
-    """Build a table of all settings; credentials are shown as on the page."""
-    columns = ("name", "value", "default", "meaning")
-    rows = [
-        (section.name, *(getattr(line, name) for name in columns))
-        for section in sections
-        for line in section.lines
-    ]
-    return Table(("section", *columns), rows)
 
 
 def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:

@@ -51,23 +51,12 @@ class SpendLine(NamedTuple):
     """Limits of this route."""
 
 
-class Split(NamedTuple):
-    """Spend by route and purpose, with the sums over both."""
-
-    routes: list[str | None]
-    """Routes, the most expensive first; None stands for their sum."""
-    purposes: list[str | None]
-    sums: Mapping[_Place, Spend]
-
-
 class SpendPart(NamedTuple):
     """Spend as the page shows it."""
 
     total: tuple[Meter, ...]
     routes: list[SpendLine]
     purposes: list[SpendLine]
-    split: Split | None
-    """Spend by route and purpose together; None while there is nothing to split."""
     words: Mapping[str, str]
     """Names of the purposes for people."""
 
@@ -89,7 +78,6 @@ def spend_part(sources: ConsoleSources) -> SpendPart:
         total_meters(view),
         _lines({route: sums.get((route, None), NOTHING) for route in _routes(view, sums)}, sources.budgets),
         _lines({purpose: sums.get((None, purpose), NOTHING) for purpose in _purposes(sums)}, {}),
-        _split(sums) if len(sums) > 1 else None,
         PURPOSES,
     )
 
@@ -125,12 +113,6 @@ def spend_table(sources: ConsoleSources) -> Table:
     purposes = _purposes(sums) if sources.ledger else []
     rows += [("purpose", purpose, *sums.get((None, purpose), NOTHING), None, None) for purpose in purposes]
     return Table(("by", "name", "tokens", "usd", "budget_tokens", "budget_usd"), rows)
-
-
-def split_table(sources: ConsoleSources) -> Table:
-    """Build a table of spend by route and purpose. None stands for all routes, or for all purposes."""
-    sums = _sums(spent_today(sources))
-    return Table(("route", "purpose", "tokens", "usd"), [(*place, *sums[place]) for place in _places(sums)])
 
 
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
@@ -170,23 +152,6 @@ def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
         for place in ((route, purpose), (route, None), (None, purpose), (None, None)):
             sums[place] = sums.get(place, NOTHING).plus(spend)
     return sums
-
-
-def _places(sums: Mapping[_Place, Spend]) -> list[_Place]:
-    """Return all routes and purposes: routes that cost most first, sums last."""
-    order = (*PURPOSES, None)
-
-    def rank(place: _Place) -> tuple[bool, float, int, str, int]:
-        route, purpose = place
-        spent = sums[route, None]
-        return route is None, -spent.usd, -spent.tokens, route or "", order.index(purpose)
-
-    return sorted(sums, key=rank)
-
-
-def _split(sums: Mapping[_Place, Spend]) -> Split:
-    routes = [route for route, purpose in _places(sums) if purpose is None]
-    return Split(routes, [purpose for purpose in (*PURPOSES, None) if (None, purpose) in sums], sums)
 
 
 class Delay(NamedTuple):

@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.console.chart import Mark, Sample, chart, value_range
+from evenkeel.console.chart import Mark, chart, value_range
+from evenkeel.console.overview import samples
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.console.chart import Chart
+    from evenkeel.console.chart import Chart, Sample
     from evenkeel.core.cells import CellReport
     from evenkeel.core.geometry import Range
     from evenkeel.monitor.incidents import Incident, Part
@@ -62,7 +63,7 @@ def trends(
     """Build up to `limit` charts: cells of an incident first, then those furthest above noise."""
     chosen: dict[tuple[str, str], list[CellReport]] = {}
     for report in sorted(reports, key=_urgency):
-        if report.estimates.excess is None or report.key.perturbation == BASELINE:
+        if report.current.excess is None or report.key.perturbation == BASELINE:
             continue
         place = (report.key.route, report.key.perturbation)
         if place in chosen or len(chosen) < limit:
@@ -71,10 +72,10 @@ def trends(
     drawn = []
     for members in chosen.values():
         newest = sorted(members, key=lambda report: report.last_scored_at or 0.0)[-MAX_MODELS:]
-        drawn.append((newest, [_samples(report, store) for report in newest]))
+        drawn.append((newest, [samples(store, report, POINTS_READ) for report in newest]))
     # All charts share a scale: a small wobble must not look like the alert next to it.
     values = value_range(
-        [samples for _, series in drawn for samples in series],
+        [line for _, series in drawn for line in series],
         max((members[-1].detection.threshold for members, _ in drawn), default=0.0),
     )
     return tuple(
@@ -97,15 +98,13 @@ def incident_trend(
 
     Returns: None while there is nothing to draw.
     """
-    here = [
-        one for one in reports if one.key.route == incident.routes[0] and one.estimates.excess is not None
-    ]
+    here = [one for one in reports if one.key.route == incident.routes[0] and one.current.excess is not None]
     if worst is not None:
         named = worst.raised.route, worst.raised.perturbation
         here = [
             one
             for one in reports
-            if (one.key.route, one.key.perturbation) == named and one.estimates.excess is not None
+            if (one.key.route, one.key.perturbation) == named and one.current.excess is not None
         ]
     if not here:
         return None
@@ -113,7 +112,7 @@ def incident_trend(
     members = sorted(
         (one for one in here if one.key.perturbation == kind), key=lambda one: one.last_scored_at or 0.0
     )[-MAX_MODELS:]
-    series = [_samples(report, store) for report in members]
+    series = [samples(store, report, POINTS_READ) for report in members]
     changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
     marks = [Mark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
     marks.append(Mark(incident.opened_at, f"▲ opened {figures.moment(incident.opened_at, now)}", "raised"))
@@ -150,15 +149,7 @@ def _earlier(report: CellReport) -> str:
 
 
 def _urgency(report: CellReport) -> tuple[bool, float]:
-    return not report.detection.alert, -(report.estimates.excess.value if report.estimates.excess else -1.0)
-
-
-def _samples(report: CellReport, store: MonitorStore) -> list[Sample]:
-    key = report.key
-    return [
-        Sample(point.at, point.excess, point.excess_lower, point.excess_upper)
-        for point in store.trend(key.route, key.model, key.perturbation, POINTS_READ)
-    ]
+    return not report.detection.alert, -(report.current.excess.value if report.current.excess else -1.0)
 
 
 def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: float) -> list[Mark]:
@@ -176,11 +167,11 @@ _MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
 
 
 def _description(current: CellReport, marks: Sequence[Mark]) -> str:
-    assert current.estimates.excess is not None
+    assert current.current.excess is not None
     text = (
         f"Points above noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "
-        f"{current.key.model}: now {figures.points_text(current.estimates.excess, 0)}, "
-        f"allowed {figures.number(current.detection.threshold * 100)}."
+        f"{current.key.model}: now {figures.points_text(current.current.excess, 0)}, "
+        f"limit {figures.limit(current.detection.threshold)}."
     )
     moments = "; ".join(mark.label for mark in sorted(marks))
     return f"{text} {moments} UTC." if moments else text

@@ -11,11 +11,7 @@ from litestar import Response, get
 from evenkeel.console import diffs, links, wording
 from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.labels import feedback
-from evenkeel.console.questions import (
-    leaves_out,
-    question_runs,
-    question_spans,
-)
+from evenkeel.console.questions import question, reworded_question
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
@@ -42,8 +38,8 @@ if TYPE_CHECKING:
 
 _PAGE_CHARS = 60_000
 _QUESTION_CHARS = 6_000
-_OTHERS = 8
-"""Other trials compared to find which words of a prompt are template, if no template was learned."""
+_CONTEXT_WORDS = 40
+"""Unchanged words of a prompt shown on each side of what was reworded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +76,6 @@ def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | No
         return None
 
 
-class FilterLink(NamedTuple):
-    """A link that narrows a list."""
-
-    label: str
-    href: str
-    active: bool
-
-
 class QualityRow(NamedTuple):
     """A quality metric on both answers, each on the metric's scale."""
 
@@ -110,7 +98,7 @@ class Exhibit:
     no_candidate: bool
     """True if the replay gave no answer."""
     whole_prompt: tuple[Run, ...] = ()
-    """The prompt with its template; empty where there is no room for it."""
+    """The prompt with its template; empty if `question` is all of it."""
     control: tuple[Run, ...] = ()
     """The control's answer, with the words marked that the original's answer lacks."""
 
@@ -183,24 +171,28 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         evidence: texts to show.
         control: the answer to the control of the same exchange, None if there is none to show.
     """
-    spans = question_spans(evidence.prompt, evidence.asked)
-    said, prompt = answer_text(evidence.reference), evidence.prompt
-    question = question_runs(prompt, evidence.variant, spans, max_chars=_QUESTION_CHARS)
-    shortened = any(run.kind == "gap" for run in question) or leaves_out(prompt, spans)
+    said, prompt, variant = answer_text(evidence.reference), evidence.prompt, evidence.variant
+    if prompt == variant:
+        shown = plain(question(prompt, evidence.asked), _QUESTION_CHARS)
+    else:
+        before, after = reworded_question(prompt, variant, evidence.asked)
+        shown = diffs.inline(before, after, context_words=_CONTEXT_WORDS, max_chars=_QUESTION_CHARS)
+    whole = diffs.inline(prompt, variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS)
     return Exhibit(
-        unchanged_prompt=prompt == evidence.variant,
-        question=question,
-        whole_prompt=diffs.inline(
-            prompt, evidence.variant, context_words=diffs.MAX_WORDS, max_chars=_PAGE_CHARS
-        )
-        if shortened
-        else (),
+        unchanged_prompt=prompt == variant,
+        question=shown,
+        whole_prompt=whole if whole != shown else (),
         answers=diffs.side_by_side(said, answer_text(evidence.candidate), max_chars=_PAGE_CHARS),
         no_candidate=evidence.candidate is None,
         control=diffs.side_by_side(said, answer_text(control), max_chars=_PAGE_CHARS).right
         if control
         else (),
     )
+
+
+def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[Run, ...]:
+    """Return a text without marks, cut to a length."""
+    return diffs.inline(text, text, context_words=0, max_chars=max_chars)
 
 
 class Texts(NamedTuple):

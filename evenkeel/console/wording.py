@@ -71,6 +71,32 @@ def score_words(metric: str) -> str:
     return _SCORES.get(metric) or metric_label(metric)
 
 
+def unmeasured_because(report: CellReport) -> str:
+    """Return the reason why a cell says nothing of its limit, in a word or two."""
+    if report.is_blind:
+        return "blind"
+    failed = sum(report.counts.failures.values())
+    if failed > report.counts.trials:
+        reason = max(report.counts.failures, key=report.counts.failures.__getitem__)
+        return f"failing: {reason.replace('_', ' ')}"
+    if report.scorer == "metrics" and report.counts.trials:
+        return "no judge"
+    return "no rated control" if report.counts.trials else "no trial yet"
+
+
+def standing_words(report: CellReport) -> str:
+    """Say whether a cell is within its limit; never read off its value, always off its interval."""
+    match report.standing:
+        case "within":
+            return "within its limit"
+        case "over":
+            return "over its limit"
+        case "unknown":
+            more = report.more_trials
+            return f"not known yet (about {figures.rounded(more):,} more trials)" if more else "not known yet"
+    return f"unmeasured ({unmeasured_because(report)})"
+
+
 def doubts(report: CellReport) -> str:
     """Unsure and invalid answers and the similarity, to show next to a share of shifts; "" if nothing."""
     parts = []
@@ -81,7 +107,7 @@ def doubts(report: CellReport) -> str:
     if report.estimates.free_delta:
         share = figures.percent(report.estimates.free_delta.value)
         parts.append(f"{share} of {report.estimates.free_delta.n} shifted against the free answer")
-    if report.estimates.similarity is not None:
+    if report.estimates.similarity is not None and report.scorer == "metrics":
         control = report.estimates.control_similarity
         beside = "" if control is None else f", control {control.value:.2f}"
         parts.append(f"similarity {report.estimates.similarity.value:.2f}{beside}")

@@ -41,6 +41,7 @@ MISSING: Final = "–"
 
 _NARROW_SPACE = "\u202f"
 _MINUS = "\u2212"
+_EXACT_BELOW = 20
 _MINUTE_S = 60
 _HOUR_S = 3600
 _DAY_S = 86400
@@ -55,6 +56,19 @@ def number(value: float, digits: int = 0) -> str:
     if text.startswith("-"):
         text = text[1:] if not text.strip("-0.,") else _MINUS + text[1:]
     return text
+
+
+def rounded(count: int) -> int:
+    """Return a count rounded up to two digits, where more would suggest a precision it does not have."""
+    if count < _EXACT_BELOW:
+        return count
+    step = int(10 ** (len(str(count)) - 2))
+    return -(-count // step) * step
+
+
+def limit(ratio: float) -> str:
+    """Return a limit in points of 100: "10", or "14.3" where it is not whole."""
+    return number(ratio * 100, 1).removesuffix(".0")
 
 
 def percent(ratio: float, digits: int = 0) -> str:

@@ -474,6 +474,8 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
             code = fresh(settings.data_dir, LOGIN_CODE)
             if sys.stdout.isatty():
                 console = f"  console    {url}/login?code={code}   (signs you in, once)"
+            else:
+                console += "   (sign in with the token)"
     if role == "monitor":
         watched = ", ".join(settings.monitor.routes) or "all routes"
         place = f"as {checkpoint_name(settings)}, in {_shared_at(settings, role)}"

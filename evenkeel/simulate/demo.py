@@ -372,8 +372,17 @@ class _Story:
     async def tell(self, *, headless: bool) -> int:
         out = self._out
         out.print("[bold]evenkeel demo[/]: a SIMULATED model of planted fragility, watched live")
-        link = f"login?code={_secret(self._addresses, 'login-code')}" if out.is_terminal else ""
-        out.print("  console, to be opened now (the link signs you in, once; the page updates by itself):")
+        # What is printed into a pipe is kept by somebody, so no link that signs in goes there.
+        if out.is_terminal:
+            how = "the link signs you in, once"
+            link = f"login?code={_secret(self._addresses, 'login-code')}"
+        else:
+            how, link = f"sign in with the token in {self._addresses.data / 'admin-token'}", ""
+        out.print(
+            f"  console, to be opened now ({how}; the page updates by itself):",
+            soft_wrap=True,
+            highlight=False,
+        )
         out.print(f"    {self._addresses.admin}/{link}", soft_wrap=True, highlight=False)
         out.print(f"  base URL  {self._addresses.proxy}/v1")
         log = self._addresses.data.parent / "evenkeel.log"

@@ -103,7 +103,7 @@ def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
     event = next(one for one in scene.store.history if one.id == "raised-casing")
     body = client.get("/api/alerts/raised-casing").json()
     assert body["alert"]["route"] == event.route
-    assert all(set(one) >= {"id", "exchange_id", "trace_id", "rating"} for one in body["verdicts"])
+    assert all(set(one) >= {"id", "exchange_id", "rating"} for one in body["verdicts"])
     missing = client.get("/api/alerts/nothing")
     assert missing.status_code == 404
     assert "nothing" in missing.json()["error"]["message"]

@@ -10,7 +10,6 @@ from litestar.testing import TestClient
 from playwright.sync_api import expect
 
 from evenkeel.console import create_app
-from evenkeel.console.baselines import OFFERED_S
 from evenkeel.core.cells import (
     ChangeMark,
     DriftReport,
@@ -73,7 +72,8 @@ def client(app):
 
 def fields(page):
     return {
-        name: re.search(rf'name="{name}" value="([^"]+)"', page.text)[1] for name in ("_csrf_token", "offer")
+        name: re.search(rf'name="{name}" value="([^"]*)"', page.text)[1]
+        for name in ("_csrf_token", "route", "model", "perturbation", "seen_at")
     }
 
 
@@ -89,12 +89,9 @@ def test_a_drift_alert_leads_to_what_would_be_approved(client):
     )
 
 
-def test_what_was_shown_is_approved_once(client, scene, actions):
-    """Even if more trials have come since, however often the form is sent; then it is shown as approved."""
+def test_the_present_level_is_approved_once(client, scene, actions):
+    """However often the form is sent; then it is shown as approved."""
     form = {**fields(client.get(ADDRESS)), "by": "ann", "note": "agreed"}
-    scene.reports = [
-        since_change(one, 260, 0.5) if one.key.parts[2] == KIND else one for one in scene.reports
-    ]
     scene.now += 60
     for _ in range(2):
         sent = client.post("/baselines", data=form, follow_redirects=False)
@@ -110,7 +107,7 @@ def test_what_was_shown_is_approved_once(client, scene, actions):
     assert (cell.model, cell.perturbation, cell.mean, cell.n) == (MODEL, KIND, 0.46, 240)
     shown = client.get(sent.headers["location"])
     assert "Approved baselines case-summaries Approved by ann" in words(shown)
-    assert 'name="offer"' not in shown.text
+    assert 'name="seen_at"' not in shown.text
     assert "approved by ann" in words(client.get("/calibration"))
     (action,) = actions.latest(5)
     assert (action.by, action.known_by, action.what, action.subject) == (
@@ -127,13 +124,11 @@ def test_what_was_shown_is_approved_once(client, scene, actions):
     [
         (lambda form, _: form.update(by=" "), "say your name"),
         (lambda form, _: form.update(by="a\u202en"), "say your name"),
-        (lambda form, _: form.update(offer=form["offer"].replace(".", "A.")), "was not offered here"),
-        (lambda form, _: form.pop("offer"), "was not offered here"),
-        (lambda _, scene: setattr(scene, "now", scene.now + OFFERED_S + 1), "shown too long ago"),
-        (
-            lambda _, scene: setattr(scene, "reports", [since_change(one, 31) for one in scene.reports]),
-            "the route has changed since",
-        ),
+        (lambda form, _: form.update(seen_at="soon"), "shown too long ago"),
+        (lambda form, _: form.pop("seen_at"), "shown too long ago"),
+        (lambda _, scene: setattr(scene, "now", scene.now + 901), "shown too long ago"),
+        (lambda _, scene: setattr(scene, "now", scene.now - 1), "shown too long ago"),
+        (lambda _, scene: setattr(scene, "reports", []), "there is nothing to approve"),
     ],
 )
 def test_what_no_longer_fits_is_not_approved(client, scene, actions, spoil, said):
@@ -161,18 +156,6 @@ def test_what_was_shown_before_a_change_is_not_approved_after_it(client, scene, 
     assert client.post("/baselines", data=form, follow_redirects=False).status_code == 303
 
 
-def test_an_older_page_does_not_replace_what_was_approved_on_a_newer_one(client, scene):
-    """Of two tabs the one opened first comes too late; the newer one may still be sent twice."""
-    older = {**fields(client.get(ADDRESS)), "by": "ann"}
-    scene.now += 60
-    newer = {**fields(client.get(ADDRESS)), "by": "bob"}
-    for _ in range(2):
-        assert client.post("/baselines", data=newer, follow_redirects=False).status_code == 303
-    late = client.post("/baselines", data=older)
-    assert (late.status_code, "newer figures of these cells" in words(late)) == (400, True)
-    assert [one.by for one in scene.log.notes] == ["bob"]
-
-
 def test_a_route_without_cells_has_no_baselines(client):
     """And says so."""
     assert client.get("/baselines?route=nowhere").status_code == 404
@@ -180,7 +163,7 @@ def test_a_route_without_cells_has_no_baselines(client):
     assert "No baseline has been approved" in client.get("/calibration").text
     nothing = client.get(f"/baselines?route={ROUTE}&perturbation=general.casing")
     assert "There is nothing to approve" in words(nothing)
-    assert 'name="offer"' not in nothing.text
+    assert 'name="seen_at"' not in nothing.text
 
 
 @pytest.mark.service("chromium")

@@ -8,7 +8,8 @@ from evenkeel.console import PipelineView, RouteSetup, SetupSources
 from evenkeel.console.first_hour import first_hour
 from evenkeel.core.cells import CellKey
 from evenkeel.core.verdict import BASELINE
-from evenkeel.stores.counters import RouteFlow, Untried
+from evenkeel.monitor.measuring import Measuring
+from evenkeel.stores.counters import RouteFlow
 from tests.console.planted_trials import cell
 from tests.console.scenes import Scene
 from tests.kit.cells import cell_report
@@ -45,12 +46,6 @@ def test_before_any_traffic_the_settings_say_how_much_is_needed():
             0,
             30,
             "about 600 more requests if all 4 rewordings apply, fewer if some do not",
-        ),
-        "prompt template": (0, 30, "if the prompts share one"),
-        "baseline of drift": (
-            0,
-            100,
-            "about 2,000 more requests if all 4 rewordings apply, fewer if some do not",
         ),
     }
     (held,) = found.hold_ups
@@ -99,21 +94,6 @@ SEEN = {"eligible": 100, "sampled": 10, "queued": 10, "requests": {"2xx": 100}}
             "all 10 sampled exchanges so far were skipped, 9 of them because: stateful",
             "another kind",
         ),
-        (
-            {**SEEN, "view": PipelineView(URL, untried=(Untried("shop", BASELINE, "unpriced", 10),))},
-            "no known price",
-            "Set its price",
-        ),
-        (
-            {**SEEN, "scored": 10, "reports": [control(0, failures={"unauthorized": 10})]},
-            "no replay could be rated: unauthorized 10",
-            "EVENKEEL_SHADOW_API_KEY",
-        ),
-        (
-            {**SEEN, "scored": 10, "reports": [control(10, 2)]},
-            "nearly equal, so 10 rated trials count as 2",
-            "prompts that differ",
-        ),
     ],
 )
 def test_what_holds_it_up_is_said_with_the_next_step(given, problem, step):
@@ -133,7 +113,9 @@ def test_no_estimate_where_nothing_comes_in():
 def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
     """On the first page, with a link to the set-up page; gone in a scene that has numbers."""
     setup = SetupSources((SHOP,), 30, {})
-    page = console_client(make_scene("empty"), setup=setup).get("/").text
+    scene = make_scene("empty")
+    scene.measuring = Measuring("learning", scene.now)
+    page = console_client(scene, setup=setup).get("/").text
     assert "about 300 more requests" in page
     assert page.count("<h2") == 1
     assert page.count("OpenAI(base_url=") == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from evenkeel.console import GoldenSources
@@ -28,8 +26,9 @@ class Desk:
         assert response.status_code == status
         return Page(response.text)
 
-    def token(self, path="/goldens?show=all"):
-        return next(one["value"] for one in self.page(path).all("input") if one["name"] == "_csrf_token")
+    def token(self, path=None):
+        page = self.page(path or f"/verdicts/{self.verdict.id}")
+        return next(one["value"] for one in page.all("input") if one["name"] == "_csrf_token")
 
     def send(self, headers=None, *, token=None, **fields):
         data = {"_csrf_token": token or self.token(), "by": "ann", **fields}
@@ -129,13 +128,13 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     desk.store.retire("other/1 ?", by="dora", at=2.0)
     page = desk.page("/goldens")
     words = page.words()
-    for text in ("delivery v2", "shop · chat", "Five days.", "bob", "m-1", "prompt p7"):
+    for text in ("delivery v2", "shop, chat", "Five days.", "How long is the delivery?"):
         assert text in words
-    assert "cleo" not in words
+    assert "other/1" not in words
     links = {one.get("href") for one in page.all("a")}
     assert {"/goldens?show=all", "/goldens?route=shop", "/goldens?route=desk", "/goldens/delivery"} <= links
     page = desk.page("/goldens?show=all")
-    assert "retired by dora" in page.words()
+    assert "other/1 ? retired" in page.words()
     assert "/goldens/other%2F1%20%3F" in {one.get("href") for one in page.all("a")}
     assert "delivery" not in "".join(
         one.get("href", "") for one in desk.page("/goldens?route=desk&show=all").all("a")
@@ -143,17 +142,16 @@ def test_the_list_shows_who_approved_what_and_is_narrowed(desk):
     assert "None match" in desk.page("/goldens?task=none").words()
 
 
-def test_the_list_shows_the_question_without_the_beginning_that_all_prompts_share(desk):
-    """Whole lines of it, once three prompts show what is template."""
-    for number, word in enumerate(("delivery", "journey", "warranty")):
-        asked = (
-            f"Answer in German, in two sentences, and name no prices.\\n\\nHow long is the {word} of lamps?"
-        )
-        request = f'{{"messages":[{{"role":"user","content":"{asked}"}}]}}'
-        desk.store.approve(golden(id=f"g{number}", request=request), by="ann", at=1.0)
-    html = desk.client.get("/goldens").text
-    assert "Answer in German" not in html
-    assert ">How long is the journey of lamps?</td>" in html
+def test_the_list_is_paged(desk):
+    """Forty a page, with their number."""
+    for number in range(45):
+        desk.store.approve(golden(id=f"g{number:02}"), by="ann", at=1.0 + number)
+    page = desk.page("/goldens")
+    assert "1 to 40 of 45" in page.words()
+    following = next(one["href"] for one in page.all("a") if one.get("rel") == "next")
+    assert following == "/goldens?page=2"
+    assert "41 to 45 of 45" in desk.page(following).words()
+    assert desk.client.get("/goldens?page=0").status_code == 400
 
 
 def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
@@ -161,12 +159,12 @@ def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
     desk.store.approve(golden(), by="ann", at=1.0)
     assert "not asked yet" in desk.page("/goldens").words()
     rated = {
-        "delivery@1": ({"content_shift": True, "quality_change": False}, "", "content shift m-2"),
+        "delivery@1": ({"content_shift": True, "quality_change": False}, "", "content shift"),
         "delivery@2": ({"content_shift": True}, "", "not asked yet"),
     }
     cases = [(key, *facts) for key, facts in rated.items()]
-    cases += [("delivery@1", {"content_shift": False}, "", "as approved m-2")]
-    cases += [("delivery@1", {}, "timeout", "not rated: timeout m-2")]
+    cases += [("delivery@1", {"content_shift": False}, "", "as approved")]
+    cases += [("delivery@1", {}, "timeout", "not rated: timeout")]
     for key, breaches, failure, said in cases:
         result = GoldenResult(key, breaches, {}, failure)
         facts = {"deciding": (), "scorer": "s", "judged": True, "results": (result,)}
@@ -174,7 +172,7 @@ def test_the_last_rating_of_a_golden_is_told(desk, make_scene, console_client):
         sources = GoldenSources(desk.store, desk.archive, lambda run=run: {"shop": run})
         client = console_client(make_scene("quiet"), goldens=sources)
         assert said in Page(client.get("/goldens").text).words()
-        assert said.removesuffix(" m-2") in Page(client.get("/goldens/delivery").text).words()
+        assert said in Page(client.get("/goldens/delivery").text).words()
 
 
 def test_a_golden_is_retired_and_used_again(desk):
@@ -186,32 +184,6 @@ def test_a_golden_is_retired_and_used_again(desk):
     assert [one["name"] for one in page.all("button")] == ["unretire"]
     assert desk.send(unretire="a/b c").status_code == 303
     assert [entry.deed for entry in desk.store.trail("a/b c")] == ["approved", "retired", "unretired"]
-
-
-def test_the_enter_key_retires_nothing(desk):
-    """The first button of the list's form, which Enter presses, is disabled."""
-    desk.store.approve(golden(), by="ann", at=1.0)
-    buttons = desk.page("/goldens").all("button")
-    assert "disabled" in buttons[0]
-    assert [one.get("value") for one in buttons[1:]] == ["delivery"]
-
-
-def test_versions_are_shown_with_what_changed(desk):
-    """Prompt and answer, word by word; what stayed the same says so."""
-    desk.store.approve(golden(), by="ann", at=1.0)
-    desk.store.approve(golden(answer=Answer("Five days.")), by="bob", at=2.0)
-    asked = '{"messages":[{"role":"user","content":"How long is the journey?"}]}'
-    desk.store.approve(
-        golden(answer=Answer("Five days."), request=asked, note="new wording"), by="cleo", at=3.0
-    )
-    html = desk.client.get("/goldens/delivery").text
-    page = Page(html)
-    assert "<del>delivery</del><ins>journey</ins>" in html
-    assert re.search(r"<del>Four ?</del>.*<ins>Five ?</ins>", html, re.DOTALL)
-    words = page.words()
-    said = ("version 3", "The same answer.", "The same prompt.", "new wording", "approved version 2 by bob")
-    assert [text for text in said if text not in words] == []
-    assert words.index("Version 3") < words.index("Version 2") < words.index("Version 1")
 
 
 @pytest.mark.parametrize(
@@ -322,19 +294,8 @@ def test_the_api_refuses_in_json(desk, options, status, said):
 def test_a_signed_in_user_need_not_type_the_name(desk):
     """The name given to the password dialogue is where the field begins."""
     desk.store.approve(golden(), by="ann", at=1.0)
-    response = desk.client.get("/goldens", auth=("zoë".encode(), b"token"))
+    response = desk.client.get("/goldens/delivery", auth=("zoë".encode(), b"token"))
     assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == ["zoë"]
     for broken in ("Basic %%%", "Bearer x", "Basic /w=="):
-        response = desk.client.get("/goldens", headers={"authorization": broken})
+        response = desk.client.get("/goldens/delivery", headers={"authorization": broken})
         assert [one["value"] for one in Page(response.text).all("input") if one["name"] == "by"] == [""]
-
-
-def test_the_list_says_what_a_gate_over_the_goldens_would_find(desk):
-    """With the noise floor of the cells: for the goldens in use, and for a live cell."""
-    assert "Live, a cell" not in " ".join(desk.page("/goldens").text)
-    desk.store.approve(Golden(id="kettle", request=None, answer=Answer("No.")), by="ann", at=1.0)
-    text = " ".join(desk.page("/goldens").text)
-    assert re.search(
-        r"With 1 golden at \d+\s?% noise, the gate finds a regression of 15 points in 0 of 10", text
-    )
-    assert "Live, a cell at this noise" in text

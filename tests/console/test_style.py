@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
-from itertools import pairwise
 
 import pytest
 
@@ -36,9 +35,8 @@ def test_contrast_is_computed_as_wcag_defines_it():
 @pytest.mark.parametrize(
     ("ink", "ground"),
     [
-        *((f"b{index}-ink", f"b{index}") for index in range(8)),
+        *((f"r{rating}-ink", f"r{rating}") for rating in (1, 2, 3)),
         *((ink, ground) for ink in ("ink", "muted", "link") for ground in ("bg", "panel", "soft")),
-        *((f"h{step}-ink", f"h{step}") for step in range(1, 6)),
         ("ok", "ok-bg"),
         ("bad", "bad-bg"),
         ("bad", "panel"),
@@ -58,18 +56,6 @@ def test_text_can_be_read_on_every_ground(scheme, ink, ground):
     """At least 4.5 to 1 (WCAG AA), in light and in dark."""
     colours = _colours(scheme)
     assert _contrast(colours[ink], colours[ground]) >= 4.5
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_bands_can_be_ordered_without_seeing_colour(scheme):
-    """From the second band on, each is darker than the one before in light, and lighter in dark."""
-    colours = _colours(scheme)
-    lightness = [_luminance(colours[f"b{index}"]) for index in range(8)]
-    steps = list(pairwise(lightness[1:]))
-    if scheme == "light":
-        assert all(after < before for before, after in steps)
-    else:
-        assert all(after > before for before, after in steps)
 
 
 def test_dark_scheme_defines_every_colour():

@@ -54,8 +54,15 @@ def test_points_without_a_number_are_left_out():
         Sample(NOW, 0.2, -math.inf, 0.4),
     ]
     drawn = chart([samples], [], threshold=0.1, values=value_range([samples], 0.1), now=NOW)
-    assert len(_points(drawn.lines[0].line)) == 1
+    assert len(set(_points(drawn.lines[0].line))) == 1  # a dot
     assert drawn.lines[0].band == ""
+
+
+def test_a_line_breaks_where_nothing_was_measured():
+    """A flat line through a silence would say that the model was as before."""
+    series = [*_samples(*[0.1] * 20, end=NOW - 3600), *_samples(*[0.1] * 20)]
+    drawn = chart([series], [], threshold=0.1, values=VALUES, now=NOW)
+    assert drawn.lines[0].line.count("M") == 2
 
 
 def test_long_series_are_thinned_and_keep_their_ends():

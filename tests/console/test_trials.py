@@ -1,4 +1,4 @@
-"""The list of trials: what it finds, how it pages, and that it reads no more than it may."""
+"""The list of trials: what it finds, how it pages, and the page of a trial."""
 
 from __future__ import annotations
 
@@ -13,17 +13,7 @@ from hypothesis import strategies as st
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.trial_search import (
-    NO_LABELS,
-    OUTCOMES,
-    RATINGS,
-    Labelled,
-    Limits,
-    TrialFilter,
-    badness,
-    each_page,
-    search,
-)
+from evenkeel.console.trial_search import CONTROLS, RATINGS, TrialFilter, badness, narrowed, search
 from evenkeel.core.pair import Answer, Wanted
 from evenkeel.core.verdict import (
     BASELINE,
@@ -84,92 +74,11 @@ VERDICTS = [made(number) for number in range(120)]
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """All of them, with texts; the word Zebra is in the answer of one of ten."""
+    """All of them, with texts."""
     filled = SqliteVerdictLog(Database(tmp_path_factory.mktemp("log") / "evenkeel.db"))
-    for number, verdict in enumerate(VERDICTS):
-        word = "Zebra" if number % 10 == 3 else "horse"
-        filled.append(verdict, Evidence("How?", "Hwo?", Answer(f"A {word}."), Answer("None.")))
+    for verdict in VERDICTS:
+        filled.append(verdict, Evidence("How?", "Hwo?", Answer("A horse."), Answer("None.")))
     return filled
-
-
-def every(log, chosen, limits=None, labelled=None):
-    """Ids over all pages."""
-
-    def page(before, _wanted):
-        return search(
-            log,
-            chosen.narrow,
-            text=chosen.text,
-            labels=chosen.labels,
-            labelled=labelled or NO_LABELS,
-            before=before,
-            limits=limits,
-        )
-
-    return [logged.verdict.id for logged in each_page(page, most=10**6, scanned=10**6)]
-
-
-choices = st.builds(
-    TrialFilter,
-    route=st.sampled_from(("", "desk", "lab", "none")),
-    model=st.sampled_from(("", "m-1", "m-2")),
-    perturbation=st.sampled_from(("", *KINDS)),
-    category=st.sampled_from(("", "general", "format")),
-    rating=st.sampled_from(("", *RATINGS)),
-    outcome=st.sampled_from(("", *OUTCOMES)),
-    task=st.sampled_from(("", "case_summary")),
-    language=st.sampled_from(("", "de", "en")),
-    since=st.sampled_from(("", "1970-01-01T00:30")),
-    until=st.sampled_from(("", "1970-01-01T01:29", "1970-01-01T00:10")),
-    text=st.sampled_from(("", "zEbRa", "reason 7", "nowhere")),
-)
-
-
-@given(chosen=choices, shown=st.integers(1, 40), scanned=st.integers(1, 200), texts=st.integers(1, 200))
-def test_pages_together_hold_every_trial_of_a_choice_once(log, chosen, shown, scanned, texts):
-    """Newest first, whatever fits a page and however little is read for one."""
-    expected = [
-        verdict.id
-        for number, verdict in reversed(list(enumerate(VERDICTS)))
-        if chosen.narrow.admits(verdict)
-        and (
-            not chosen.text
-            or chosen.text.casefold() in verdict.scoring.explanation.casefold()
-            or (chosen.text == "zEbRa" and number % 10 == 3)
-        )
-    ]
-    assert every(log, chosen, Limits(shown, scanned, texts)) == expected
-
-
-@pytest.mark.parametrize(
-    ("chosen", "rule"),
-    [
-        ({"rating": "shifted"}, lambda one: one.rating in {1, 2}),
-        ({"rating": "failed"}, lambda one: one.rating is None),
-        ({"reason": "timeout"}, lambda one: one.failure is not None and one.failure.reason == "timeout"),
-        ({"outcome": "worse"}, lambda one: one.direction == "worse"),
-        (
-            {"rating": "shifted", "control": "held"},
-            lambda one: one.rating in {1, 2} and one.control.rating == 3,
-        ),
-        ({"control": "changed"}, lambda one: one.control.rating == 2),
-        ({"control": "none"}, lambda one: one.control.rating is None),
-        ({"prompt_version": "p-1"}, lambda one: one.origin.prompt_version == "p-1"),
-        ({"client": "c-3"}, lambda one: one.origin.client == "c-3"),
-        ({"rating": "open"}, lambda one: one.rating != 3),
-        ({"format": "json"}, lambda one: one.perturbation == "format.json"),
-        ({"language": "de"}, lambda one: one.perturbation == "multilingual.de"),
-        (
-            {"category": "general", "model": "m-2"},
-            lambda one: "general." in one.perturbation and one.model == "m-2",
-        ),
-    ],
-)
-def test_a_choice_means_what_it_says(log, chosen, rule):
-    """Some trials are of it, and exactly those are found."""
-    expected = [one.id for one in reversed(VERDICTS) if rule(one)]
-    assert expected
-    assert every(log, TrialFilter.of(chosen)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -181,35 +90,69 @@ def unindexed():
     return log
 
 
-def test_a_page_reads_a_bounded_number_of_verdicts_and_says_where_it_stopped(unindexed):
+def every(log, narrow, most=20):
+    """Ids over all pages."""
+    ids, before = [], None
+    while True:
+        found = search(log, narrow, most=most, before=before)
+        ids += [logged.verdict.id for logged in found.trials]
+        before = found.older
+        if before is None:
+            return ids
+
+
+choices = st.builds(
+    TrialFilter,
+    route=st.sampled_from(("", "desk", "lab", "none")),
+    model=st.sampled_from(("", "m-1", "m-2")),
+    perturbation=st.sampled_from(("", *KINDS)),
+    rating=st.sampled_from(("", *RATINGS)),
+    control=st.sampled_from(("", *CONTROLS)),
+    client=st.sampled_from(("", "c-3")),
+    prompt_version=st.sampled_from(("", "p-1")),
+    since=st.sampled_from(("", "1970-01-01T00:30")),
+    until=st.sampled_from(("", "1970-01-01T01:29", "1970-01-01T00:10")),
+)
+
+
+@given(chosen=choices, worst=st.booleans(), most=st.integers(1, 40))
+def test_pages_together_hold_every_trial_of_a_choice_once(log, unindexed, chosen, worst, most):
+    """Newest first, whatever fits a page, with an index and without one."""
+    narrow = chosen.narrow(worst=worst)
+    expected = [verdict.id for verdict in reversed(VERDICTS) if narrow.admits(verdict)]
+    assert every(log, narrow, most) == expected
+    assert every(unindexed, narrow, most) == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rule"),
+    [
+        ({"rating": "shifted"}, lambda one: one.rating in {1, 2}),
+        ({"rating": "failed"}, lambda one: one.rating is None),
+        (
+            {"rating": "shifted", "control": "held"},
+            lambda one: one.rating in {1, 2} and one.control.rating == 3,
+        ),
+        ({"control": "changed"}, lambda one: one.control.rating == 2),
+        ({"control": "none"}, lambda one: one.control.rating is None),
+        ({"prompt_version": "p-1"}, lambda one: one.origin.prompt_version == "p-1"),
+        ({"client": "c-3", "model": "m-2"}, lambda one: one.origin.client == "c-3" and one.model == "m-2"),
+    ],
+)
+def test_a_choice_means_what_it_says(log, chosen, rule):
+    """Some trials are of it, and exactly those are found."""
+    expected = [one.id for one in reversed(VERDICTS) if rule(one)]
+    assert expected
+    assert every(log, TrialFilter.of(chosen).narrow()) == expected
+
+
+def test_a_page_reads_a_bounded_number_of_verdicts(unindexed, monkeypatch):
     """What was not looked at is looked at by the next page."""
-    narrow = TrialFilter(model="none").narrow
-    found = search(unindexed, narrow, limits=Limits(scanned=50, seconds=60.0))
-    assert (found.trials, found.looked_at, found.older, found.full) == ((), 50, 71, False)
-    assert found.reached_s == VERDICTS[70].scored_at
-    assert search(unindexed, narrow, before=found.older).older is None
-
-
-def test_a_page_reads_a_bounded_number_of_texts(log):
-    """Texts are the dearest to read."""
-    found = search(log, TrialFilter().narrow, text="nowhere", limits=Limits(texts=7, seconds=60.0))
-    assert (found.older, found.full) == (114, False)
-    assert found.reached_s == VERDICTS[113].scored_at
-
-
-def test_an_index_reads_no_trial_in_vain(log):
-    """A rare trial of long ago is found by reading nothing else."""
-    found = search(log, TrialFilter.of({"until": "1970-01-01T00:10", "client": "c-3"}).narrow)
-    assert [logged.verdict.id for logged in found.trials] == ["v7", "v3"]
-    assert (found.looked_at, found.older) == (2, None)
-
-
-def test_labels_narrow_the_search(log):
-    """Labelled at all, not labelled, disputed."""
-    labelled = Labelled({"v7": True, "v8": False, "v9": None})
-    assert every(log, TrialFilter(labels="any"), labelled=labelled) == ["v9", "v8", "v7"]
-    assert every(log, TrialFilter(labels="disputed"), labelled=labelled) == ["v8"]
-    assert len(every(log, TrialFilter(labels="none"), labelled=labelled)) == 117
+    monkeypatch.setattr("evenkeel.console.trial_search.SCANNED", 50)
+    narrow = TrialFilter(model="none").narrow()
+    found = search(unindexed, narrow, most=20)
+    assert (found.trials, found.older) == ((), 71)
+    assert search(unindexed, narrow, most=20, before=found.older).older == 21
 
 
 def change(**given):
@@ -220,24 +163,24 @@ def change(**given):
 
 def test_a_change_stands_for_its_route_and_its_time(log):
     """The trial that shows the change is after it; together both sides are the route."""
-    sides = [
-        TrialFilter.of({"change": "c1", "side": side}).beside([change()]) for side in ("before", "after")
-    ]
-    before, after = (every(log, chosen) for chosen in sides)
+
+    def side(name):
+        chosen = TrialFilter.of({"change": "c1", "side": name})
+        return every(log, narrowed(chosen, [change()], (), lambda _: 0.0))
+
+    before, after = side("before"), side("after")
     assert after[-1] == "v60"
     assert before[0] == "v57"
-    assert after + before == every(log, TrialFilter(route="desk"))
-    assert TrialFilter.of({"change": "gone"}).beside([change()]) is None
+    assert after + before == every(log, TrialFilter(route="desk").narrow())
+    assert narrowed(TrialFilter.of({"change": "gone"}), [change()], (), lambda _: 0.0) is None
 
 
 @pytest.mark.parametrize(
     "query",
     [
         {"rating": "4"},
-        {"outcome": "x"},
         {"since": "yesterday"},
         {"until": "1e9"},
-        {"labels": "x"},
         {"side": "before"},
         {"other": "x"},
     ],
@@ -261,7 +204,7 @@ def rows(response):
 
 
 def test_the_list_pages_backwards_by_links(client):
-    """Thirty a page; each trial once; every row links to its trial."""
+    """Forty a page; each trial once; every row links to its trial."""
     seen, path = [], "/trials?rating=shifted&order=newest"
     while path:
         response = client.get(path)
@@ -275,11 +218,10 @@ def test_the_list_pages_backwards_by_links(client):
 
 
 def test_a_form_that_sends_empty_fields_ends_at_a_clean_address(client):
-    """As browsers without script send it; the place in the log is kept."""
-    response = client.get("/trials?route=desk&model=&text=&before=50", follow_redirects=False)
+    """As browsers without script send it."""
+    response = client.get("/trials?route=desk&model=&until=", follow_redirects=False)
     assert response.status_code == 303
-    assert response.headers["location"] == "/trials?route=desk&before=50"
-    assert len(rows(client.get(response.headers["location"]))) == 17
+    assert response.headers["location"] == "/trials?route=desk"
 
 
 def test_every_choice_can_be_taken_back(client):
@@ -319,41 +261,23 @@ def test_the_worst_come_first_and_counter_examples_last(console_client):
     for verdict in mixed:
         scene.log.append(verdict, None)
     shown = re.findall(r'href="/verdicts/(r\d)"', console_client(scene).get("/trials").text)
-    assert shown == [one.id for one in order]
+    assert shown == [one.id for one in order[:-1]]
 
 
-def test_the_worst_are_paged_and_those_that_held_follow(client):
-    """Each trial once: the changed and unclear ones by rank, then the others, newest first."""
-    seen, path = [], "/trials"
-    while path:
-        response = client.get(path)
-        seen += rows(response)
-        older = re.search(r'rel="next" href="([^"]+)"', response.text)
-        path = older[1].replace("&amp;", "&") if older else None
-    assert sorted(map(int, seen)) == list(range(1, 121))
-    open_ones = [VERDICTS[int(place) - 1] for place in seen[: sum(one.rating != 3 for one in VERDICTS)]]
-    assert {one.rating for one in open_ones} == {1, 2, None}
-    ranks = [badness(one) for one in open_ones]
-    assert ranks == sorted(ranks)
-
-
-def test_a_row_shows_the_question_and_both_answers_where_they_differ(console_client):
-    """Of the prompt, what the user put in."""
+def test_a_row_is_one_line_with_the_users_own_words(console_client):
+    """Of the prompt, what the user put in; the answers are on the trial's page."""
     scene = Scene(now=7200.0)
-    for number, word in enumerate(("order", "invoice", "parcel")):
-        prompt = f"user: Answer the customer below, and keep every number.\n\nWhere is my {word} 4711?"
-        answer = Answer("We are sorry for the trouble. Your goods left the store on Monday at nine.")
-        other = Answer(answer.text.replace("Monday", "Friday"))
-        verdict = ranked(number, prompt_version=None)
-        asked = ((prompt.index("Where"), len(prompt)),)
-        scene.log.append(verdict, Evidence(prompt, prompt.replace("Where", "Wehre"), answer, other, asked))
-    html = console_client(scene).get("/trials?text=invoice").text
+    prompt = "user: Answer the customer below, and keep every number.\n\nWhere is my order 4711?"
+    asked = ((prompt.index("Where"), len(prompt)),)
+    texts = Evidence(prompt, prompt.replace("Where", "Wehre"), Answer("On Monday."), Answer("No."), asked)
+    scene.log.append(ranked(1), texts)
+    html = console_client(scene).get("/trials").text
     row = html.partition('<tbody role="rowgroup"')[2].partition("</tr>")[0]
-    assert "><del>Where</del><ins>Wehre</ins> is my invoice 4711?</td>" in row
+    assert ">Where is my order 4711?</td>" in row
+    assert ">held</td>" in row
     assert "Answer the customer below" not in html
-    assert "on <del>Monday </del>at nine." in row
-    assert "on <ins>Friday </ins>at nine." in row
-    assert "control held" in row
+    page = console_client(scene).get("/verdicts/r1").text
+    assert "<del>Where</del><ins>Wehre</ins> is my order 4711?" in page
 
 
 def incident_event(**changes):
@@ -426,14 +350,12 @@ def test_a_change_that_is_no_longer_stored_is_said_to_be(client):
 
 
 def test_what_is_chosen_can_be_downloaded(client):
-    """All of it, not only what fits the page, as CSV and as JSON."""
+    """All of it, not only what fits the page."""
     expected = [one.id for one in reversed(VERDICTS) if one.rating in {1, 2}]
     response = client.get("/downloads/trials.csv?rating=shifted")
     read = list(csv.DictReader(io.StringIO(response.text)))
     assert [row["id"] for row in read] == expected
     assert read[0]["quality"] == {"worse": "worse", "better": "better", None: "same"}[VERDICTS[119].direction]
-    records = client.get("/downloads/trials.json?rating=shifted").json()["trials"]
-    assert [row["id"] for row in records] == expected
     assert "A horse" not in response.text
 
 

@@ -151,14 +151,6 @@ def test_only_verdicts_that_can_be_rated_are_drawn(desk):
     assert desk.client.get("/trials/drawn").status_code == 404
 
 
-def test_the_explorer_knows_what_people_say(desk):
-    """Rows are marked, and can be chosen by it."""
-    desk.send(rating="3")
-    assert "people disagree with the rating" in desk.client.get("/trials?labels=disputed").text
-    assert len(re.findall(r'id="t-\d+"', desk.client.get("/trials?labels=any").text)) == 1
-    assert "people disagree with" not in desk.client.get("/trials?labels=none").text
-
-
 def test_the_api_takes_and_gives_labels(desk):
     """As JSON, with the agreement; numbers may be numbers."""
     body = {"verdict": desk.verdict.id, "by": "ci", "rating": 2, "drawn": True}

@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from evenkeel.console.alerts import alerts_table
 from evenkeel.monitor.detect import Clients
 from evenkeel.monitor.detect.clients import MOST, REST
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
@@ -197,9 +196,6 @@ def test_an_alert_says_whose_trials_are_behind_it():
     assert shown["excess"]["clients"] == event.clients
     told = Writer(reports=lambda: [log.report]).facts(incident)
     assert any(one.startswith(said) for one in told)
-    table = alerts_table([incident])
-    listed = {row[table.columns.index("what")]: row[table.columns.index("clients")] for row in table.rows}
-    assert listed["excess"].startswith(said)
 
 
 def test_clients_beyond_eight_count_as_one():

@@ -1,0 +1,254 @@
+"""Cells at a glance: what each says of its limit, its figure, and its course over the last day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from hashlib import blake2s
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.console import links
+from evenkeel.console.chart import Sample, spark
+from evenkeel.console.wording import doubts, standing_words, unmeasured_because
+from evenkeel.core import figures, rewordings
+from evenkeel.core.labels import scorer_words
+from evenkeel.core.verdict import BASELINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from evenkeel.console.chart import Spark
+    from evenkeel.core.cells import CellReport, Estimate, Standing
+    from evenkeel.stores.monitor_state import MonitorStore
+
+PAIRS_IN_COLUMNS: Final = 4
+"""Language pairs that can have a column each; more than these share one, which shows the worst of them."""
+SPARKS: Final = 150
+"""Cells that are drawn with their course, row by row from the top; it would be most of a long page."""
+_SPARK_POINTS: Final = 120
+_DAY_S: Final = 86_400.0
+_LEGEND: Final[dict[Standing, str]] = {
+    "within": "within its limit",
+    "over": "over its limit",
+    "unknown": "not known yet",
+    "unmeasured": "unmeasured",
+}
+
+
+class Column(NamedTuple):
+    """A perturbation, or a category that shows the worst of its perturbations."""
+
+    label: str
+    perturbations: tuple[str, ...]
+    first_of_group: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewCell:
+    """A report as a cell of the table."""
+
+    report: CellReport
+    label: str
+    href: str
+    alert: bool
+    """True if the cell, or any of its language pairs, belongs to an open incident."""
+    spark: Spark | None = None
+
+    @property
+    def control(self) -> bool:
+        """True if the cell shows the noise floor."""
+        return self.report.key.perturbation == BASELINE
+
+    @property
+    def tone(self) -> str:
+        """Class of its color: what it says of its limit, never how large its value is."""
+        return "floor" if self.control else f"is-{self.report.standing}"
+
+    @property
+    def measure(self) -> Estimate | None:
+        """Points above noise, or the noise floor, since the last change as far as there are trials."""
+        current = self.report.current
+        return current.content_delta if self.control else current.excess
+
+    @property
+    def note(self) -> str:
+        """Short reason why there is no figure, or about how much is missing; "" where neither is."""
+        if self.control:
+            return "" if self.measure else "collecting"
+        if self.report.standing == "unmeasured":
+            return unmeasured_because(self.report)
+        more = self.report.more_trials
+        return f"~{figures.rounded(more):,} more" if more else ""
+
+    @property
+    def detail(self) -> str:
+        """Tooltip; a screen reader reads its first line first."""
+        return "\n".join(_detail(self.report, alert=self.alert))
+
+
+class Row(NamedTuple):
+    """A model on a route; `cells` has None where a perturbation was never tried."""
+
+    route: str
+    model: str
+    cells: tuple[OverviewCell | None, ...]
+    said: str
+    """How many of its cells are within their limits, over them …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The table of all cells that answer."""
+
+    groups: tuple[tuple[str, int], ...]
+    """Neighboring columns of one category, with their number."""
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    """Models that answer; those with an open incident first."""
+    retired: tuple[tuple[str, str, float], ...]
+    """Retired models: route, model and time of the last trial, latest first."""
+
+
+def overview(reports: Sequence[CellReport], store: MonitorStore, now: float) -> Overview:
+    """Arrange the reports, in any order: routes with an incident first; retired models are only named.
+
+    Args:
+        reports: one per cell.
+        store: has the points of each cell's course. Blocks on it.
+        now: Unix time in seconds.
+    """
+    live = [report for report in reports if not report.retired]
+    columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
+    groups = groupby(columns, key=lambda column: rewordings.category(column.perturbations[0]).name)
+    models: dict[tuple[str, str], dict[str, CellReport]] = {}
+    for report in live:
+        models.setdefault(report.key.parts[:2], {})[report.key.perturbation] = report
+    alerting = {report.key.route for report in live if report.detection.alert}
+    rows: list[Row] = []
+    drawn = 0
+    for (route, model), cells in sorted(models.items(), key=lambda one: (one[0][0] not in alerting, one[0])):
+        with_course = drawn < SPARKS
+        drawn += len(cells)
+        found = tuple(_cell(cells, column, store if with_course else None, now) for column in columns)
+        rows.append(Row(route, model, found, counted(cells.values())))
+    last: dict[tuple[str, str], float] = {}
+    for report in reports:
+        if report.retired:
+            place = (report.key.route, report.key.model)
+            last[place] = max(last.get(place, 0.0), report.last_scored_at or 0.0)
+    return Overview(
+        tuple((name, len(list(members))) for name, members in groups),
+        columns,
+        tuple(rows),
+        tuple((*place, at) for place, at in sorted(last.items(), key=lambda one: -one[1])),
+    )
+
+
+def counted(reports: Iterable[CellReport]) -> str:
+    """Count cells by what they say of their limits: "15 cells: 11 within their limits, 4 not known yet"."""
+    found = Counter[str](one.standing for one in reports if one.key.perturbation != BASELINE)
+    words = {
+        "within": f"within {'its limit' if found['within'] == 1 else 'their limits'}",
+        "over": "over",
+        "unknown": "not known yet",
+        "unmeasured": "unmeasured",
+    }
+    said = ", ".join(f"{found[name]} {each}" for name, each in words.items() if found[name])
+    return f"{figures.count(found.total(), 'cell')}: {said}" if said else ""
+
+
+def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list[CellReport]]]:
+    """Group the cells of a route by model: name, time of the last trial, retired, reports."""
+    models: dict[str, list[CellReport]] = {}
+    for report in reports:
+        models.setdefault(report.key.model, []).append(report)
+    found = [
+        (model, max(report.last_scored_at or 0.0 for report in own), own[0].retired, own)
+        for model, own in models.items()
+    ]
+    # Live models are not ordered by time: two that share a route would swap rows at each refresh.
+    return sorted(found, key=lambda one: (one[2], -one[1] if one[2] else 0.0, one[0]))
+
+
+def cell_id(report: CellReport) -> str:
+    """Return an element id for a cell: a digest of its key, because keys may hold any character."""
+    text = "\0".join(report.key.parts)
+    return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"
+
+
+def samples(store: MonitorStore, report: CellReport, limit: int) -> list[Sample]:
+    """Return the newest points of a cell's course."""
+    return [
+        Sample(point.at, point.excess, point.excess_lower, point.excess_upper)
+        for point in store.trend(*report.key.parts, limit)
+    ]
+
+
+def _columns(names: Sequence[str]) -> tuple[Column, ...]:
+    columns: list[Column] = []
+    for category, members in groupby(names, key=lambda name: rewordings.category(name).name):
+        kinds = tuple(members)
+        if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
+            columns.append(Column("worst pair", kinds, first_of_group=bool(columns)))
+            continue
+        columns += [
+            Column(rewordings.column_label(kind), (kind,), first_of_group=bool(columns) and not place)
+            for place, kind in enumerate(kinds)
+        ]
+    return tuple(columns)
+
+
+def _cell(
+    cells: Mapping[str, CellReport], column: Column, store: MonitorStore | None, now: float
+) -> OverviewCell | None:
+    """Return the cell of a column, or the worst of several language pairs; None where none was tried."""
+    known = [cells[name] for name in column.perturbations if name in cells]
+    if not known:
+        return None
+    worst = min(known, key=_rank)
+    several = len(column.perturbations) > 1
+    drawn = None
+    if store is not None and worst.key.perturbation != BASELINE:
+        course = [one for one in samples(store, worst, _SPARK_POINTS) if one.at > now - _DAY_S]
+        drawn = spark(course, worst.detection.threshold, now)
+    return OverviewCell(
+        worst,
+        rewordings.pair_label(worst.key.perturbation) if several else column.label,
+        f"{links.route_link(worst.key.route)}#cells" if several else links.cell_link(worst.key),
+        any(one.detection.alert for one in known),
+        drawn,
+    )
+
+
+def _rank(report: CellReport) -> tuple[int, float, str]:
+    """Return the sort key of a report: over its limit first, then by points above noise."""
+    excess = report.current.excess
+    place = ("over", "unknown", "within", "unmeasured").index(report.standing)
+    return place, -excess.value if excess else 2.0, report.key.perturbation
+
+
+def _detail(report: CellReport, *, alert: bool) -> list[str]:
+    key, current, control = report.key, report.current, report.key.perturbation == BASELINE
+    lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
+    lines.append("noise floor: the same prompt sent again" if control else standing_words(report))
+    if alert:
+        lines.append("part of an open incident")
+    if current.excess and not control:
+        limit = figures.limit(report.detection.threshold)
+        lines.append(
+            f"{figures.points_text(current.excess, 0)} points above noise in {current.excess.n:,} trials, "
+            f"limit {limit}"
+        )
+    if current.content_delta:
+        lines.append(f"content changed in {figures.estimate_text(current.content_delta)}")
+    if doubts(report):
+        lines.append(doubts(report))
+    if report.counts.failures:
+        lines.append(f"not rated: {figures.reasons(report.counts.failures)}")
+    lines.append(scorer_words(report.scorer))
+    return lines
+
+
+LEGEND: Final = tuple((f"is-{standing}", words) for standing, words in _LEGEND.items())
+"""What the colors mean, by class."""

@@ -1,0 +1,184 @@
+"""The first page: what state it is in, and what each cell says of its limit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.console import JudgeSetup
+from evenkeel.console.chart import Sample, spark
+from evenkeel.console.incidents import incident_lines, next_step
+from evenkeel.console.now import blind_notices, state_of
+from evenkeel.console.overview import PAIRS_IN_COLUMNS, counted, overview
+from evenkeel.console.wording import standing_words, unmeasured_because
+from evenkeel.core import figures
+from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
+from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.measuring import Cause, Measuring
+from evenkeel.monitor.notify import Contact, Writer
+from tests.console.memory_stores import MemoryMonitorStore
+from tests.console.reading import words
+from tests.kit.cells import cell_report
+from tests.kit.records import altered
+from tests.monitor.notify.scene import SPELLING, incidents_of
+
+NOW = 1_786_544_400.0
+FINE = Measuring("measuring", NOW)
+PAIRS = {1: 8, -1: 2, 0: 90}
+JUDGE = JudgeSetup("referee-2", "https://judge.example/v1", 1, 0.5, 0.02)
+
+
+def cell(kind="general.spelling", excess=None, route="shop", **figures_):
+    given = {"pairs": PAIRS, "limits": {"content": Limit(0.1)}, "threshold": 0.1, "scorer": "judge"}
+    key = CellKey(route, "m", kind)
+    return cell_report(key, excess=excess, **({"trials": 100} | given | figures_))
+
+
+WITHIN = cell(excess=Estimate(0.04, -0.02, 0.1, 400))
+OVER = cell("general.tone", Estimate(0.3, 0.12, 0.5, 100))
+UNKNOWN = cell("general.filler", Estimate(0.04, -0.08, 0.16, 100))
+BLIND = cell(
+    "general.casing",
+    Estimate(0.0, -0.1, 0.1, 200),
+    blind=("content",),
+    noise_floor=Estimate(0.84, 0.8, 0.88, 200),
+)
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (WITHIN, "within its limit"),
+        (OVER, "over its limit"),
+        (UNKNOWN, "not known yet (about 300 more trials)"),
+        (BLIND, "unmeasured (blind)"),
+        (cell(pairs={}, scorer="metrics"), "unmeasured (no judge)"),
+        (cell(pairs={}), "unmeasured (no rated control)"),
+        (cell(pairs={}, failures={"timeout": 900}), "unmeasured (failing: timeout)"),
+    ],
+)
+def test_a_cell_says_what_its_interval_says(report, said):
+    """Never what its value says; what is not measured says why."""
+    assert standing_words(report) == said
+
+
+def test_the_overview_counts_what_cells_say():
+    """The noise floor is no cell of a rewording."""
+    floor = cell(BASELINE, pairs={})
+    assert counted([WITHIN, OVER, UNKNOWN, BLIND, floor]) == (
+        "4 cells: 1 within its limit, 1 over, 1 not known yet, 1 unmeasured"
+    )
+    assert counted([floor]) == ""
+
+
+def test_colours_follow_what_a_cell_says_and_never_its_value():
+    """A large value with a wide interval is not known; a small one over its limit is over."""
+    loud, low = Estimate(0.6, 0.05, 0.9, 40), Estimate(0.12, 0.11, 0.13, 9000)
+    (row,) = overview([cell(excess=loud), cell("general.tone", low)], MemoryMonitorStore(), NOW).rows
+    assert [found.tone for found in row.cells if found] == ["is-unknown", "is-over"]
+
+
+def test_many_language_pairs_share_a_column_that_shows_the_worst():
+    """It leads to the route's page; an alert of any of them is shown."""
+    calm = Estimate(0.02, -0.01, 0.05, 300)
+    pairs = [cell(f"crosslingual.en_to_{name}", calm) for name in ("de", "fr", "it", "ja")]
+    assert len(overview(pairs, MemoryMonitorStore(), NOW).columns) == PAIRS_IN_COLUMNS
+    worst = cell("crosslingual.en_to_sv", Estimate(0.2, 0.15, 0.3, 300), alert=True)
+    (row,) = overview([*pairs, worst], MemoryMonitorStore(), NOW).rows
+    (found,) = row.cells
+    assert (found.report, found.alert, found.label) == (worst, True, "en → sv")
+    assert found.href == "/routes/shop#cells"
+
+
+def test_routes_with_an_incident_come_first_and_retired_models_are_named():
+    """Others by name; a retired model has no row."""
+    alert, gone = cell(route="b", alert=True), replace(cell(route="c"), retired=True, last_scored_at=5.0)
+    found = overview([cell(route="a"), alert, gone], MemoryMonitorStore(), NOW)
+    assert [row.route for row in found.rows] == ["b", "a"]
+    assert found.retired == (("c", "m", 5.0),)
+
+
+def test_a_sparkline_breaks_where_nothing_was_measured():
+    """And ends where measuring ended, not at the right edge."""
+    steady = [Sample(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
+    later = [Sample(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
+    drawn = spark([*steady, *later], 0.1, NOW)
+    assert drawn.line.count("M") == 2
+    assert drawn.end_x < 70
+    assert spark(steady[:1], 0.1, NOW) is None
+
+
+HELD = Measuring("held_up", NOW - 600, (Cause("judge", "The judge j is down", "Check it.", NOW - 600),))
+
+
+@pytest.mark.parametrize(
+    ("reports", "measuring", "state"),
+    [
+        ([WITHIN], FINE, "measuring"),
+        ([WITHIN], HELD, "held_up"),
+        ([], Measuring("learning", NOW), "empty"),
+        ([cell(trials=3)], Measuring("learning", NOW), "learning"),
+    ],
+)
+def test_the_page_is_about_what_matters_most(reports, measuring, state):
+    """An incident before all else."""
+    assert state_of(reports, measuring, ()) == state
+    (incident,) = incidents_of([SPELLING])
+    assert state_of(reports, measuring, incident_lines([incident], Writer())) == "incident"
+
+
+def test_a_page_that_is_held_up_says_what_since_when_and_what_to_do(make_scene, console_client):
+    """First of all, also beside an incident; the word "steady" is nowhere."""
+    for name in ("quiet", "alert"):
+        scene = make_scene(name)
+        scene.measuring = HELD
+        text = words(console_client(scene).get("/"))
+        assert "Held up: The judge j is down Next: Check it. Nothing is measured since 14:10 ." in text
+        assert text.index("Held up:") < text.index("Points above noise")
+        assert "teady" not in text.replace("steady-2026-05", "")
+
+
+def test_without_a_judge_every_page_with_content_says_so(make_scene, console_client):
+    """What cannot be seen, and where to change it."""
+    scene = make_scene("quiet")
+    for path in ("/", "/trials", "/incidents", f"/routes/{scene.reports[0].key.route}"):
+        assert figures.NO_JUDGE[1:] in console_client(scene).get(path).text
+    assert figures.NO_JUDGE[1:] not in console_client(scene, judge=JUDGE).get("/").text
+
+
+def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
+    """One sentence for a route and model."""
+    (said,) = blind_notices([BLIND, WITHIN])
+    assert said == (
+        "m on shop is blind under different capitalisation: at a noise floor of "
+        f"{figures.percent(0.84)} even answers to another question would raise no alert. "
+        "Lower the temperature, use a judge, or watch similarity."
+    )
+    assert blind_notices([WITHIN]) == []
+
+
+def test_the_next_step_depends_on_what_is_known():
+    """A command of the route's owner before all else; then what changed; then what can be tried."""
+    plain, owned = Contact("", "", ""), Contact("@ml", "", "helm rollback")
+    mark = ChangeMark("model", "m-1", "m-2", 1.0, 1)
+    (named,) = incidents_of([altered(SPELLING, marks=(mark,))])
+    assert next_step(named, owned) == "Roll back: helm rollback"
+    assert next_step(named, plain) == "If the answers are worse, go back to m-1."
+
+
+def test_a_cell_has_its_course_and_its_figure_beside_each_other(make_scene, console_client):
+    """The sparkline is of the same cell; the table has headers for all cells, reachable by keyboard."""
+    html = console_client(make_scene("quiet")).get("/").text
+    cells = re.findall(r'<a id="cell-[^>]+class="cell ([^"]+)"', html)
+    assert len(cells) == 25
+    assert html.count('class="spark"') >= 12
+    assert set(cells) <= {"floor", "is-within", "is-unknown", "is-over", "is-unmeasured"}
+    assert html.count('scope="row"') >= 5
+    assert html.count("title=") >= 25
+
+
+def test_unmeasured_tells_a_cell_without_any_trial():
+    """Nothing has come in."""
+    assert unmeasured_because(cell(trials=0, pairs={})) == "no trial yet"
