@@ -54,7 +54,7 @@ from evenkeel.release.gate.plan import Scenario, noise_of, prospects
 from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, document, headline
 from evenkeel.release.gate.run import GateOptions, Raters, effort, run_gate
-from evenkeel.release.gate.scoring import RATED, watched_modes
+from evenkeel.release.gate.scoring import RATED, measure_name, watched_modes
 from evenkeel.release.gate.sides import Side
 from evenkeel.release.gate.thresholds import needs_judge
 from evenkeel.release.goldens.files import load_goldens, newest_versions
@@ -419,7 +419,8 @@ def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rate
     named = words(given["gate_on"])
     modes = () if calibration is None else watched_modes(calibration)
     harmless = {result.mode for result in calibration.modes if result.harmless} if calibration else set()
-    return len(named) or sum(mode not in harmless for mode in modes) + (len(RATED) if judged else 1) * rated
+    names = {measure_name(calibration, mode) for mode in modes if mode not in harmless} if calibration else ()
+    return len(named) or len(names) + (len(RATED) if judged else 1) * rated
 
 
 @asynccontextmanager

@@ -136,6 +136,37 @@ def roles(
     }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Metrics that shall watch a mode, the first that was measured."""
+
+    primary: tuple[str, ...]
+    secondary: tuple[str, ...]
+
+
+def named_roles(
+    by_metric: Mapping[str, Mapping[FailureMode, float]],
+    metrics: Sequence[MetricFacts],
+    bundle: Mapping[FailureMode, Watch],
+) -> dict[FailureMode, Roles]:
+    """Give each mode the metrics that a bundle names, as far as they were measured."""
+
+    def choice(names: Sequence[str], mode: FailureMode) -> Choice | None:
+        for facts in sorted(
+            (facts for facts in metrics if facts.name in names), key=lambda facts: names.index(facts.name)
+        ):
+            if mode in by_metric[facts.name]:
+                own = by_metric[facts.name]
+                return Choice(facts.family, facts.name, own[mode], specificity(own, mode))
+        return None
+
+    insensitive = Failure(_ROLE, _ROLE_VERSION, "not_measured", "No metric of the bundle was measured.")
+    return {
+        mode: Roles(choice(watch.primary, mode) or insensitive, choice(watch.secondary, mode))
+        for mode, watch in bundle.items()
+    }
+
+
 def specificity(sensitivities: Mapping[FailureMode, float], mode: FailureMode) -> float:
     """Measure how far a family's reaction is about one mode: that mode's share of all its reactions.
 
@@ -209,6 +240,7 @@ def calibrate(
     form: AnswerForm | None = None,
     placement: Placement | None = None,
     resamples: int = 1000,
+    bundle: Mapping[FailureMode, Watch] | None = None,
 ) -> Calibration:
     """Measure sensitivities, choose roles and place thresholds.
 
@@ -223,6 +255,7 @@ def calibrate(
         form: of the goldens' answers.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
         resamples: of the bootstrap.
+        bundle: metrics for each mode; None = chosen by the rule above.
     """
     placement = placement or Placement()
     clusters = table.cluster_numbers
@@ -241,8 +274,12 @@ def calibrate(
         }
         for facts in table.metrics
     }
-    chosen = roles(by_metric, table.metrics, table.modes)
-    again = _chosen_again(table, resampled[:_CHOOSING])
+    if bundle is None:
+        chosen = roles(by_metric, table.metrics, table.modes)
+        again = _chosen_again(table, resampled[:_CHOOSING])
+    else:
+        chosen = named_roles(by_metric, table.metrics, {mode: bundle[mode] for mode in table.modes})
+        again = None
     return Calibration(
         schema_version=SCHEMA,
         calibrated_on=calibrated_on.isoformat(),
@@ -318,7 +355,7 @@ def _mode(
     table: ScoreTable,
     mode: FailureMode,
     chosen: Roles,
-    again: Counter[tuple[FailureMode, str, str]],
+    again: Counter[tuple[FailureMode, str, str]] | None,
     drawn: NDArray[np.float64],
     placement: Placement,
 ) -> ModeResult:
@@ -328,12 +365,13 @@ def _mode(
 
     def role(choice: Choice, part: str) -> Role:
         placed = _threshold(table, mode, choice.metric, drawn, placement)
+        share = 1.0 if again is None else again[mode, part, choice.family] / min(_CHOOSING, len(drawn))
         return Role(
             metric=choice.metric,
             family=choice.family,
             sensitivity=rounded(choice.sensitivity),
             specificity=rounded(choice.specificity),
-            stability=rounded(again[mode, part, choice.family] / min(_CHOOSING, len(drawn))),
+            stability=rounded(share),
             threshold=None if isinstance(placed, Failure) else placed,
             no_threshold=placed if isinstance(placed, Failure) else None,
         )

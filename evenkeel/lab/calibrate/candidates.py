@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, get_args
 
@@ -14,11 +14,10 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage, NotDegradableError, as_written
 from evenkeel.lab.calibrate.journal import Key, Row
 from evenkeel.lab.calibrate.score_table import Condition
+from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.release.calibration.forms import Form, form_of
-from evenkeel.release.gate.sides import view_of
 from evenkeel.release.goldens.files import newest_versions
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.shadow.clusters import Clusters
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -144,6 +143,20 @@ class Chosen:
     """Goldens left out, by their form or the reason why they have none."""
     retired: int
 
+    def with_steps(self, least: int) -> Chosen:
+        """Return the workflows of so many steps or more; shorter ones are counted as left out.
+
+        Raises: UnfitGoldensError if fewer than two are left.
+        """
+        kept = tuple(golden for golden in self.goldens if _steps(golden.answer) >= least)
+        short = len(self.goldens) - len(kept)
+        if len(kept) < FEWEST:
+            raise UnfitGoldensError(
+                f"{_count(len(kept), 'workflow')} of {least} steps or more; approve others"
+            )
+        others = {**self.others, **({f"workflow of fewer than {least} steps": short} if short else {})}
+        return replace(self, goldens=kept, others=others)
+
     @property
     def digest(self) -> str:
         """SHA-256 over ids and answers, in hexadecimal."""
@@ -156,6 +169,10 @@ class Chosen:
             for golden in self.goldens
         ]
         return sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _steps(answer: Answer) -> int:
+    return len(read_answer(answer).steps)
 
 
 def choose(goldens: Iterable[Golden], form: Form | None = None) -> Chosen:
@@ -186,22 +203,6 @@ def choose(goldens: Iterable[Golden], form: Form | None = None) -> Chosen:
         )
     others = {name: count for name, count in counted.items() if name != wanted}
     return Chosen(kept, wanted, others, len(newest) - len(used))
-
-
-def clusters_of(goldens: Iterable[Golden]) -> dict[str, str]:
-    """The cluster of each golden by its id: near-equal prompts of a route are no independent witnesses.
-
-    Goldens without a request are clusters of their own, and left out.
-    """
-    found = {}
-    clusters = Clusters()
-    for golden in goldens:
-        view = view_of(golden)
-        if not isinstance(view, Failure):
-            name = clusters.of(golden.route, None, view, golden.answer.text, None)
-            if name:
-                found[golden.id] = name
-    return found
 
 
 def _form_of_most(counted: Counter[str]) -> Form:

@@ -14,15 +14,15 @@ from evenkeel.lab.calibrate.candidates import (
     Chosen,
     UnfitGoldensError,
     choose,
-    clusters_of,
     keys,
     source_of,
 )
 from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
 from evenkeel.lab.calibrate.journal import Journal, Run, Scores, gather
 from evenkeel.lab.calibrate.judge import judge_candidates
+from evenkeel.lab.calibrate.published import BUNDLE, sections
+from evenkeel.lab.calibrate.published import LEAST_STEPS as PUBLISHED_STEPS
 from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
-from evenkeel.lab.calibrate.published import sections
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.rules import alert_rules
@@ -37,6 +37,7 @@ from evenkeel.release.calibration.calibration import (
     calibration_to_yaml,
 )
 from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
+from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.cost import Costs
 from evenkeel.release.kit.renderings import html
@@ -188,6 +189,8 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         if name not in _JUDGE_NAMES:
             metric(name)
     chosen = choose(options.goldens, "workflow" if options.published else options.form)
+    if options.published:
+        chosen = chosen.with_steps(PUBLISHED_STEPS)
     modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(DEGRADED))
     damage = Damage(chosen.form, modes, options.published)
     sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
@@ -207,9 +210,9 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             )
     wanted = {key for source in sources for key in keys(source.id, damage)}
     scores = gather([row for key, row in sorted(journal.rows.items()) if key in wanted], fields)
-    clusters = clusters_of(chosen.goldens)
+    cluster = clusters(chosen.goldens)
     scores = replace(
-        scores, rows=tuple(replace(row, cluster=clusters.get(row.golden, "")) for row in scores.rows)
+        scores, rows=tuple(replace(row, cluster=cluster.get(row.golden, "")) for row in scores.rows)
     )
     if not scores.rows:
         reasons = ", ".join(sorted(scores.undegradable))
@@ -231,6 +234,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             form=chosen.form,
             placement=options.placement,
             resamples=options.resamples,
+            bundle=BUNDLE if chosen.form == "workflow" else None,
         )
         written = write(calibration, scores, table, options.out, published=options.published)
     return Outcome(calibration, scores, chosen, written, journal.remembered, costs.usd)

@@ -14,7 +14,7 @@ from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from evenkeel.metrics.similarity.embeddings import Encoder
     from evenkeel.metrics.workflow.workflow import Workflow
@@ -23,6 +23,9 @@ FLOOR = 0.8
 """Cosine from which two steps are one, as the paper sets it for all-mpnet-base-v2."""
 _MOST_CELLS = 25_000_000
 """Most comparisons, which fit into 100 MB: 5,000 steps against 5,000."""
+
+_LEAST_WORDS = 3
+"""Words of a step that may be said otherwise; a shorter one is a name."""
 
 
 class Matched(NamedTuple):
@@ -68,18 +71,22 @@ class Aligner(Protocol):
 
 
 class ExactText:
-    """Aligner of steps with equal texts, white space and Unicode composition aside."""
+    """Aligner of steps with equal texts, white space and Unicode composition aside, and of reworded ones."""
 
     name = "exact_text"
 
     def align(self, reference: Workflow, candidate: Workflow) -> Alignment:
-        """Pair equal texts, as many as there are on both sides.
+        """Pair equal texts, as many as there are on both sides, then what may be the same in other words.
 
         Where a text occurs several times, those are paired that leave most steps in order (longest
         common subsequence of the canonical orders); what is left of it is paired in turn, and so is
         everything beyond 25,000,000 pairs of steps.
+
+        Steps of three words or more that stand between the same neighbours, as many on both sides, are
+        paired in their order: whether they say the same is not seen here, so they are no missing ones.
         """
-        return _arranged(_exact(reference, candidate), candidate)
+        found = _exact(reference, candidate)
+        return _arranged([*found, *_reworded(reference, candidate, found)], candidate)
 
 
 class Embedded:
@@ -187,6 +194,32 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
         if candidate.order[place] not in taken and rest[number]:
             found.append(Matched(candidate.order[place], reference.order[rest[number].popleft()]))
     return found
+
+
+def _reworded(reference: Workflow, candidate: Workflow, found: Sequence[Matched]) -> Iterator[Matched]:
+    """Yield the steps between the same neighbours, where there are as many on both sides."""
+    partner = {match.candidate: match.reference for match in found}
+    taken = set(partner.values())
+    gaps: dict[int | None, list[int]] = defaultdict(list)
+    before: int | None = None
+    for index in reference.order:
+        if index in taken:
+            before = index
+        else:
+            gaps[before].append(index)
+    said: dict[int | None, list[int]] = defaultdict(list)
+    before = None
+    for index in candidate.order:
+        if index in partner:
+            before = partner[index]
+        else:
+            said[before].append(index)
+    for place, steps in said.items():
+        if len(steps) == len(gaps[place]):
+            for index, other in zip(steps, gaps[place], strict=True):
+                texts = candidate.steps[index], reference.steps[other]
+                if all(len(text.split()) >= _LEAST_WORDS for text in texts):
+                    yield Matched(index, other)
 
 
 def _arranged(found: Iterable[Matched], candidate: Workflow) -> Alignment:

@@ -65,7 +65,7 @@ class ChainF1:
     """Steps in an allowed order, against the steps of both workflows."""
 
     name: ClassVar[str] = "workflow_chain_f1"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True, telling={"workflow": 1, "list": 1})
 
     def __init__(self, comparison: Comparison | None = None) -> None:

@@ -32,7 +32,7 @@ class GraphF1:
     """Steps with the same neighbours, against the steps of both workflows."""
 
     name: ClassVar[str] = "workflow_graph_f1"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True, telling={"workflow": 2, "list": 2})
 
     def __init__(self, comparison: Comparison | None = None) -> None:
@@ -55,7 +55,7 @@ class PublishedGraphF1:
     """Graph F1 pruned exactly as appendix B.2 of WorkflowPerturb prints it: harsher on a single lost edge."""
 
     name: ClassVar[str] = "workflow_graph_f1_published"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True)
 
     def __init__(self, comparison: Comparison | None = None) -> None:

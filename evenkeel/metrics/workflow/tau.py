@@ -43,7 +43,7 @@ class Tau:
     """Order of the aligned steps; missing steps do not count."""
 
     name: ClassVar[str] = "workflow_tau"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About(
         "structural", akin="order", aligns=True, telling={"workflow": 6, "list": 3}
     )
@@ -73,7 +73,7 @@ class WeightedTau:
     """Order of the aligned steps, times the share of the reference's steps that are aligned."""
 
     name: ClassVar[str] = "workflow_tau_weighted"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[About] = About(
         "structural", akin="order", aligns=True, telling={"workflow": 7, "list": 4}
     )

@@ -135,6 +135,8 @@ class Fallen:
     rating: int | None
     """1, 2 or 3; None if it was not rated."""
     explanation: str
+    change: str = ""
+    """Name of what became of a workflow's steps."""
 
     @property
     def weight(self) -> tuple[float, int]:
@@ -368,7 +370,7 @@ def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]
     )
     rating = scored.judgement.rating if scored.judgement else None
     explanation = scored.judgement.explanation if scored.judgement else ""
-    return Looked(measured, Fallen(task.golden, differences, answer, rating, explanation))
+    return Looked(measured, Fallen(task.golden, differences, answer, rating, explanation, scored.change))
 
 
 def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Shares | Failure:
@@ -544,7 +546,7 @@ async def _decided(
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
         failures=course.failures,
-        notes=tuple(_notes(options, Counter(cluster.values()), gate)),
+        notes=(*_notes(options, Counter(cluster.values()), gate), *_changes(course.fallen)),
         seed=options.seed,
         repeats=options.repeats,
         duration_s=took_s,
@@ -585,6 +587,14 @@ def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[st
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
             "answers differently by chance counts against the candidate."
         )
+
+
+def _changes(fallen: Sequence[Fallen]) -> Iterator[str]:
+    """Say what became of the steps of workflows, in one sentence if they changed."""
+    named = Counter(each.change for each in fallen if each.change)
+    if named:
+        said = ", ".join(f"{name} {number(times)}" for name, times in named.most_common())
+        yield f"Steps of workflows, by goldens: {said}."
 
 
 def effort(options: GateOptions, scenario: Scenario) -> list[str]:

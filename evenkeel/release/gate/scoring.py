@@ -10,6 +10,7 @@ from evenkeel.core.verdict import SAME_CONTENT, Failure
 from evenkeel.monitor.detect.gate import Measure
 from evenkeel.release.calibration.calibration import FailureMode
 from evenkeel.release.calibration.forms import form_of
+from evenkeel.release.gate.steps import STEPS_CHANGED, step_change
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,13 +70,28 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
 def calibrated_breaches(
     calibration: Calibration, scores: Mapping[str, float | Failure]
 ) -> dict[str, Breached]:
-    """Return what scores say about each failure mode that the calibration has a threshold for."""
+    """Return what scores say about each failure mode that the calibration has a threshold for.
+
+    All degradations of a workflow move the same metrics, so those that are not harmless are one measure:
+    `steps_changed`.
+    """
     breached = {breach.mode for breach in calibration.breaches(scores)}
     unwatched = set(calibration.unwatched(scores))
-    return {
-        mode.value: _why(calibration, mode, scores) if mode in unwatched else mode in breached
-        for mode in watched_modes(calibration)
-    }
+    found: dict[str, Breached] = {}
+    for mode in watched_modes(calibration):
+        name, before = measure_name(calibration, mode), found.get(measure_name(calibration, mode), False)
+        if mode in unwatched:
+            found[name] = before or _why(calibration, mode, scores)
+        else:
+            found[name] = mode in breached or before
+    return found
+
+
+def measure_name(calibration: Calibration, mode: FailureMode) -> str:
+    """Return the name of the measure to which a failure mode belongs."""
+    result = calibration.of(mode)
+    harmless = result is not None and result.harmless
+    return STEPS_CHANGED if calibration.form == "workflow" and not harmless else mode.value
 
 
 def watched_modes(calibration: Calibration) -> tuple[FailureMode, ...]:
@@ -107,6 +123,8 @@ class Scored:
     """Cost of the judge's scores, besides its judgement."""
     scores: Mapping[str, float | Failure] = field(default_factory=dict)
     """Scores by metric; empty without a calibration."""
+    change: str = ""
+    """Name of what became of a workflow's steps; "" if they did not change, or it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +203,8 @@ class Scoring:
                 scores[name] = opinion.outcome
                 opinions_usd += opinion.cost_usd
             breaches |= calibrated_breaches(self.calibrated.calibration, scores)
-        return Scored(breaches, judgement, opinions_usd, scores)
+        change = step_change(pair) if breaches.get(STEPS_CHANGED) is True else ""
+        return Scored(breaches, judgement, opinions_usd, scores, change)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[Measure, ...]:
         """Return the measures of a run.
@@ -197,7 +216,9 @@ class Scoring:
         """
         modes = self.calibrated.calibration.modes if self.calibrated else ()
         watched = watched_modes(self.calibrated.calibration) if self.calibrated else ()
-        names = [*self._rated, *(mode.value for mode in watched)]
+        calibration = self.calibrated.calibration if self.calibrated else None
+        modes_named = [measure_name(calibration, mode) for mode in watched] if calibration else []
+        names = [*self._rated, *dict.fromkeys(modes_named)]
         for name in deciding:
             if name not in names:
                 raise ValueError(f'"{name}" is not measured here; there are {", ".join(names)}')

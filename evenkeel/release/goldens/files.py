@@ -8,7 +8,8 @@ A request is one of `request` (the body), `messages` or `prompt`. The other fiel
 recorded answers), `version`, `route`, `path`, `task`, `cluster`, `model`, `prompt_version`, `approved_by`,
 `approved_at`, `note`, `retired_by`, `retired_at`.
 Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
-The answer is text, an object with text and calls, or a whole response of an endpoint.
+The answer is text, an object with text and calls, or a whole response of an endpoint. Lines of WorFBench
+(`source`, `conversations`) are read as they are published.
 """
 
 from __future__ import annotations
@@ -182,7 +183,8 @@ def read_goldens(lines: Iterable[str], where: str) -> tuple[Golden, ...]:
         text = line.removeprefix("\ufeff").strip()
         if not text:
             continue
-        entry = _Line(f"{where}, line {number}", _object(text, f"{where}, line {number}"))
+        place = f"{where}, line {number}"
+        entry = _Line(place, _of_worfbench(_object(text, place)))
         golden = entry.golden()
         first = seen.setdefault((golden.id, golden.version), number)
         if first != number:
@@ -192,6 +194,23 @@ def read_goldens(lines: Iterable[str], where: str) -> tuple[Golden, ...]:
             )
         goldens.append(golden)
     return tuple(goldens)
+
+
+def _of_worfbench(cells: dict[str, Any]) -> dict[str, Any]:
+    """A row of WorFBench as a golden: of its conversations, or with `gold_text`; any other row as it is."""
+    turns = cells.get("conversations")
+    if isinstance(turns, list) and len(turns) > 1 and all(isinstance(turn, dict) for turn in turns):
+        *before, answer = turns
+        asked: dict[str, Any] = {"messages": before}
+        said = answer.get("content")
+    elif "gold_text" in cells:
+        asked = {"prompt": cells.get("task")} if cells.get("task") else {}
+        said = cells["gold_text"]
+    else:
+        return cells
+    named = "-".join(str(cells[name]) for name in ("source", "id") if cells.get(name) is not None)
+    found = {**asked, "answer": said, "task": "workflow"}
+    return {"id": named, **found} if cells.get("id") is not None else found
 
 
 def newest_versions(goldens: Iterable[Golden]) -> tuple[Golden, ...]:

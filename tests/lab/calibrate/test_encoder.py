@@ -49,7 +49,7 @@ def test_some_hundred_candidates_are_encoded_in_one_call(tmp_path):
     rows = score(path, "workflow", bag)
     assert len(bag.calls) == 2
     assert len(rows) == 20 * 18
-    scores = [row.scores["workflow_chain_f1@1:bag"] for row in rows if row.undegradable is None]
+    scores = [row.scores["workflow_chain_f1@2:bag"] for row in rows if row.undegradable is None]
     assert all(isinstance(one, float) for one in scores)
     assert len(set(scores)) > 5
 

@@ -83,6 +83,33 @@ CALIBRATION = planted_calibration(
 """`rouge_l` watches missing parts below 0.8, `gleu` rewording below 0.6; nobody watches added ones."""
 
 
+STEPS = planted_calibration(
+    [
+        watched(FailureMode.MISSING, "workflow_graph_f1", 0.9),
+        watched(FailureMode.COMPRESSED, "workflow_tau_weighted", 0.7),
+        watched(FailureMode.REWORDED, "workflow_bleu", 0.8, harmless=True),
+    ],
+    [
+        ("workflow_graph_f1", 2, "structural"),
+        ("workflow_tau_weighted", 2, "order"),
+        ("workflow_bleu", 1, "l"),
+    ],
+    form="workflow",
+)
+
+
+def test_degradations_of_a_workflow_are_one_measure():
+    """Whichever metric falls, the steps changed; a rewording is a measure of its own."""
+    low = {"workflow_graph_f1": 0.8, "workflow_tau_weighted": 0.9, "workflow_bleu": 0.9}
+    assert calibrated_breaches(STEPS, low) == {"steps_changed": True, "reworded": False}
+    assert calibrated_breaches(STEPS, {**low, "workflow_graph_f1": LOST}) == {
+        "steps_changed": LOST, "reworded": False,
+    }  # fmt: skip
+    assert calibrated_breaches(STEPS, {**low, "workflow_graph_f1": 1.0, "workflow_bleu": 0.1}) == {
+        "steps_changed": False, "reworded": True,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [

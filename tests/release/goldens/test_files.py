@@ -235,3 +235,19 @@ def test_a_file_is_written_whole_where_its_link_points_and_keeps_its_mode(tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["goldens.jsonl", "link.jsonl"]
     with pytest.raises(GoldenError, match=r"nowhere.*cannot be written: No such file"):
         write_goldens(tmp_path / "nowhere" / "goldens.jsonl", goldens)
+
+
+def test_lines_of_worfbench_are_read_as_they_are_published():
+    """Of conversations the last turn is the answer; a line with `gold_text` has its task as the prompt."""
+    plan = "Node:\n1: Fill the kettle\n2: Boil it\nEdge: (START,1) (1,2) (2,END)"
+    turns = [{"role": "user", "content": "Tea"}, {"role": "assistant", "content": plan}]
+    rows = [
+        {"source": "os", "conversations": turns},
+        {"source": "os", "id": "os_1", "task": "Tea", "nodes": ["a"], "edges": [[0, 1]], "gold_text": plan},
+    ]
+    lines = [json.dumps(row) for row in rows]
+    first, second = read_goldens(lines, "worfbench.jsonl")
+    assert first.answer.text == second.answer.text
+    assert first.answer.text.startswith("Node:")
+    assert first.request == second.request
+    assert (first.task, second.task, second.id) == ("workflow", "workflow", "os-os_1")
