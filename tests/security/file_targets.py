@@ -100,9 +100,9 @@ def queries(data: bytes) -> None:
     """What is chosen among trials can be read from any query string, and again from the link to it."""
     chosen = TrialFilter.of(dict(parse_qsl(data.decode("latin-1"), keep_blank_values=True)))
     assert TrialFilter.of({name: value or "" for name, value in chosen.parts().items()}) == chosen
-    since, until = chosen.span
-    assert (since is None) == (not chosen.since)
-    assert (until is None) == (not chosen.until)
+    narrow = chosen.narrow()
+    assert (narrow.since is None) == (not chosen.since)
+    assert (narrow.until is None) == (not chosen.until)
 
 
 def issues(data: bytes) -> None:

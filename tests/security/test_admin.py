@@ -326,7 +326,7 @@ def test_a_page_of_another_site_changes_nothing(desk):
     """Neither through the form, with its token or without, nor through the API."""
     before = desk.goldens.store.select()
     with TestClient(create_app(desk), base_url=LOCAL) as browser:
-        token = re.search(r'name="_csrf_token" value="([^"]+)"', browser.get("/goldens").text)[1]
+        token = re.search(r'name="_csrf_token" value="([^"]+)"', browser.get("/goldens/g0").text)[1]
         form = {"_csrf_token": token, "action": "retire", "by": "eve", "id": "g0"}
         for headers in (
             {"sec-fetch-site": "cross-site"},

@@ -10,7 +10,6 @@ from litestar.testing import TestClient
 from evenkeel.console import create_app, create_probes
 from evenkeel.console.access import NOBODY, SCOPE_KEY, SCOPES, Visitor
 from evenkeel.console.app import tables
-from evenkeel.console.situation import Situation
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.sqlite.database import Database
@@ -46,13 +45,13 @@ def everything(tmp_path):
     """All that a console can have."""
     database = Database(tmp_path / "whole.db")
     made, stores = whole(SCENES["alert"](), cell), console_over(database)
-    documents, archive = SqliteDocuments(database), stores.goldens.archive
+    documents = SqliteDocuments(database)
     yield altered(
         made.sources,
         goldens=stores.goldens,
         labels=stores.labels,
         actions=stores.actions,
-        references=references(documents, archive, made.scene.now),
+        references=references(documents, made.scene.now),
     )
     database.close()
 
@@ -119,9 +118,9 @@ def test_the_tables_of_pages_for_admins_are_for_admins(app, everything):
         await app({**scope, SCOPE_KEY: Visitor("ann", "approver", "token")}, receive, send)
 
     with TestClient(visited, base_url=LOCAL) as client:
-        for name in tables(everything, Situation(everything.monitor_store, everything.reports)):
+        for name in tables(everything):
             status = client.get(f"/downloads/{name}.csv").status_code
-            assert status == (403 if name in {"actions", "settings"} else 200), name
+            assert status == (403 if name == "actions" else 200), name
 
 
 @pytest.fixture
