@@ -300,9 +300,14 @@ class TrialMaker:
                 urgent=state.urgent,
             )
             texts: list[str] = []
-            for rewritten in await asyncio.gather(
-                *(self._rewriter.rewrite(task, budget) for task in outcome.tasks)
+            for task, rewritten in zip(
+                outcome.tasks,
+                await asyncio.gather(*(self._rewriter.rewrite(task, budget) for task in outcome.tasks)),
+                strict=True,
             ):
+                if task.kind == "blocks" and not isinstance(rewritten, str) and rewritten.reason != "budget":
+                    texts.append("")  # nobody lists the parts: what is plain counts
+                    continue
                 if not isinstance(rewritten, str):
                     reason = "budget" if rewritten.reason == "budget" else f"rewriter_{rewritten.reason}"
                     return NotApplicable(reason, rewritten.detail)

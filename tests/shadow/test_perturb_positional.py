@@ -1,10 +1,9 @@
-"""Positional perturbations: what moves, what goes along, what stays."""
+"""Positional perturbations: what moves, what goes along, what stays, by rule and as a model lists it."""
 
 from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
 
 import pytest
@@ -12,34 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations import Draft, NotApplicable
+from evenkeel.shadow.perturbations.gate import attempt, faults_of
 from evenkeel.shadow.perturbations.positional import (
+    LISTED,
     POSITIONAL,
     Context,
     Mixed,
     OutputInstructions,
     Reordering,
 )
-from evenkeel.shadow.perturbations.positional.reordering import bullet_lists, order_matters
 from evenkeel.shadow.prompt import Block, PromptView
-from evenkeel.shadow.prompt.template import TemplateLearner
+from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from tests.kit.references import broken_positions
 
 SEEDS = range(30)
 
 
-def told(text, type_="instructions"):
-    return Block("template", text, type_)
-
-
-def given_text(text, type_="text"):
-    return Block("input", text, type_)
-
-
-def view_of(*slots):
-    """A chat request; each slot is a role and its blocks."""
-    messages = [{"role": role, "content": "".join(one.text for one in blocks)} for role, *blocks in slots]
-    body = json.dumps({"messages": messages}).encode()
-    return PromptView.parse(body, lambda _: [blocks for _, *blocks in slots])
+def view_of(*messages, template=()):
+    """A chat whose template is unknown, or known from its texts with placeholders."""
+    body = json.dumps({"messages": [{"role": role, "content": text} for role, text in messages]}).encode()
+    classify = fixed_template(template) if template else TemplateLearner().classifier("")
+    return PromptView.parse(body, classify)
 
 
 def texts_of(view):
@@ -56,418 +49,309 @@ def variants(kind, view):
 
 def reason(kind, view):
     outcome = kind.apply(view, 1.0, random.Random(1))
-    assert isinstance(outcome, NotApplicable)
+    assert isinstance(outcome, NotApplicable), texts_of(outcome)
     return outcome.reason
 
 
-CASE = "The scanner in the loading bay reads every third code only. " * 5 + "\n\nA new cable changed nothing."
-SUMMARY = view_of((
-    "user",
-    told("You write for engineers.\n\nHere is the case to be summed up:\n```\n"),
-    given_text(CASE),
-    told("\n```\n\nLeave names out.\n\n"),
-    told('# Output\n\nAnswer in JSON:\n{"summary": <string>}\n', "output_instructions"),
-))  # fmt: skip
-LED_IN = f"Here is the case to be summed up:\n```\n{CASE}\n```"
-
-QUESTION = view_of(
-    ("system", told("You answer from documents only.")),
-    (
-        "user",
-        told("These may help:\n\nDoc 1:\n"),
-        given_text("Lamps are in store A.\n\nAsk for a key."),
-        told("\n\nDoc 2:\n"),
-        given_text("Cables are in store B."),
-        told("\n\nDoc 3:\n"),
-        given_text("Store C is closed."),
-        told("\n\nQuestion: "),
-        given_text("Where are lamps?"),
-        told("\n\nCite each sentence as (doc_1).", "output_instructions"),
-    ),
-)
-DOCUMENTS = (
-    "Doc 1:\nLamps are in store A.\n\nAsk for a key.",
-    "Doc 2:\nCables are in store B.",
-    "Doc 3:\nStore C is closed.",
-)
+ROLE = "You work in a warehouse."
+FACTS = "[1] Lamps are in store A.\n\n[2] Cables are in store B.\n\n[3] Store C is shut."
+ASKED = "Question: Where are lamps?"
+FORM = "Answer in one sentence."
+PROMPT = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{FORM}"))
 
 
-def test_context_takes_its_lead_in_and_fence_along():
-    """It goes to the beginning or before the output instructions, and not under their heading."""
-    rest = "You write for engineers.\n\nLeave names out."
-    output = '# Output\n\nAnswer in JSON:\n{"summary": <string>}'
-    assert variants(Context(), SUMMARY) == {
-        f"{LED_IN}\n\n{rest}\n\n{output}\n",
-        f"{rest}\n\n{LED_IN}\n\n{output}\n",
+def test_documents_move_together() -> None:
+    """They go behind labelled parts, and never where what follows would read as the end of the last one."""
+    assert variants(Context(), PROMPT) == {
+        f"{ROLE}\n\n{ASKED}\n\n{FACTS}\n\n{FORM}",
+        f"{ROLE}\n\n{ASKED}\n\n{FORM}\n\n{FACTS}",
+    } - {f"{ROLE}\n\n{ASKED}\n\n{FACTS}\n\n{FORM}"}
+
+
+def test_output_instructions_move() -> None:
+    """To the beginning, or before another part of their message; the documents stay as they are."""
+    assert variants(OutputInstructions(), PROMPT) == {
+        f"{FORM}\n\n{ROLE}\n\n{FACTS}\n\n{ASKED}",
+        f"{ROLE}\n\n{FORM}\n\n{FACTS}\n\n{ASKED}",
     }
 
 
-def test_documents_move_together_with_what_announces_them():
-    """All documents of a message are one context; the question stays where it is."""
-    documents = "These may help:\n\n" + "\n\n".join(DOCUMENTS)
-    question, citing = "Question: Where are lamps?", "Cite each sentence as (doc_1)."
-    assert variants(Context(), QUESTION) == {
-        f"{question}\n\n{documents}\n\n{citing}",
-        f"{question}\n\n{citing}\n\n{documents}",
+def test_documents_change_places_with_their_labels() -> None:
+    """Every order but the original one comes up."""
+    first, second, third = FACTS.split("\n\n")
+    orders = (
+        (first, third, second), (second, first, third), (second, third, first), (third, first, second),
+        (third, second, first),
+    )  # fmt: skip
+    assert variants(Reordering(), PROMPT) == {
+        f"{ROLE}\n\n" + "\n\n".join(order) + f"\n\n{ASKED}\n\n{FORM}" for order in orders
     }
 
 
-def test_tags_around_all_documents_move_with_them():
-    """The outer element stays closed, and around its documents."""
-    view = view_of((
-        "user",
-        told('<documents>\n<document id="1">\n'),
-        given_text("One."),
-        told('\n</document>\n<document id="2">\n'),
-        given_text("Two."),
-        told("\n</document>\n</documents>\n\nHow do they differ?"),
-    ))  # fmt: skip
-    one, two = ('<document id="1">\nOne.\n</document>', '<document id="2">\nTwo.\n</document>')
-    assert variants(Context(), view) == {f"How do they differ?\n\n<documents>\n{one}\n{two}\n</documents>"}
-    assert reason(Reordering(), view) == "nothing_to_reorder"
+def test_a_heading_of_documents_stays_above_them() -> None:
+    """A line such as Sources: is no document of its own: it stands before the first, whichever that is."""
+    view = view_of(("user", f"{ROLE}\n\nSources:\n{FACTS}\n\n{ASKED}\n\n{FORM}"))
+    for kind in POSITIONAL:
+        assert all(text.partition("Sources:")[2].lstrip().startswith("[") for text in variants(kind, view))
 
 
-def test_a_short_input_is_context_where_there_is_no_other():
-    """Lines with values move as one block; a name inside a sentence is no context."""
-    view = view_of((
-        "user",
-        told("You help "),
-        given_text("Ada"),
-        told(" with tickets.\n\nIssue: "),
-        given_text("no sound"),
-        told("\nTier: "),
-        given_text("gold"),
-        told("\n\nName the team."),
-    ))  # fmt: skip
-    assert variants(Context(), view) == {
-        "Issue: no sound\nTier: gold\n\nYou help Ada with tickets.\n\nName the team.",
-        "You help Ada with tickets.\n\nName the team.\n\nIssue: no sound\nTier: gold",
-    }
+def test_mixed_does_at_least_two_moves() -> None:
+    """Documents in another order and a part elsewhere, or two parts elsewhere."""
+    for text in variants(Mixed(), PROMPT):
+        places = [text.index(part) for part in (*FACTS.split("\n\n"), ASKED, FORM)]
+        reordered = places[:3] != sorted(places[:3])
+        context = min(places[:3]) > places[3]
+        output = places[4] < max(places)
+        assert reordered + context + output >= 2, text
+    assert reason(Mixed(), view_of(("user", f"{FACTS}\n\nWhere are lamps?"))) == "too_few_changes"
 
 
-def test_context_is_named_missing_or_stuck():
-    """Nothing typed, nothing beside it, history: each has its reason."""
-    assert reason(Context(), view_of(("user", given_text("Why is the sky blue? " * 30)))) == "no_context"
-    assert reason(Context(), view_of(("system", told("Be kind.")))) == "no_context"
-    lone = view_of(("system", told("Sum up.")), ("user", given_text("Doc 1: a\n", "document")))
-    assert reason(Context(), lone) == "nowhere_to_move"
-    past = view_of(
-        ("tool", Block("history", "Doc 1: a\n\n", "document"), Block("history", "Doc 2: b\n\nSo?"))
-    )
-    assert {reason(kind, past) for kind in POSITIONAL} == {
-        "no_context", "no_output_instructions", "nothing_to_reorder", "too_few_changes",
-    }  # fmt: skip
+def test_demonstrations_change_places_and_the_open_one_stays() -> None:
+    """The last pair is what is asked."""
+    pairs = ("Input: a\nOutput: b", "Input: c\nOutput: d")
+    last = "Input: e\nOutput:"
+    view = view_of(("user", "Sort them.\n\n" + "\n\n".join((*pairs, last))))
+    assert variants(Reordering(), view) == {"Sort them.\n\n" + "\n\n".join((*reversed(pairs), last))}
 
 
-def test_code_in_a_users_words_stays():
-    """Without a template nobody knows which code belongs to which sentence."""
-    code = given_text("```\nf(1)\n```\n", "code")
-    view = view_of(("user", given_text("It fails at:\n"), code, given_text("and not with 2.")))
-    assert reason(Context(), view) == "no_context"
-
-
-def test_output_instructions_go_to_the_other_end_with_their_heading():
-    """Alone in the prompt, a user message offers just its beginning when they stand at the end."""
-    view = view_of(
-        ("user", told("Sort it.\n\nOutput Structure\n\n"), told("JSON, please.", "output_instructions"))
-    )
-    assert variants(OutputInstructions(), view) == {"Output Structure\n\nJSON, please.\n\nSort it."}
-    first = view_of(
-        ("user", told("JSON, please.\n\n", "output_instructions"), told("Sort it:\n"), given_text("b, a"))
-    )
-    assert variants(OutputInstructions(), first) == {"Sort it:\nb, a\n\nJSON, please."}
-
-
-def test_output_instructions_change_between_system_and_user_message():
-    """From the user message they may go to the end of the system message, and the other way round."""
-    made = [OutputInstructions().apply(QUESTION, 1.0, random.Random(seed)) for seed in SEEDS]
-    systems = {texts_of(one)[0] for one in made}
-    assert systems == {
-        "You answer from documents only.",
-        "You answer from documents only.\n\nCite each sentence as (doc_1).",
-    }
-    back = view_of(
-        ("system", told("Be kind.\n\n"), told("Use XML.", "output_instructions")),
-        ("user", given_text("First question")),
-        ("assistant", Block("history", "An answer")),
-        ("user", given_text("And now?\n")),
-    )
-    made = [texts_of(OutputInstructions().apply(back, 1.0, random.Random(seed))) for seed in SEEDS]
-    assert ["Be kind.", "First question", "An answer", "And now?\n\nUse XML.\n"] in made
-    assert ["Use XML.\n\nBe kind.", "First question", "An answer", "And now?\n"] in made
-    assert {tuple(one[1:3]) for one in made} == {("First question", "An answer")}
-
-
-def test_output_instructions_never_leave_a_message_empty():
-    """If they are all a message holds, they stay."""
-    view = view_of(("system", told("Use XML.", "output_instructions")), ("user", given_text("Hello")))
-    assert reason(OutputInstructions(), view) == "nowhere_to_move"
-    assert reason(OutputInstructions(), view_of(("user", given_text("Hello")))) == "no_output_instructions"
-
-
-def test_documents_change_places_with_their_labels():
-    """Every order but the original one comes up; each label keeps its text, all else its place."""
-    head, tail = "These may help:\n\n", "\n\nQuestion: Where are lamps?\n\nCite each sentence as (doc_1)."
-    made = variants(Reordering(), QUESTION)
-    one, two, three = DOCUMENTS
-    orders = ((one, three, two), (two, one, three), (two, three, one), (three, one, two), (three, two, one))
-    assert made == {head + "\n\n".join(order) + tail for order in orders}
-
-
-def test_list_items_change_places():
-    """Items of one level move with what is indented under them; blank lines stay where they were."""
-    view = view_of(
-        ("user", told("Rules for you:\n- Be brief.\n  - Really.\n- Be kind.\n\n- Be exact.\n\nGo on."))
-    )
-    items = ("- Be brief.\n  - Really.", "- Be kind.", "- Be exact.")
-    made = variants(Reordering(), view)
-    assert len(made) == 5
-    for text in made:
-        body = text.removeprefix("Rules for you:\n").removesuffix("\n\nGo on.")
-        assert sorted(re.split(r"\n(?=-)|\n\n(?=-)", body)) == sorted(items)
-        assert body.count("\n\n") == 1
+@pytest.mark.parametrize(("said", "moves"), [
+    ("Rules, in no particular order:", True), ("Regeln, in beliebiger Reihenfolge:", True),
+    ("Rules:", False), ("Steps:", False),
+])  # fmt: skip
+def test_list_items_change_places_where_the_prompt_calls_them_unordered(said, moves) -> None:
+    """With what is indented under them."""
+    view = view_of(("user", f"{said}\n- Be brief.\n  - Really.\n- Be kind.\n\nGo on."))
+    if moves:
+        assert variants(Reordering(), view) == {f"{said}\n- Be kind.\n- Be brief.\n  - Really.\n\nGo on."}
+    else:
+        assert reason(Reordering(), view) == "nothing_to_reorder"
 
 
 @pytest.mark.parametrize("text", [
-    "Do this:\n1. Open it.\n2. Close it.\n",
-    "Do this:\n- Open it.\n- Then close it.\n",
-    "Steps:\n- Open it.\n- Close it.\n",
-    "Notes:\n- 2024-03-01 opened\n- 2024-03-02 closed\n",
-    "Notes:\n- 10:15 opened\n- 10:20 closed\n",
-    "Talk:\n- Agent: Hello\n- Guest: Hello\n- Agent: How are you?\n",
-    "Hinweise:\n- Öffne es.\n- Danach schließe es.\n",
-    "Regeln:\n- Lies den Text.\n- Use the previous rule again.\n",
+    "Notes:\n\n[1] 2024-03-01 opened\n\n[2] 2024-03-02 closed",
+    "Step 1: Open it.\n\nStep 2: Close it.",
+    "[1] a b\n\n[2] c d\n\nThe second document counts.",
+    "[1] a b\n\n[2] c d\n\nDie letzte Regel gilt.",
 ])  # fmt: skip
-def test_order_that_matters_is_kept(text):
-    """Steps, numbered lists, logs and talks are not touched."""
-    assert reason(Reordering(), view_of(("user", told(text)))) in ("order_matters", "nothing_to_reorder")
-
-
-def test_reasons_of_reordering():
-    """Nothing there, nothing that may move, nothing that would differ."""
-    assert reason(Reordering(), view_of(("user", told("Sum up.")))) == "nothing_to_reorder"
-    assert reason(Reordering(), view_of(("user", told("- a\n- a\n")))) == "nothing_to_reorder"
-    assert reason(Reordering(), view_of(("user", told("- First a\n- Next b\n")))) == "order_matters"
-    log = view_of(("user", *(given_text(f"Update {n}:\n2024-01-0{n} ok\n\n", "document") for n in (1, 2))))
-    assert reason(Reordering(), log) == "order_matters"
-
-
-def test_a_conditional_then_is_no_order():
-    """A "then" behind an "if" says nothing of the items around it."""
-    assert not order_matters(["- If it rains, then stay.", "- Be kind."])
-    assert order_matters(["- Open it and then wait.", "- Be kind."])
-    assert not order_matters(["- Name: Ada", "- Team: blue"])
-    assert order_matters(["- a", "- b"], "Do these in order:")
-
-
-def test_an_item_that_goes_on_elsewhere_keeps_its_list():
-    """A value filled into the last item, or a line that may belong to it, ends at an unknown place."""
-    glued = view_of(
-        ("user", told("- Name: "), given_text("Ada"), told("\n- Be kind.\n- Be brief for "), given_text("Bo"))
-    )
-    assert reason(Reordering(), glued) == "nothing_to_reorder"
-    assert bullet_lists("- one\n- two\ngoes on here\n") == []
-    assert bullet_lists("```\n- one\n- two\n```\n") == []
-    assert [one.texts for one in bullet_lists("- one\n- two\n\nText.")] == [("- one", "- two")]
-
-
-def test_mixed_does_at_least_two_changes():
-    """What stands where always changes, and the documents' order in most variants too."""
-    reordered = 0
-    for seed in SEEDS:
-        system, user = texts_of(Mixed().apply(QUESTION, 1.0, random.Random(seed)))
-        starts = [user.index(one) for one in DOCUMENTS]
-        parts = (min(starts), user.index("Question"), user.find("Cite"))
-        assert "Cite" in system or parts != tuple(sorted(parts)), user
-        reordered += starts != sorted(starts)
-    assert 15 <= reordered < 30
-    assert reason(Mixed(), view_of(("user", told("- a\n- b\n")))) == "too_few_changes"
-
-
-def test_windows_line_ends_stay():
-    """New neighbours are parted by the kind of line end that the prompt has."""
-    view = view_of(("user", given_text("Doc 1: a\r\n\r\n", "document"), given_text("Task: define a.")))
-    assert variants(Context(), view) == {"Task: define a.\r\n\r\nDoc 1: a"}
-
-
-@pytest.mark.parametrize("kind", POSITIONAL, ids=lambda one: one.name)
-def test_the_contract_of_each_kind(kind):
-    """A name in the category, no grades, and an answer in the form of before."""
-    assert kind.name.startswith("positional.")
-    assert not kind.graded
-    assert kind.wanted == AS_BEFORE
-    assert kind.requires == frozenset()
-
-
-_PARAGRAPHS = (
-    "Be brief.",
-    "Rules:\n- a one\n- a two\n- a three",
-    "Here is what to read:",
-    "# Case",
-    "Doc 7:",
-    "```",
-    "Notes",
-    "“",
-)
-_template_types = st.sampled_from(["instructions", "output_instructions", "examples", "document", "code"])
-_block = st.one_of(
-    st.builds(told, st.sampled_from(_PARAGRAPHS), _template_types),
-    st.builds(
-        given_text,
-        st.sampled_from(["Ada", "Doc 2:\nalpha", "x " * 150, "- k\n- l", "```\ncode\n```"]),
-        st.sampled_from(["text", "document", "list", "code"]),
-    ),
-)  # fmt: skip
-_gaps = st.sampled_from(["\n\n", "\n", " ", "", "\n\n\n", "\r\n\r\n"])
-
-
-@st.composite
-def prompts(draw):
-    """One to three messages of any blocks with any blanks between."""
-    slots = []
-    for role in draw(st.sampled_from([("user",), ("system", "user"), ("system", "user", "user")])):
-        blocks = draw(st.lists(st.tuples(_block, _gaps), min_size=1, max_size=7))
-        slots.append((role, *(Block(one.kind, one.text + gap, one.type) for one, gap in blocks)))
-    return view_of(*slots)
-
-
-@given(prompts(), st.sampled_from(POSITIONAL), st.integers(0, 99))
-def test_any_prompt_keeps_all_its_words(view, kind, seed):
-    """A variant differs, holds every line once, leaves no message empty and glues nothing together."""
-    outcome = kind.apply(view, 1.0, random.Random(seed))
-    if isinstance(outcome, NotApplicable):
-        return
-    before, after = texts_of(view), texts_of(outcome)
-    assert before != after
-    assert [one.text for one in outcome.slots] == before
-    assert all(text.strip() for text in after)
-    assert Counter(_lines(before)) == Counter(_lines(after))
-    assert _whole(view) == _whole(outcome)
-    assert outcome == kind.apply(view, 1.0, random.Random(seed))
-
-
-def _whole(view):
-    """What is in one piece before and after."""
-    inputs = [one for one in view.segments if one.kind == "input"]
-    return Counter((one.type, one.text.strip()) for one in inputs if one.type in ("document", "code"))
-
-
-def _lines(texts):
-    return [line.strip() for text in texts for line in text.splitlines() if line.strip()]
-
-
-def typed_by_rules(text):
-    """A user's message of whose template nothing is known."""
-    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-    return PromptView.parse(body, TemplateLearner().classifier(""))
-
-
-FACTS = "[1] Lamps are in store A.\n\n[2] Cables are in store B."
+def test_order_that_matters_is_kept(text) -> None:
+    """Logs, steps, and what is spoken of by its place."""
+    assert reason(Reordering(), view_of(("user", text))) == "nothing_to_reorder"
 
 
 @pytest.mark.parametrize("pointing", [
     "Using only the context above, answer the question.",
-    "Answer from the documents listed above.",
     "Antworte nur anhand der obigen Dokumente.",
-    "Responde solo con los documentos anteriores.",
+    "Responde con los documentos anteriores.",
     "Répondez uniquement d'après les documents ci-dessus.",
-    "Rispondi solo in base ai documenti di cui sopra.",
+    "Rispondi solo in base ai documenti precedenti.",
     "Antwoord alleen op basis van bovenstaande documenten.",
     "Responda apenas com base nos documentos acima.",
     "上記の文書だけを使ってください。",
+    "根据上述内容回答。",
+    "Mix these with care.",
 ])  # fmt: skip
-def test_context_never_moves_behind_words_that_point_back_at_it(pointing):
-    """In nine languages: what is said to stand above stays above."""
-    view = typed_by_rules(f"{FACTS}\n\n{pointing}\n\nQuestion: Where are lamps?")
-    assert reason(Context(), view) == "bound"
+def test_words_that_point_back_stay_behind_what_they_point_at(pointing) -> None:
+    """In nine languages: documents and words move together or not at all."""
+    for seed in SEEDS:
+        outcome = Context().apply(
+            view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{pointing}\n\n{ASKED}")), 1.0, random.Random(seed)
+        )
+        if isinstance(outcome, PromptView):
+            (text,) = texts_of(outcome)
+            assert f"{FACTS}\n\n{pointing}" in text
 
 
 @pytest.mark.parametrize("pointing", [
-    "Answer from the documents below.",
-    "Beantworte die Frage nur anhand der untenstehenden Dokumente.",
-    "Répondez d'après les documents ci-dessous.",
-    "Responde con los documentos siguientes.",
-    "下記の文書だけを使って答えてください。",
+    "Answer from the documents below.", "Nutze die untenstehenden Dokumente.",
+    "Voir l'extrait suivant.", "Responde con los documentos siguientes.", "下記の文書を使ってください。",
 ])  # fmt: skip
-def test_context_never_moves_before_words_that_point_ahead_at_it(pointing):
-    """It may still go further down, behind the question."""
-    view = typed_by_rules(f"{pointing}\n\n{FACTS}\n\nQuestion: Where are lamps?")
-    assert variants(Context(), view) == {f"{pointing}\n\nQuestion: Where are lamps?\n\n{FACTS}"}
+def test_words_that_point_ahead_stay_before_what_they_point_at(pointing) -> None:
+    """The documents go down with them, or stay."""
+    view = view_of(("user", f"{pointing}\n\n{FACTS}\n\n{ASKED}"))
+    for seed in SEEDS:
+        outcome = Context().apply(view, 1.0, random.Random(seed))
+        if isinstance(outcome, PromptView):
+            assert f"{pointing}\n\n{FACTS}" in texts_of(outcome)[0]
 
 
-def test_a_question_behind_documents_is_no_document():
-    """It stays a part of its own, behind them, and no document takes it along."""
-    view = typed_by_rules(f"Answer briefly.\n\n{FACTS}\n\nWhere are lamps?")
-    question = "Where are lamps?"
-    assert variants(Context(), view) == {f"{FACTS}\n\nAnswer briefly.\n\n{question}"}
-    first, second = FACTS.split("\n\n")
-    assert variants(Reordering(), view) == {f"Answer briefly.\n\n{second}\n\n{first}\n\n{question}"}
-
-
-def test_nothing_moves_where_a_document_would_swallow_what_follows():
-    """Prose without a mark of its own would read as the end of the last document."""
-    view = typed_by_rules("The warehouse has three stores.\n\n" + FACTS + "\n\nQuestion: Where are lamps?")
-    assert variants(Context(), view) == {
-        f"The warehouse has three stores.\n\nQuestion: Where are lamps?\n\n{FACTS}"
-    }
-
-
-def test_sections_move_whole_and_nothing_comes_under_another_heading():
-    """A section takes its heading along; what stands before the first heading stays first."""
-    parts = ("# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?")
-    rules, documents, question = parts
-    assert variants(Context(), typed_by_rules("\n\n".join(parts))) == {
+def test_sections_move_whole() -> None:
+    """A section takes its heading along, and nothing comes under another one."""
+    rules, documents, question = "# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?"
+    made = variants(Context(), view_of(("user", f"{rules}\n\n{documents}\n\n{question}")))
+    assert made == {
         "\n\n".join(order) for order in ((documents, rules, question), (rules, question, documents))
     }
-    preface = "You help in a warehouse."
-    made = variants(Context(), typed_by_rules("\n\n".join((preface, *parts))))
-    assert all(text.startswith(preface) for text in made)
 
 
-def test_a_list_stays_with_the_line_that_introduces_it():
-    """An order of the whole moves the line and its list, or neither."""
-    text = "Extract these entities:\n- name\n- city\n\nText: Ada of Leeds.\n\nReturn only JSON."
-    assert variants(OutputInstructions(), typed_by_rules(text)) == {
-        "Return only JSON.\n\nExtract these entities:\n- name\n- city\n\nText: Ada of Leeds."
-    }
+def test_tags_around_documents_move_with_them() -> None:
+    """The outer element stays closed, and around its documents."""
+    tagged = '<documents>\n<doc id="1">\nOne.\n</doc>\n<doc id="2">\nTwo.\n</doc>\n</documents>'
+    view = view_of(("user", f"Be brief.\n\n{tagged}\n\n{FORM}"))
+    for kind in POSITIONAL:
+        for seed in SEEDS:
+            outcome = kind.apply(view, 1.0, random.Random(seed))
+            if isinstance(outcome, PromptView):
+                assert tagged in texts_of(outcome)[0]
 
 
-@pytest.mark.parametrize("said", [
-    "If two rules clash, the second rule counts.", "Bei Streit gilt die letzte Regel.",
-    "最後の項目を優先してください。",
+def test_windows_line_ends_stay() -> None:
+    """New neighbours are parted by the kind of line end that the prompt has."""
+    view = view_of(("user", f"{ROLE}\r\n\r\n[1] a b\r\n\r\n[2] c d\r\n\r\n{ASKED}"))
+    assert all("\n" not in text.replace("\r\n", "") for text in variants(Context(), view))
+
+
+def test_reasons() -> None:
+    """Nothing of the kind, or nothing that may move."""
+    plain = view_of(("user", "Why is the sky blue?"))
+    assert [reason(kind, plain) for kind in POSITIONAL] == [
+        "no_context", "no_output_instructions", "nothing_to_reorder", "too_few_changes",
+    ]  # fmt: skip
+    assert reason(Context(), view_of(("user", f"{FACTS}\n\nWhere are lamps?"))) == "bound"
+
+
+TEMPLATE = "You sort mail.\n\nRules:\n- Be brief.\n\nMail:\n{mail}\n\nName the team.\nReply in JSON."
+
+
+def reply_of(*blocks):
+    """A model's list of blocks."""
+    keys = ("first", "last", "part")
+    return json.dumps({"blocks": [dict(zip(keys, one[:3], strict=True)) | dict(one[3:]) for one in blocks]})
+
+
+# Lines: 1 role, 2 blank, 3 and 4 rules, 5 blank, 6 label, 7 value, 8 blank, 9 order, 10 form
+LISTING = reply_of(
+    (1, 2, "other", ("fixed", True)),
+    (3, 5, "other"),
+    (6, 8, "context"),
+    (9, 9, "question", ("after", [3])),
+    (10, 10, "output"),
+)
+
+
+def by_model(kind, mail, reply=LISTING, seed=1):
+    view = view_of(("user", TEMPLATE.format(mail=mail)), template=[TEMPLATE])
+    draft = attempt(kind, view, 1.0, random.Random(seed))
+    assert isinstance(draft, Draft)
+    return draft, draft.finish([reply])
+
+
+def test_a_model_lists_the_blocks_once_for_a_template() -> None:
+    """The task is the same whatever fills the template, so that the rewriter's cache knows it."""
+    (first, _), (other, _) = (by_model(LISTED[0], mail) for mail in ("Hello.\n\nThe lamp is dark.", "Bye."))
+    assert first.tasks == other.tasks
+    (task,) = first.tasks
+    assert task.kind == "blocks"
+    assert "Hello" not in task.text
+    assert "7| {document 1}" in task.text
+    assert task.text.endswith("10| Reply in JSON.")
+
+
+def test_what_a_model_says_is_free_moves() -> None:
+    """The mail goes up, the form anywhere; what the order needs stays before it, and the role stays first."""
+    mail = "Hello.\n\nThe lamp is dark."
+    for kind in (LISTED[0], LISTED[1], LISTED[3]):
+        made = set()
+        for seed in SEEDS:
+            _, variant = by_model(kind, mail, seed=seed)
+            assert isinstance(variant, PromptView)
+            (text,) = texts_of(variant)
+            assert text.startswith("You sort mail.\n\n")
+            assert f"Mail:\n{mail}" in text
+            assert text.index("Mail:") < text.index("Name the team.")
+            made.add(text)
+        assert len(made) >= 1
+
+
+@pytest.mark.parametrize(("reply", "fault"), [
+    ("no list", "no JSON object"),
+    (reply_of((1, 9, "other")), "end with line 9 of 10"),
+    (reply_of((1, 4, "other"), (6, 10, "output")), "must begin with line 5"),
+    (reply_of((1, 11, "other")), "must begin with line 1"),
+    (reply_of((1, 10, "chorus")), "unknown part"),
+    (reply_of((1, 5, "other", ("after", [2])), (6, 10, "output")), "numbers of blocks before it"),
 ])  # fmt: skip
-def test_lists_whose_items_are_named_by_their_place_stay(said):
-    """What is called the second rule would be another one."""
-    assert reason(Reordering(), typed_by_rules(f"Rules:\n- Be brief.\n- Be kind.\n\n{said}")) == "bound"
+def test_a_list_that_does_not_tile_the_text_is_refused(reply, fault) -> None:
+    """It goes back to the model with the reason; if none comes right, what is plain counts."""
+    draft, outcome = by_model(LISTED[0], "Hello.", reply)
+    (found,) = faults_of(draft.tasks[0], reply)
+    assert fault in found.detail
+    assert isinstance(outcome, (PromptView, NotApplicable))
 
 
-@pytest.mark.parametrize("items", [
-    "- red;\n- green; and\n- blue.",
-    "- If it rains, stay.\n- Otherwise, go.",
-    "- Lies es.\n- Ansonsten frag nach.",
+@pytest.mark.parametrize("kind", [*POSITIONAL, *LISTED], ids=lambda one: f"{one.name} {one.by}")
+def test_the_contract_of_each_kind(kind) -> None:
+    """A name in the category, no grades, and an answer in the form of before; versions tell who chose."""
+    assert kind.name.startswith("positional.")
+    assert not kind.graded
+    assert kind.wanted == AS_BEFORE
+    assert kind.version % 2 == (kind.by == "rewriter")
+
+
+APPLICATIONS = (
+    """You are a support agent.\n\nContext:\n[1] Returns take 14 days.\n[2] Sale items take 7.
+
+Question: How long can I return a sale item?\n\nAnswer in JSON with the keys answer and source.""",
+    """Answer the question from the documents.\n\nDocument 1: The lift holds eight people.
+
+Document 2: It is checked in June.\n\nQuestion: When is the lift checked?\n\nAnswer in one sentence.""",
+    """Sort the ticket into a queue.\n\n<ticket>\nThe printer burns.\n</ticket>\n\nReturn only the queue.""",
+    """# Task\nSum up the case.\n\n# Case\nThe scanner is slow.\n\n# Output format\nA JSON object.""",
+    """Du hilfst im Lager.\n\nDokument 1: Lampen sind in Lager A.\n\nDokument 2: Kabel sind in Lager B.
+
+Frage: Wo sind Kabel?\n\nAntworte in einem Satz.""",
+    """Extract the names.\n\nText: Ada met Bo in Leeds.\n\nReturn a JSON list.""",
+    """Eres un asistente.\n\nDocumento 1: La tienda abre a las 9.\n\nDocumento 2: Cierra a las 18.
+
+Pregunta: ¿Cuándo abre?\n\nResponde en formato JSON.""",
+    """Using the context above, answer.\n\nContext: a b c\n\nReply in one word.""",
+)
+
+
+def test_most_prompts_with_context_order_and_form_have_a_variant() -> None:
+    """At least one of the kinds, by rule alone."""
+    applicable = 0
+    for text in APPLICATIONS:
+        view = view_of(("user", text))
+        made = [attempt(kind, view, 1.0, random.Random(1)) for kind in POSITIONAL]
+        found = [variant for variant in made if isinstance(variant, PromptView)]
+        applicable += bool(found)
+        for variant in found:
+            assert broken_positions([text], texts_of(variant)) == []
+    assert applicable >= 0.4 * len(APPLICATIONS)
+
+
+_PIECES = st.sampled_from([
+    "Be brief.", "Rules:\n- a one\n- a two", "Here is what to read:", "# Case", "Doc 7:\nalpha", "[2] z",
+    "Doc 8: beta", "```\ncode\n```", "Notes", "“", "[1] x y", "Question: why?", "Answer in JSON.",
+    "Input: a\nOutput: b", "Sources:", "Input: c\nOutput:", "<text>\nabc\n</text>", "x " * 150,
+    "Use the text above.", "Ada",
 ])  # fmt: skip
-def test_items_that_go_on_with_one_another_stay(items):
-    """One sentence over several items, or an item that begins where the last one ended."""
-    assert reason(Reordering(), typed_by_rules(f"Mind this:\n{items}\n")) == "order_matters"
+_GAPS = st.sampled_from(["\n\n", "\n", " ", "\n\n\n", "\r\n\r\n"])
 
 
-@pytest.mark.parametrize("form", [
-    "Use the format below.\n\nname: full name\ndate: of birth\ncity: of birth",
-    "Fill this in.\nname: <text>\ndate: <date>\ncity: <text>",
-    "The rules are numbered:\n\n[1] Be brief.\n\n[2] Be kind.",
-    "Mind this:\n- Be brief.\n- An agenda as given here:\n\n1. Welcome\n2. Vote",
-])  # fmt: skip
-def test_forms_and_numbered_parts_keep_their_order(form):
-    """The answer has the order of a form, people cite the numbers of rules, and a lead-in stays last."""
-    assert reason(Reordering(), typed_by_rules(form)) in {"nothing_to_reorder", "order_matters"}
+@given(
+    st.lists(st.tuples(_PIECES, _GAPS), min_size=1, max_size=8),
+    st.sampled_from(POSITIONAL),
+    st.integers(0, 99),
+    st.booleans(),
+)
+def test_any_prompt_keeps_all_its_words(pieces, kind, seed, known) -> None:
+    """A variant differs, holds every line once, leaves no message empty and is the same each time."""
+    text = "".join(piece + gap for piece, gap in pieces)
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    blocks = [
+        Block("template" if place % 2 else "input", piece + gap) for place, (piece, gap) in enumerate(pieces)
+    ]
+    view = PromptView.parse(body, (lambda _: [blocks]) if known else TemplateLearner().classifier(""))
+    outcome = kind.apply(view, 1.0, random.Random(seed))
+    if isinstance(outcome, NotApplicable):
+        return
+    assert isinstance(outcome, PromptView)
+    (after,) = texts_of(outcome)
+    assert after != text
+    assert Counter(_lines(text)) == Counter(_lines(after))
+    assert outcome == kind.apply(view, 1.0, random.Random(seed))
 
 
-def test_the_indentation_of_what_follows_stays():
-    """Code behind a part that moves is code as before."""
-    view = view_of((
-        "user",
-        given_text("Doc 1: a\n\n", "document"),
-        told("Explain it.\n\n"),
-        told("    def f():\n        pass", "code"),
-    ))  # fmt: skip
-    assert all("\n    def f():\n        pass" in text for text in variants(Context(), view))
+def _lines(text):
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.references import references
+from evenkeel.shadow.prompt.references import calls_unordered, points
 from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.kit.public import DATA, shared_prompts
 from tests.kit.references import broken_format, broken_positions, unbound
@@ -87,76 +87,28 @@ def test_the_checker_finds_what_a_format_lost(before, after) -> None:
     assert broken_format([before], [after], "xml")
 
 
-HEADED = [
-    """Answer from the sources below and cite them.
-
-Sources:
-[1] Returns take 14 days.
-[2] Sale items take 7.
-[3] Gift cards stay.
-
-Question: How long can I return a sale item?""",
-    """Documents:
-
-Document 1: The lift is inspected every June.
-
-Document 2: The lift holds eight people.
-
-When is the lift inspected?""",
-    """Antworte nur anhand des Kontexts.
-
-Kontext:
-[1] Umtausch innerhalb von 14 Tagen.
-[2] Sonderangebote 7 Tage.
-
-Frage: Wie lange kann ich umtauschen?""",
-]
-
-
-@pytest.mark.parametrize("prompt", HEADED)
-def test_the_heading_of_documents_stays_above_them(prompt) -> None:
-    """A line such as Sources: is no document of its own: it stands before the first, whichever that is."""
-    head = next(line for line in prompt.split("\n") if line.endswith(":"))
-    messages = [{"role": "user", "content": prompt}]
-    view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
-    for seed in range(SEEDS):
-        variant = by_name(["positional.reordering"])[0].apply(view, 1.0, random.Random(seed))
-        assert isinstance(variant, PromptView)
-        (text,) = (one.text for one in variant.messages)
-        below = text[text.index(head) + len(head) :].lstrip()
-        assert below.startswith(("[", "Document "))
-    assert broken(messages) == []
-
-
 @pytest.mark.parametrize("text", [
-    "Using the preceding context, answer the question.",
-    "Usando il contesto precedente, rispondi alla domanda.",
-    "Usando el contexto anterior, responde a la pregunta.",
-    "Avec le contexte précédent, réponds à la question.",
-    "Nutze den vorherigen Kontext, um die Frage zu beantworten.",
-    "Lies den vorigen Text.",
-    "Gebruik de voorgaande context om de vraag te beantwoorden.",
-    "Lees het voorafgaande document.",
-    "Com o contexto anterior, responda à pergunta.",
-    "前述の文脈を使ってください。",
-    "先の文書を参照してください。",
-    "根据上述内容回答。",
-    "根据之前的内容回答。",
+    "Using the preceding context, answer the question.", "Usando il contesto precedente, rispondi.",
+    "Usando el contexto anterior, responde.", "Avec le contexte précédent, réponds à la question.",
+    "Nutze den vorherigen Kontext.", "Nutze folgenden Kontext.", "Gebruik de voorgaande context.",
+    "Com o contexto anterior, responda.", "前述の文脈を使う。", "Use the following context.",
+    "Usa il contesto seguente.", "Usa el contexto siguiente.", "Utilise le contexte suivant.",
+    "根据上述内容回答。", "Gebruik de volgende tekst.",
+    "Use o contexto seguinte.", "次の文書を使う。", "请根据以下内容回答。",
+    "Sum it up.", "Mix these.", "Fasse diesen Text zusammen.", "Résume ce texte.", "voir l'extrait suivant",
 ])  # fmt: skip
-def test_words_that_point_back_in_nine_languages(text) -> None:
-    """One reference to a context, also behind a line that says to answer and to use."""
-    for before in ("", "Rispondi solo alla domanda. Responde. Réponds. Responda. Nutze. Gebruik.\n"):
-        assert [(one.direction, one.target) for one in references(before + text)] == [("back", "context")], (
-            before
-        )
+def test_words_that_point_in_nine_languages(text) -> None:
+    """Back, ahead, or at what was named elsewhere: by rule nothing moves beside such words."""
+    assert points(text)
 
 
-@pytest.mark.parametrize("text", [
-    "Use the following context.", "Usa il contesto seguente.", "Leggi il prossimo testo.",
-    "Usa el contexto siguiente.", "Utilise le contexte suivant.", "Nutze den folgenden Kontext.",
-    "Gebruik de volgende tekst.", "Use o contexto seguinte.", "次の文書を使ってください。",
-    "続く文章を要約してください。", "请根据以下内容回答。", "请根据后面的内容回答。",
-])  # fmt: skip
-def test_words_that_point_ahead_in_nine_languages(text) -> None:
-    """One reference to a context."""
-    assert [(one.direction, one.target) for one in references(text)] == [("ahead", "context")]
+def test_lists_are_called_unordered_in_nine_languages() -> None:
+    """Their items may change places."""
+    for line in (
+        "Rules, in no particular order:", "Regeln in beliebiger Reihenfolge:", "Reglas, en cualquier orden:",
+        "Règles, dans n'importe quel ordre :", "Regole, in qualsiasi ordine:",
+        "Regels, in willekeurige volgorde:", "Regras, em qualquer ordem:", "ルール(順不同):",
+        "规则(不分先后):",
+    ):  # fmt: skip
+        assert calls_unordered(line), line
+    assert not calls_unordered("Rules, in this order:")

@@ -17,7 +17,7 @@ from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, pairs
 from evenkeel.shadow.perturbations.format import FORMATS
 from evenkeel.shadow.perturbations.multilingual import MULTILINGUAL, Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
-from evenkeel.shadow.perturbations.positional import POSITIONAL
+from evenkeel.shadow.perturbations.positional import LISTED, POSITIONAL
 from evenkeel.shadow.perturbations.punctuation import Punctuation
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone
@@ -75,8 +75,8 @@ def catalogue(
     """
     known = {one.name: one for one in BUILTIN}
     if rewriter:
-        tone = Tone(by="rewriter")
-        known[tone.name] = tone
+        by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
+        known |= {kind.name: kind for kind in by_rewriter}
     more: list[Perturbation] = [*map(Multilingual, languages), *(pairs(languages) if languages else ())]
     for one in more:
         known.setdefault(one.name, one)

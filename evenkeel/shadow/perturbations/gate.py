@@ -19,6 +19,7 @@ from evenkeel.core.languages import base_tag, english_name, identifiable, langua
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.limits import MOST_SEGMENTS
 from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.positional.listing import blocks_of
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
 if TYPE_CHECKING:
@@ -402,13 +403,16 @@ _SHOWN_CHARS: Final = 120
 
 
 def faults_of(task: RewriteTask, text: str, tag: str = "") -> tuple[GateFault, ...]:
-    """Return the faults of a rewritten text; empty if it has none.
+    """Return the faults of a rewritten text, or of a list of blocks; empty if it has none.
 
     Args:
         task: What was asked for.
         text: What came back.
         tag: The tag of the markers around the original, which must not show up.
     """
+    if task.kind == "blocks":
+        blocks = blocks_of(task.text, text)
+        return (GateFault("structure", blocks),) if isinstance(blocks, str) else ()
     return tuple(_faults(task, text, tag))
 
 

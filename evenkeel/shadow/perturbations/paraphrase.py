@@ -24,7 +24,7 @@ class Paraphrase:
 
     name: Final = "general.paraphrase"
     rewording: Final = Rewording(GENERAL, phrase="paraphrasing", order=50)
-    version: Final = 2
+    version: Final = 3
     graded: Final = False
     requires: Final[frozenset[Requirement]] = frozenset({"rewriter"})
     wanted: Final = AS_BEFORE

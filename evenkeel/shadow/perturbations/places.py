@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.protected_spans import Protected, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
-from evenkeel.shadow.prompt.references import asks, orders, references
+from evenkeel.shadow.prompt.references import asks, orders, points
 
 if TYPE_CHECKING:
     import random
@@ -120,7 +120,7 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
     *before, last = _BLANK_LINE.split(text.strip())
     known = any(one.kind == "template" for one in own)
-    swallowed = not known and not asks(last) and any(orders(one) or any(references(one)) for one in before)
+    swallowed = not known and not asks(last) and any(orders(one) or points(one) for one in before)
     gap = "" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
     edge = own[0] if swallowed else own[-1]
     said = f"{sentence}\n\n" if swallowed else f"{gap}{sentence}"

@@ -36,8 +36,9 @@ class NotApplicable:
 class RewriteTask:
     """Text that a model must rewrite."""
 
-    kind: Literal["paraphrase", "tone", "translation", "rule"]
-    """Kind of rewriting. "rule" marks a text that no model writes, though it passes the same gate."""
+    kind: Literal["paraphrase", "tone", "translation", "blocks", "rule"]
+    """Kind of rewriting. "blocks" asks for a list of the text's parts; "rule" marks a text that no model
+    writes, though it passes the same gate."""
     text: str
     target: str = ""
     """The tone, or the language as a BCP 47 tag; "" for a paraphrase."""

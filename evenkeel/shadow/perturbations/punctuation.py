@@ -92,7 +92,7 @@ class Punctuation:
 
     name: Final = "general.punctuation"
     rewording: Final = Rewording(GENERAL, phrase="different punctuation", order=30)
-    version: Final = 2
+    version: Final = 3
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

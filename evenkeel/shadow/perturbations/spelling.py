@@ -149,7 +149,7 @@ class Spelling:
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 3
+    version: Final = 4
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

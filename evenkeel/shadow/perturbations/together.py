@@ -30,7 +30,8 @@ def combinable(kind: Perturbation) -> bool:
 
     It works by rule, asks nothing of the answer, and is no combination itself.
     """
-    return not kind.requires and kind.wanted == AS_BEFORE and not hasattr(kind, "parts")
+    by_rule = not kind.requires and getattr(kind, "by", "rule") == "rule"
+    return by_rule and kind.wanted == AS_BEFORE and not hasattr(kind, "parts")
 
 
 class Together:

@@ -1,6 +1,6 @@
-"""Words by which one part of a prompt points at another, in nine languages; they are in `references.toml`.
+"""Words by which the parts of a prompt are told apart, and point at one another, in nine languages.
 
-"Above", "ci-dessous" and 下記 bind parts together: where a move would break such a reference, it is not made.
+They are in `references.toml`.
 """
 
 from __future__ import annotations
@@ -9,32 +9,9 @@ import re
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-Direction = Literal["back", "ahead"]
-Target = Literal["context", "output", "any"]
-"""Kind of text that a pointing word refers to, as far as the words tell."""
+from typing import Final
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("references.toml").read_text("utf-8"))
-_NEAR: Final = 40
-"""Characters around a pointing word in which its target is named."""
-_IN_LINE: Final = re.compile(r"[(`\"“«「<{]|[:\uff1a][ \t]*[^\s*_]")
-"""Start of a target in the same line: "in the following format (id)"."""
-_ENDS: Final = re.compile(r"[\n.!?。:;,\uff0c\u3001]")
-"""End of the words near a pointing word."""
-_WORD: Final = re.compile(r"[^\W\d_]{4,}")
-
-
-class Reference(NamedTuple):
-    """A pointing word."""
-
-    start: int
-    end: int
-    direction: Direction
-    target: Target
 
 
 @cache
@@ -55,70 +32,24 @@ def _begins(group: str) -> re.Pattern[str]:
     return re.compile(rf"[\W_]*{_pattern(group)}", re.IGNORECASE)
 
 
-@cache
-def _pointers() -> re.Pattern[str]:
-    return re.compile(rf"(?P<back>{_pattern('back')})|(?P<ahead>{_pattern('ahead')})", re.IGNORECASE)
+def points_back(text: str) -> bool:
+    """Return whether a word of a text speaks of something before it: "above", "ci-dessus", "these"."""
+    return any(_compiled(group).search(text) for group in ("back", "this"))
 
 
-def references(text: str) -> Iterator[Reference]:
-    """Yield the pointing words of a text, in order, except those whose target is in that text.
-
-    "The rules above" points inside if a word of it ("rules") stands before it in the text. A line that ends
-    in a colon is a lead-in, which points at the next thing anyway.
-    """
-    for match in _pointers().finditer(text):
-        direction: Direction = "back" if match.lastgroup == "back" else "ahead"
-        near = _around(text, match.start(), match.end())
-        if _names(text, match, near):
-            continue
-        target: Target = "any"
-        if _compiled("output").search(near):
-            target = "output"
-        elif _compiled("context").search(near):
-            target = "context"
-        if direction == "ahead" and _shown_behind(text, match.end()):
-            continue
-        yield Reference(match.start(), match.end(), direction, target)
+def points_ahead(text: str) -> bool:
+    """Return whether a word of a text speaks of something behind it: "below", "folgende", 下記."""
+    return _compiled("ahead").search(text) is not None
 
 
-def _shown_behind(text: str, end: int) -> bool:
-    """Return whether the target directly follows a pointing word: after a colon, or as a structure."""
-    line_end = text.find("\n", end)
-    line = text[end : line_end if line_end >= 0 else len(text)]
-    if _IN_LINE.search(line) or line.rstrip(" *_").endswith((":", "\uff1a")):
-        return True
-    return line_end >= 0 and text[line_end : line_end + _NEAR].lstrip()[:1] in set("{[<`-#|")
+def points(text: str) -> bool:
+    """Return whether any word of a text speaks of something elsewhere."""
+    return points_back(text) or points_ahead(text)
 
 
-def _around(text: str, start: int, end: int) -> str:
-    """Return the words near a pointing word in its own clause."""
-    before = _ENDS.split(text[max(0, start - _NEAR) : start])[-1]
-    behind = _ENDS.split(text[end : end + _NEAR], maxsplit=1)[0]
-    return " ".join((*before.split()[-2:], *behind.split()[:3]))
-
-
-def _names(text: str, pointer: re.Match[str], near: str) -> bool:
-    """Return whether a word near a pointing word also occurs on the side it points to, in another line."""
-    if pointer.lastgroup == "back":
-        line = text.rfind("\n", 0, pointer.start()) + 1
-        said = text[max(0, line - _LONGEST_LOOK) : line].lower()
-    else:
-        line = text.find("\n", pointer.end())
-        said = "" if line < 0 else text[line : line + _LONGEST_LOOK].lower()
-    return any(re.search(rf"\b{re.escape(stem)}", said) for stem in _stems(near))
-
-
-_LONGEST_LOOK: Final = 2_000
-_LONGEST_LEAD: Final = 200
-
-
-def _stems(near: str) -> set[str]:
-    """Return the words that may be a target: no verb of a request, and no word of every other sentence."""
-    words = (word for word in _WORD.findall(near) if not _compiled("request").fullmatch(word))
-    return {word.lower().removesuffix("s") for word in words} - _EVERYDAY
-
-
-_EVERYDAY: Final = frozenset(word for table in _TABLES.values() for word in table.get("everyday", ()))
+def calls_unordered(line: str) -> bool:
+    """Return whether a line says that the order of what follows means nothing."""
+    return _compiled("unordered").search(line) is not None
 
 
 def points_by_order(text: str) -> bool:
@@ -126,19 +57,9 @@ def points_by_order(text: str) -> bool:
     return _compiled("order").search(text) is not None
 
 
-def goes_on(item: str) -> bool:
-    """Return whether an item begins like one that goes on with the one before it: "otherwise", "zuletzt"."""
-    return _begins("follows").match(item) is not None or _compiled("then").search(item) is not None
-
-
 def speaks_of_output(line: str) -> bool:
     """Return whether a line speaks of the form of the answer: "Format of the summary:"."""
     return _compiled("output").search(line) is not None
-
-
-def announces_an_order(line: str) -> bool:
-    """Return whether the line above a list says that its order means something."""
-    return _compiled("announces").search(line) is not None
 
 
 def orders(paragraph: str) -> bool:
@@ -146,13 +67,16 @@ def orders(paragraph: str) -> bool:
     return (
         labels_a_request(paragraph)
         or _begins("request").match(paragraph) is not None
-        or any(one.direction == "back" for one in references(paragraph))
+        or _compiled("back").search(paragraph) is not None
     )
 
 
 def asks(paragraph: str) -> bool:
     """Return whether a paragraph is a question or gives an order."""
     return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
+
+
+_LONGEST_LEAD: Final = 200
 
 
 def introduces_context(line: str) -> bool:

@@ -271,7 +271,8 @@ class Rewriter:
     async def _attempt(
         self, model: Endpoint, task: RewriteTask, budget: CallBudget, before: _Failed, number: int
     ) -> str | _Failed:
-        messages = request_for(task, passages_to_keep(task), before.feedback)
+        keep = () if task.kind == "blocks" else passages_to_keep(task)
+        messages = request_for(task, keep, before.feedback)
         # At temperature 0 a model tends to write the same again, whatever the feedback.
         request = rewrite_request(
             messages,
@@ -297,7 +298,7 @@ class Rewriter:
         return said
 
     async def _means_the_same(self, task: RewriteTask, text: str) -> bool | None:
-        if self._equal_meaning is None:
+        if self._equal_meaning is None or task.kind == "blocks":
             return True
         same = await self._equal_meaning(task.text, text)
         if same is None:

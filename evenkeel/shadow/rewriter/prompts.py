@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.perturbations.protocol import RewriteTask
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Version, raised with every change of wording. Texts written with older wording are not taken from the
 cache."""
 
@@ -69,7 +69,9 @@ def request_for(
         faults = _sendable("\n".join(f"- {fault}" for fault in rejected.faults))
         parts += [before, faults]
     tag = unforgeable_tag(parts)
-    blocks = [_WORDING["heads"][task.kind].format(**_words(task)), _WORDING["rules"]]
+    blocks = [_WORDING["heads"][task.kind].format(**_words(task))]
+    if task.kind != "blocks":
+        blocks.append(_WORDING["rules"])
     if listed:
         blocks += [_WORDING["keep"], _between("KEEP", tag, listed)]
     blocks.append(_between("TEXT", tag, text))
@@ -77,8 +79,9 @@ def request_for(
         if before:
             blocks += [_WORDING["before"], _between("REJECTED", tag, before)]
         blocks += [_WORDING["faults"], _between("FAULTS", tag, faults)]
-    blocks.append(_WORDING["end"].format(tag=tag))
-    system = f"{_WORDING['role']}\n\n{_WORDING['data_rule'].format(tag=tag)}"
+    blocks.append(_WORDING["end_of_blocks" if task.kind == "blocks" else "end"].format(tag=tag))
+    role = _WORDING["role_of_blocks" if task.kind == "blocks" else "role"]
+    system = f"{role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
     return (Message("system", system), Message("user", "\n\n".join(blocks)))
 
 
@@ -95,7 +98,7 @@ def marker_tag(messages: Sequence[Message]) -> str:
 
 def _words(task: RewriteTask) -> dict[str, str]:
     match task.kind:
-        case "paraphrase":
+        case "paraphrase" | "blocks":
             return {}
         case "tone":
             if task.target not in TONES:

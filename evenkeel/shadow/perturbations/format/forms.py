@@ -76,7 +76,7 @@ class Form:
     rewording: Rewording
     fenced: bool = True
     """True if a structure to follow is shown as a block of its own."""
-    version: int = 2
+    version: int = 3
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING

@@ -1,20 +1,24 @@
 """Positional perturbations: whole parts of a prompt move, and no word changes.
 
-`passages` cuts segments into passages that can be moved and puts them into another order; `moves` and
-`reordering` are the perturbations.
+`layout` cuts a prompt into units and knows what binds them, `listing` has a model say it, and `moves` holds
+the perturbations.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evenkeel.shadow.perturbations.positional.moves import Context, Mixed, OutputInstructions
-from evenkeel.shadow.perturbations.positional.reordering import Reordering
+from evenkeel.shadow.perturbations.positional.moves import (
+    Context,
+    Mixed,
+    OutputInstructions,
+    Positional,
+    Reordering,
+)
 
-if TYPE_CHECKING:
-    from evenkeel.shadow.perturbations.protocol import Perturbation
+POSITIONAL: Final[tuple[Positional, ...]] = (Context(), OutputInstructions(), Reordering(), Mixed())
+"""Every positional perturbation, by rule."""
+LISTED: Final[tuple[Positional, ...]] = tuple(type(kind)("rewriter") for kind in POSITIONAL)
+"""The same with a model that lists the parts of each template."""
 
-POSITIONAL: Final[tuple[Perturbation, ...]] = (Context(), OutputInstructions(), Reordering(), Mixed())
-"""Every positional perturbation."""
-
-__all__ = ["POSITIONAL", "Context", "Mixed", "OutputInstructions", "Reordering"]
+__all__ = ["LISTED", "POSITIONAL", "Context", "Mixed", "OutputInstructions", "Positional", "Reordering"]

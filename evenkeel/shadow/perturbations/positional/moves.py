@@ -1,241 +1,236 @@
-"""Parts of a prompt at another place: its context, its output instructions, or several parts at once."""
+"""Parts of a prompt in another order: its context, its output instructions, or parts of one sort."""
 
 from __future__ import annotations
 
-import re
-from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.pair import AS_BEFORE
-from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.positional.order import broken
-from evenkeel.shadow.perturbations.positional.passages import CATEGORY, laid_out, layouts
-from evenkeel.shadow.perturbations.positional.reordering import Reordering
-from evenkeel.shadow.perturbations.protocol import NOTHING, NotApplicable
+from evenkeel.core.rewordings import Category, Rewording
+from evenkeel.shadow.perturbations.positional.layout import by_rule, laid_out, slots_of, unordered_lists
+from evenkeel.shadow.perturbations.positional.listing import listed, numbered
+from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from evenkeel.shadow.perturbations.positional.passages import Layout
+    from evenkeel.shadow.perturbations.positional.layout import Layout, Part
+    from evenkeel.shadow.perturbations.protocol import Outcome
     from evenkeel.shadow.prompt import PromptView
 
-_CONTEXT: Final = re.compile(r"l*c(?:l*c)*")
-_ANY_INPUT: Final = re.compile(r"l*[ci](?:l*[ci])*")
-_OUTPUT: Final = re.compile(r"l*u+e*")
-_SYSTEM: Final = ("system", "developer")
-_MOST_PLACES: Final = 8
-"""Most section starts that are tried, so that the time stays linear."""
-
-
-class _Move(NamedTuple):
-    """Move of a run of passages to a place among the other passages of a slot."""
-
-    source: Layout
-    start: int
-    end: int
-    target: Layout
-    place: int
-
-    def done(self) -> Sequence[Layout]:
-        """Return the layouts that the move changes, after it."""
-        passages = self.source.passages
-        moved = passages[self.start : self.end]
-        others = [*passages[: self.start], *passages[self.end :]]
-        if self.source is self.target:
-            return (self.source.arranged([*others[: self.place], *moved, *others[self.place :]]),)
-        into = self.target.passages
-        return (
-            self.source.arranged(others),
-            self.target.arranged([*into[: self.place], *moved, *into[self.place :]]),
-        )
-
-
-def _first_sound(
-    view: PromptView, known: Sequence[Layout], moves: Sequence[_Move]
-) -> PromptView | NotApplicable:
-    """Return the variant of the first move that breaks nothing, or the reason why there is none."""
-    if not moves:
-        return NotApplicable("nowhere_to_move", "the message holds nothing else, or it stands there already")
-    fault = ""
-    for move in moves:
-        done = {layout.slot: layout for layout in move.done()}
-        changed = laid_out(view, done.values())
-        # Where neighbours are alike, a place may be no other one
-        if changed.text == view.text:
-            continue
-        found = broken(known, [done.get(layout.slot, layout) for layout in known])
-        if not found:
-            return changed
-        fault = fault or found
-    if not fault:
-        return NotApplicable("nowhere_to_move", "the rest of the message is the same text")
-    return NotApplicable("bound", fault)
-
-
-def _places(layout: Layout, start: int, end: int) -> list[int]:
-    """Return the possible positions of a run among the other passages, except its present one."""
-    others = [*layout.passages[:start], *layout.passages[end:]]
-    parts = "".join(passage.part for passage in others)
-    if not parts.strip("l"):
-        return []
-    output = _OUTPUT.search(parts)
-    sections = [place for place, passage in enumerate(others) if passage.level is not None]
-    wanted = {0, len(others), *sections[:_MOST_PLACES], *([output.start()] if output else [])}
-    return sorted(wanted - {start})
-
-
-def _with_section(layout: Layout, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the run, and the whole section that contains it."""
-    yield start, end
-    levels = [passage.level for passage in layout.passages]
-    first = next((place for place in range(start, -1, -1) if levels[place] is not None), None)
-    if first is None:
-        return
-    level = levels[first]
-    assert level is not None
-    last = end
-    while last < len(levels) and (levels[last] or level + 1) > level:
-        last += 1
-    if (first, last) != (start, end):
-        yield first, last
-
-
-class Context:
-    """Moves what the task is about, such as documents or a case, to another place of its message.
-
-    It goes to the beginning, to the end, before another section or before the output instructions. What
-    introduces it goes along: a line that ends in a colon, a heading, labels, fences and tags around it.
-    """
-
-    name: Final = "positional.context"
-    rewording: Final = Rewording(CATEGORY, phrase="moved context", order=10)
-    version: Final = 3
-    graded: Final = False
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
-
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
-        """A variant with its context elsewhere, as `Perturbation.apply`.
-
-        Not applicable: "no_context"; "nowhere_to_move" where its message holds nothing else; "bound" where
-        every move would break a reference.
-        """
-        del severity
-        known = layouts(view)
-        found = [(layout, *run) for layout in known if (run := _context(layout)) is not None]
-        if not found:
-            return NotApplicable("no_context", "no part of the prompt is known to be a task's context")
-        layout, start, end = max(found, key=lambda run: (bool(_places(*run)), _length(*run)))
-        moves = [
-            _Move(layout, *run, layout, place)
-            for run in _with_section(layout, start, end)
-            for place in _places(layout, *run)
-        ]
-        return _first_sound(view, known, rng.sample(moves, len(moves)))
-
-
-def _context(layout: Layout) -> tuple[int, int] | None:
-    """Return the longest run of context passages; without any, the longest run of input beside a template."""
-    parts = layout.parts
-    runs = [match.span() for match in _CONTEXT.finditer(parts)]
-    if not runs and any(part in "tue" for part in parts) and layout.has_template:
-        runs = [match.span() for match in _ANY_INPUT.finditer(parts)]
-        # A question is what the rest of the prompt is about.
-        runs = [run for run in runs if not layout.passages[run[1] - 1].text.endswith(("?", "\uff1f"))]
-    return max(runs, key=lambda run: _length(layout, *run), default=None)
-
-
-def _length(layout: Layout, start: int, end: int) -> int:
-    return sum(len(passage.text) for passage in layout.passages[start:end])
-
-
-class OutputInstructions:
-    """Moves the output instructions to another place of their message, or to the other message.
-
-    From the end of a message they go to its beginning or the other way round, from the system message
-    to the end of the last user message or back. Their heading, the skeleton they show and examples
-    behind them go along.
-    """
-
-    name: Final = "positional.output_instructions"
-    rewording: Final = Rewording(CATEGORY, phrase="moved output instructions", order=20)
-    version: Final = 3
-    graded: Final = False
-    requires: Final = NOTHING
-    wanted: Final = AS_BEFORE
-
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
-        """A variant with its output instructions elsewhere, as `Perturbation.apply`.
-
-        Not applicable: "no_output_instructions"; "nowhere_to_move" where they are the whole prompt; "bound"
-        where every move would break a reference.
-        """
-        del severity
-        known = layouts(view)
-        found = [layout for layout in known if "u" in layout.parts]
-        if not found:
-            return NotApplicable(
-                "no_output_instructions", "no part of the prompt is known to say how to answer"
-            )
-        roles = {(slot.message, slot.part): slot.role for slot in view.slots}
-        system = next((layout for layout in known if roles[layout.slot] in _SYSTEM), None)
-        user = next((layout for layout in reversed(known) if roles[layout.slot] == "user"), None)
-        moves = [
-            move
-            for layout in found[:_MOST_PLACES]
-            for match in islice(_OUTPUT.finditer(layout.parts), _MOST_PLACES)
-            for run in _with_section(layout, *match.span())
-            for move in _moves(layout, *run, user if layout is system else system)
-        ]
-        return _first_sound(view, known, rng.sample(moves, len(moves)))
-
-
-def _moves(layout: Layout, start: int, end: int, other: Layout | None) -> Iterator[_Move]:
-    rest = len(layout.passages) - (end - start)
-    if not rest:
-        return
-    for place in (0, rest):
-        if place != start:
-            yield _Move(layout, start, end, layout, place)
-    if other is not None and other is not layout:
-        yield _Move(layout, start, end, other, len(other.passages))
-
-
-_KINDS: Final[tuple[Context | OutputInstructions | Reordering, ...]] = (
-    Context(),
-    OutputInstructions(),
-    Reordering(),
+CATEGORY: Final = Category(
+    "positional",
+    "Template perturbations: the same parts in another order.",
+    order=20,
+    on_template=True,
 )
-_FEWEST = 2
+_FEWEST: Final = 2
 
 
-class Mixed:
-    """Does two or all three of the other positional changes, one after the other."""
+class Positional:
+    """Base of what moves parts of a prompt.
 
-    name: Final = "positional.mixed"
-    rewording: Final = Rewording(CATEGORY, phrase="several moved parts", order=40)
-    version: Final = 3
+    By rule only what is plainly free moves. By the rewriter the units of each template and what binds them
+    are listed first, so that everything moves that nothing binds; where its list cannot be true, the rule
+    counts.
+    """
+
+    name: str
+    rewording: Rewording
     graded: Final = False
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
-    parts: Final = _KINDS
 
-    def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
-        """A variant with several changes of position, as `Perturbation.apply`.
+    def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
+        """Set who says which parts may move."""
+        self.by: Final = by
+        self.version: Final = 4 if by == "rule" else 5
 
-        Not applicable: "too_few_changes" where fewer than two kinds have anything to act on.
+    def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
+        """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
+
+        Not applicable: "no_context", "no_output_instructions", "nothing_to_reorder" where there is nothing of
+        the kind; "bound" where nothing of it may move; "too_few_changes" of `Mixed`.
         """
-        wanted = rng.randint(_FEWEST, len(self.parts))
-        changed, done = view, 0
-        for kind in rng.sample(self.parts, len(self.parts)):
-            if done == wanted:
-                break
-            outcome = kind.apply(changed, severity, rng)
-            # Two moves may undo each other, such as context to the end and what followed it as well.
-            if isinstance(outcome, NotApplicable) or outcome.text == view.text:
-                continue
-            changed, done = outcome, done + 1
-        if done < _FEWEST:
+        del severity
+        known = by_rule(view)
+        lines = (
+            [found for slot in slots_of(view) if (found := numbered(*slot))] if self.by == "rewriter" else []
+        )
+        if not lines:
+            return self.moved(view, known, rng)
+
+        def finish(replies: Sequence[str]) -> Outcome:
+            told = {one.slot: listed(one, reply) for one, reply in zip(lines, replies, strict=True)}
+            return self.moved(view, [told.get(layout.slot) or layout for layout in known], rng)
+
+        return Draft(tuple(one.task for one in lines), finish)
+
+    def moved(
+        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+    ) -> PromptView | NotApplicable:
+        """Return the variant for layouts that are known."""
+        for layout in rng.sample(known, len(known)):
+            orders = self.orders(layout, range(len(layout.groups)), rng)
+            for order in rng.sample(orders, len(orders)):
+                changed = laid_out(view, layout, order)
+                if changed.text != view.text:
+                    return changed
+        return self.absent(view, known, rng)
+
+    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
+        """Return the sound orders that one move makes of the present order of a layout's groups."""
+        raise NotImplementedError
+
+    def absent(
+        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+    ) -> PromptView | NotApplicable:
+        """Return why there is no variant, or one of another sort."""
+        raise NotImplementedError
+
+
+class Context(Positional):
+    """Moves what the task is about, such as documents or a case, to another place of its message."""
+
+    name = "positional.context"
+    rewording = Rewording(CATEGORY, phrase="moved context", order=10)
+
+    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
+        """Implement `Positional`."""
+        del rng
+        return _elsewhere(layout, now, "context")
+
+    def absent(self, view: PromptView, known: Sequence[Layout], rng: random.Random) -> NotApplicable:
+        """Implement `Positional`."""
+        del view, rng
+        if _has(known, "context"):
+            return _BOUND
+        return NotApplicable("no_context", "no part of the prompt is known to be a task's context")
+
+
+class OutputInstructions(Positional):
+    """Moves the output instructions to another place of their message."""
+
+    name = "positional.output_instructions"
+    rewording = Rewording(CATEGORY, phrase="moved output instructions", order=20)
+
+    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
+        """Implement `Positional`."""
+        del rng
+        return _elsewhere(layout, now, "output")
+
+    def absent(self, view: PromptView, known: Sequence[Layout], rng: random.Random) -> NotApplicable:
+        """Implement `Positional`."""
+        del view, rng
+        if _has(known, "output"):
+            return _BOUND
+        return NotApplicable("no_output_instructions", "no part of the prompt is known to say how to answer")
+
+
+class Reordering(Positional):
+    """Puts documents, demonstrations and the items of unordered lists into another order.
+
+    Steps, transcripts, logs and whatever else says something by its order stay.
+    """
+
+    name = "positional.reordering"
+    rewording = Rewording(CATEGORY, phrase="reordering", order=30)
+
+    def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
+        """Implement `Positional`."""
+        order: list[int] = []
+        place = 0
+        while place < len(now):
+            end = place + 1
+            while end < len(now) and layout.are_alike(now[place], now[end]):
+                end += 1
+            order += _another_order(now[place:end], rng)
+            place = end
+        return [order] if order != list(now) and layout.holds(order) else []
+
+    def absent(
+        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+    ) -> PromptView | NotApplicable:
+        """Implement `Positional`: the items of a list may still be free."""
+        del known
+        changed = items_shuffled(view, rng)
+        if changed.text != view.text:
+            return changed
+        return NotApplicable("nothing_to_reorder", "no parts are known to be in no particular order")
+
+
+class Mixed(Positional):
+    """Does at least two of the other positional changes, one after the other."""
+
+    name = "positional.mixed"
+    rewording = Rewording(CATEGORY, phrase="several moved parts", order=40)
+    parts: Final = (Context(), OutputInstructions(), Reordering())
+
+    def moved(
+        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+    ) -> PromptView | NotApplicable:
+        """Implement `Positional`: other layouts take part where one alone offers too little."""
+        changed, done = view, set[str]()
+        for layout in rng.sample(known, len(known)):
+            now, kinds = self._moved_twice(layout, rng)
+            if kinds:
+                changed = laid_out(changed, layout, now)
+                done |= kinds
+        if len(done) == _FEWEST - 1 and Reordering.name not in done:
+            shuffled = items_shuffled(changed, rng)
+            done |= {Reordering.name} if shuffled.text != changed.text else set()
+            changed = shuffled
+        if len(done) < _FEWEST or changed.text == view.text:
             return NotApplicable("too_few_changes", "fewer than two kinds of positional change apply")
         return changed
+
+    def _moved_twice(self, layout: Layout, rng: random.Random) -> tuple[list[int], set[str]]:
+        """Return an order that several kinds have made, and their names; one of them if no more apply."""
+        before = list(range(len(layout.groups)))
+        single = [order for kind in self.parts[:2] for order in kind.orders(layout, before, rng)]
+        now, done = before, set[str]()
+        for kind in rng.sample(self.parts, len(self.parts)):
+            orders = kind.orders(layout, now, rng)
+            if done:
+                # Two moves may undo each other, or come to the same as one.
+                orders = [order for order in orders if order != before and order not in single]
+            if orders:
+                now = rng.choice(orders)
+                done.add(kind.name)
+        return now, done
+
+
+_BOUND: Final = NotApplicable("bound", "nothing shows that it may stand elsewhere")
+
+
+def _has(known: Sequence[Layout], part: Part) -> bool:
+    return any(unit.part == part for layout in known for unit in layout.units)
+
+
+def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
+    """Return the sound orders in which all groups of a part stand together at another place."""
+    own = [place for place, group in enumerate(now) if layout.part_of(group) == part]
+    if not own or own != list(range(own[0], own[-1] + 1)):
+        return []
+    moved = [now[place] for place in own]
+    others = [group for group in now if group not in moved]
+    orders = [
+        [*others[:place], *moved, *others[place:]] for place in range(len(others) + 1) if place != own[0]
+    ]
+    return [order for order in orders if layout.holds(order)]
+
+
+def _another_order(run: Sequence[int], rng: random.Random) -> list[int]:
+    order = rng.sample(run, len(run))
+    return order if order != list(run) else [*order[1:], *order[:1]]
+
+
+def items_shuffled(view: PromptView, rng: random.Random) -> PromptView:
+    """Return the prompt with the items of its unordered lists in another order."""
+    texts: dict[int, str] = {}
+    for items in unordered_lists(view):
+        text = texts.get(items.segment, view.segments[items.segment].text)
+        old = "\n".join(items.texts)
+        new = "\n".join(items.texts[chosen] for chosen in _another_order(range(len(items.texts)), rng))
+        texts[items.segment] = text[: items.start] + new + text[items.start + len(old) :]
+    return view.with_texts(texts)

@@ -1,0 +1,424 @@
+"""The text of a slot as units that may stand in another order.
+
+A model lists them and what binds them once for a template (`listing`); without one the text itself shows
+what is plainly free: numbered or tagged documents, demonstrations, lists called unordered, and parts with a
+label of their own in a prompt without any word that points.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Final, Literal
+
+from evenkeel.shadow.prompt.blocks import cut
+from evenkeel.shadow.prompt.demonstrations import open_input
+from evenkeel.shadow.prompt.references import calls_unordered, points_ahead, points_back, points_by_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from evenkeel.shadow.prompt import PromptView, Segment
+
+Slot = tuple[int, int | None]
+Part = Literal["context", "examples", "output", "question", "other"]
+PARTS: Final[tuple[Part, ...]] = ("context", "examples", "output", "question", "other")
+
+_LEADS: Final = re.compile(r"[:\uff1a][\"'*_)\s]*\Z")
+_HEADING: Final = re.compile(
+    r"[ \t]*(?:\#{1,6}[ \t]+\S[^\n]*|(?:\*\*|__)[^*_\n]{1,80}(?:\*\*|__):?[ \t]*"
+    r"|[A-ZÀ-Þ]{3}[A-ZÀ-Þ0-9 _&/()'’-]{1,56}:?)(?=\n|\Z)"
+)
+_LABELLED: Final = re.compile(
+    r"\s*(?:\#{1,6}\s|\*\*|[^\W\d_][^\n:\uff1a.!?]{0,40}[:\uff1a]|<[A-Za-z]|\[\d{1,3}\]|\"{3}|'{3}|`{3})"
+)
+_HEAD_OF_ROW: Final = re.compile(
+    r"\s*[^\n:\uff1a]{1,60}[:\uff1a]\**[ \t]*\n\s*(?=\[\d{1,3}\]|(?:[^\W\d_]+[ ]\#?)?\d{1,3}[.):]|<[A-Za-z])"
+)
+"""A line such as "Sources:" above the first of some documents."""
+_CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
+_PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))++\s*+|\s++")
+_TAG: Final = re.compile(
+    r"<(?P<close>/)?(?P<name>[A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>|^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})",
+    re.MULTILINE,
+)
+_EVENT: Final = re.compile(
+    r"[\W_]*(?:step|turn|day|week|round|phase|stage|chapter|message|update|event|reply|comment|post|schritt|tag|paso"
+    r"|étape|passo|stap|e-?mail)\s?\#?\d|[\W_]*(?:\d{4}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|\d{4}年|\d{1,2}月)",
+    re.IGNORECASE,
+)
+"""The beginning of a step, a turn or an entry of a log."""
+_ITEM: Final = re.compile(r"[ \t]*[-*+•–][ \t]+(?=\S)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A stretch of a slot that moves as a whole."""
+
+    start: int
+    end: int
+    part: Part
+    joined: bool = False
+    """True if it must stand directly behind the unit before it."""
+    needs: frozenset[int] = frozenset()
+    """Numbers of the units that must stand somewhere before it."""
+    free: bool = False
+    """True if it may change places with its neighbours of the same part."""
+    fixed: bool = False
+    """True if it must stay where it is, at the beginning or the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The units of a slot, which tile its text."""
+
+    slot: Slot
+    text: str
+    units: tuple[Unit, ...]
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """Return the numbers of the units, those together that must stay so."""
+        found: list[list[int]] = []
+        for number, unit in enumerate(self.units):
+            if unit.joined and found:
+                found[-1].append(number)
+            else:
+                found.append([number])
+        return found
+
+    def part_of(self, group: int) -> Part:
+        """Return the part of a group: that of its units but for what leads in to them."""
+        parts = [self.units[number].part for number in self.groups[group]]
+        told = {part for part in parts if part != "other"}
+        return told.pop() if len(told) == 1 else "other"
+
+    def are_alike(self, one: int, other: int) -> bool:
+        """Return whether two groups are of one part and may change places."""
+        if one < 0:
+            return False
+        first, second = (self.units[self.groups[group][0]] for group in (one, other))
+        return first.free and second.free and first.part == second.part
+
+    def holds(self, order: Sequence[int]) -> bool:
+        """Return whether an order of the groups keeps what binds them, and none reads as another's end."""
+        groups = self.groups
+        if any(self._is_fixed(group) and order[group] != group for group in range(len(groups))):
+            return False
+        place = {number: at for at, group in enumerate(order) for number in groups[group]}
+        if any(
+            place[other] > place[number] for number, unit in enumerate(self.units) for other in unit.needs
+        ):
+            return False
+        if any(
+            self._runs(part, order) > self._runs(part, range(len(groups))) for part in ("context", "examples")
+        ):
+            return False
+        return not any(
+            self._reads_on(groups[one][-1], groups[other][0])
+            for one, other in pairwise(order)
+            if other != one + 1
+        )
+
+    def _runs(self, part: Part, order: Sequence[int]) -> int:
+        """Return how many runs of groups of one part there are."""
+        return sum(is_part for is_part, _ in groupby(self.part_of(group) == part for group in order))
+
+    def _is_fixed(self, group: int) -> bool:
+        return any(self.units[number].fixed for number in self.groups[group])
+
+    def _reads_on(self, one: int, other: int) -> bool:
+        """Return whether a unit would read as the end of the document or of the demonstrations before it."""
+        part = self.units[one].part
+        if part not in ("context", "examples") or part == self.units[other].part:
+            return False
+        if other and self.units[other - 1].part == part:
+            return False  # it stood behind one already
+        return not (_CLOSED.search(self.written(one)) or _LABELLED.match(self.written(other)))
+
+    def written(self, number: int) -> str:
+        """Return the text of a unit without the blanks behind it."""
+        unit = self.units[number]
+        return self.text[unit.start : unit.end].rstrip()
+
+    def arranged(self, order: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """Yield start, end and the blanks behind of each unit, for an order of the groups.
+
+        Those that were neighbours before stay as far apart, and the items of a row; between other neighbours
+        stands a blank line. The end of the slot stays as it was.
+        """
+        blank = "\r\n\r\n" if "\r\n" in self.text else "\n\n"
+        groups = self.groups
+        for place, group in enumerate(order):
+            following = order[place + 1] if place + 1 < len(order) else None
+            for number in groups[group]:
+                unit, core = self.units[number], self.written(number)
+                gap = self.text[unit.start + len(core) : unit.end]
+                if number == groups[group][-1]:
+                    if following is None:
+                        gap = self.text[len(self.text.rstrip()) :]
+                    elif following != group + 1:
+                        before = self.text[: self.units[groups[following][0]].start]
+                        indent = before[len(before.rstrip(" \t")) :]
+                        row = ""
+                        if self.are_alike(group, following):
+                            row = (
+                                before[len(before.rstrip()) :]
+                                if self.are_alike(following - 1, following)
+                                else gap
+                            )
+                        gap = row if "\n" in row else blank + indent
+                yield unit.start, unit.start + len(core), gap
+
+
+def laid_out(view: PromptView, layout: Layout, order: Sequence[int]) -> PromptView:
+    """Return the prompt with the units of a slot in another order."""
+    own = [segment for segment in view.segments if segment.slot == layout.slot]
+    starts: list[int] = []
+    at = 0
+    for segment in own:
+        starts.append(at)
+        at += len(segment.text)
+    pieces: list[Segment] = []
+    lead = layout.text[: layout.units[0].start]
+    for start, end, gap in layout.arranged(order):
+        first = len(pieces)
+        for segment, begin in zip(own, starts, strict=True):
+            text = layout.text[max(start, begin) : min(end, begin + len(segment.text))]
+            if text and begin < end:
+                pieces.append(replace(segment, text=text))
+        pieces[first] = replace(pieces[first], text=lead + pieces[first].text)
+        pieces[-1] = replace(pieces[-1], text=pieces[-1].text + gap)
+        lead = ""
+    return view.recut([*(one for one in view.segments if one.slot != layout.slot), *pieces])
+
+
+def slots_of(view: PromptView) -> list[tuple[Slot, list[Segment]]]:
+    """Return the slots of a prompt whose parts may move: no history, no earlier turns, and some text."""
+    found: dict[Slot, list[Segment]] = {}
+    for segment in view.segments:
+        found.setdefault(segment.slot, []).append(segment)
+    last = view.last_user_slot
+    return [
+        (slot, segments)
+        for slot, segments in found.items()
+        if all(one.kind != "history" for one in segments)
+        and any(one.text.strip() for one in segments)
+        and (segments[0].role != "user" or last is None or slot[0] == last[0])
+    ]
+
+
+def by_rule(view: PromptView) -> list[Layout]:
+    """Return the layouts of a prompt as far as the texts themselves show them."""
+    slots = slots_of(view)
+    said = "\n".join(
+        text if part not in ("context", "examples") else text.partition("\n\n")[2]
+        for _, segments in slots
+        for part, text in _parts(segments)
+    )
+    reorders = not points_by_order(said)
+    return [_layout(slot, segments, reorders=reorders) for slot, segments in slots]
+
+
+def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layout:
+    text = "".join(segment.text for segment in segments)
+    units: list[Unit] = []
+    at = len(text) - len(text.lstrip())
+    start = 0
+    for part, piece in _parts(segments):
+        end = start + len(piece)
+        begin, start = max(start, at), end
+        if begin >= end:
+            continue
+        joined = bool(units) and _leads(text[units[-1].start : units[-1].end], units[-1].part)
+        units.append(Unit(begin, end, part, joined))
+    units = _bound(text, _sections(text, _enclosed(text, units)))
+    if units and (open_input(text) or _LEADS.search(text.rstrip()[-80:])):
+        units[-1] = replace(units[-1], fixed=True)
+    return Layout(slot, text, tuple(_freed(text, units) if reorders else units))
+
+
+def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
+    """Return the units, those bound that point at others, or ask without a label of what stands before them.
+
+    Such a unit stays directly behind what it points back at, or directly before what it points ahead at, and
+    everything stays on its side.
+    """
+    found = list(units)
+    for number, unit in enumerate(units):
+        if unit.part in ("context", "examples"):
+            continue
+        written = text[unit.start : unit.end].strip()
+        asks = written.endswith(("?", "\uff1f", "؟")) and not _LABELLED.match(written)
+        if number and (points_back(written) or asks):
+            back = frozenset(range(number))
+            joined = found[number].joined or points_back(written)
+            found[number] = replace(found[number], joined=joined, needs=found[number].needs | back)
+        if points_ahead(written) and number + 1 < len(units):
+            found[number + 1] = replace(found[number + 1], joined=True)
+            for other in range(number + 1, len(units)):
+                found[other] = replace(found[other], needs=found[other].needs | {number})
+    return found
+
+
+def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
+    """Yield the parts of a slot in order: blocks of one type, plain text by paragraph, no value cut."""
+    text = "".join(segment.text for segment in segments)
+    values: list[tuple[int, int]] = []
+    at = 0
+    for segment in segments:
+        if segment.kind == "input" and len(segments) > 1:
+            values.append((at, at + len(segment.text.rstrip())))
+        at += len(segment.text)
+    opened = open_input(text)
+    found: list[tuple[Part, str]] = []
+    start = end = value = 0
+    for type_, piece in _pieces(text):
+        end += len(piece)
+        while value < len(values) and values[value][1] <= end:
+            value += 1
+        inside = value < len(values) and values[value][0] < end
+        demonstrates = opened is not None and opened.start < end < len(text)
+        if inside or demonstrates:
+            continue
+        part = _PART_OF.get(type_, "other")
+        if found and not found[-1][1].endswith("\n"):
+            # What stands in one line with other words is no part by itself.
+            found[-1] = ("other", found[-1][1] + text[start:end])
+        else:
+            found.append((part, text[start:end]))
+        start = end
+    if start < len(text):
+        found.append(("question" if opened else "other", text[start:]))
+    yield from found
+
+
+_PART_OF: Final[dict[str, Part]] = {
+    "document": "context",
+    "examples": "examples",
+    "output_instructions": "output",
+}
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    for block in cut(text):
+        if block.type == "text":
+            for paragraph in _PARAGRAPH.findall(block.text):
+                yield "text", paragraph
+        elif block.type == "document" and (head := _HEAD_OF_ROW.match(block.text)):
+            yield block.type, head[0]
+            yield block.type, block.text[head.end() :]
+        else:
+            yield block.type, block.text
+
+
+def _leads(text: str, part: Part) -> bool:
+    """Return whether a unit introduces the next one: its last line ends in a colon, or is a heading."""
+    line = text.rstrip().rpartition("\n")[2]
+    if part == "context":
+        return False
+    return bool(_LEADS.search(line[-80:]) or _HEADING.fullmatch(line[:200]))
+
+
+def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
+    """Return the units, those joined that stand inside one tag or fence."""
+    opened: dict[str, int] = {}
+    spans: list[tuple[int, int]] = []
+    for mark in _TAG.finditer(text):
+        name = mark["fence"] or mark["name"]
+        if name in opened and (mark["close"] or mark["fence"]):
+            spans.append((opened.pop(name), mark.end()))
+        elif not mark["close"]:
+            opened[name] = mark.start()
+    spans.sort()
+    found: list[Unit] = []
+    reach = 0
+    place = 0
+    for unit in units:
+        inside = unit.start < reach
+        while place < len(spans) and spans[place][0] < unit.end:
+            reach = max(reach, spans[place][1])
+            place += 1
+        found.append(replace(unit, joined=True) if inside else unit)
+    return found
+
+
+def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
+    """Return the units, those under one heading joined, where a text has headings."""
+    heads = [_HEADING.match(text, unit.start) is not None for unit in units]
+    if sum(heads) == 0:
+        return list(units)
+    first = heads.index(True)
+    return [
+        replace(unit, joined=unit.joined or (number > first and not heads[number]))
+        for number, unit in enumerate(units)
+    ]
+
+
+def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
+    """Return the units, those set free that may change places with their neighbours of one part."""
+    found: list[Unit] = list(units)
+    for part in ("context", "examples"):
+        for head, last in _runs(units, part):
+            is_heading = _LEADS.search(text[units[head].start : units[head].end]) is not None  # "Sources:"
+            first = head + is_heading
+            written = [text[unit.start : unit.end] for unit in units[first:last]]
+            labelled = all(_LABELLED.match(one) for one in written)
+            if not written or not labelled or any(map(_EVENT.match, written)):
+                continue
+            # What follows the last one without a mark of its own may be no part of it.
+            open_end = "\n\n" in written[-1].strip() and not _CLOSED.search(written[-1])
+            for number in range(first, last - open_end):
+                found[number] = replace(units[number], free=True)
+    return found
+
+
+def _runs(units: Sequence[Unit], part: Part) -> Iterator[tuple[int, int]]:
+    start: int | None = None
+    for number, unit in enumerate([*units, Unit(0, 0, "other")]):
+        if unit.part == part and not unit.fixed and (start is None or not unit.joined):
+            start = number if start is None else start
+        elif start is not None:
+            yield start, number
+            start = None
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The items of a bulleted list that a prompt calls unordered."""
+
+    segment: int
+    start: int
+    texts: tuple[str, ...]
+    """Each with its bullet and all that is indented under it, without the line end."""
+
+
+def unordered_lists(view: PromptView) -> list[Items]:
+    """Return the bulleted lists whose introduction says that their order means nothing."""
+    found: list[Items] = []
+    above = ""
+    for segment in view.segments:
+        if segment.kind != "history" and segment.type not in ("code", "document"):
+            found += _lists_in(segment, above)
+        above = segment.text.rstrip().rpartition("\n")[2]
+    return found
+
+
+def _lists_in(segment: Segment, introduction: str) -> Iterator[Items]:
+    items: list[str] = []
+    start = at = 0
+    for line in (*segment.text.split("\n"), ""):
+        is_item = _ITEM.match(line) is not None and line[:1] not in " \t"
+        goes_on = bool(items) and line[:1] in (" ", "\t") and bool(line.strip())
+        if is_item:
+            start = start if items else at
+            items.append(line)
+        elif goes_on:
+            items[-1] += "\n" + line
+        else:
+            if len(items) > 1 and not line.strip() and calls_unordered(introduction):
+                yield Items(segment.index, start, tuple(items))
+            items = []
+            introduction = line if line.strip() else introduction
+        at += len(line) + 1
