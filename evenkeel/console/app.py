@@ -32,7 +32,7 @@ from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers
 from evenkeel.console.setup import setup_handlers
 from evenkeel.console.situation import Situation
-from evenkeel.console.spend import spend_handlers, spend_table
+from evenkeel.console.spend import spend_handlers
 from evenkeel.console.trial import trial_handlers
 from evenkeel.console.trials import trial_list_handlers, trials_table
 from evenkeel.core import figures
@@ -53,7 +53,6 @@ def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], T
     found: dict[str, Callable[[Mapping[str, str]], Table]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
         "trials": lambda asked: trials_table(sources, asked),
-        "spend": lambda _: spend_table(sources),
     }
     goldens, actions = sources.goldens, sources.actions
     if goldens is not None:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from litestar.handlers import HTTPRouteHandler
     from markdown_it.token import Token
@@ -32,16 +32,6 @@ _DOCS: Final = (
     Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+(/[A-Za-z0-9-]+)?")
-
-_ROLES: Final = {
-    "table_open": "table",
-    "thead_open": "rowgroup",
-    "tbody_open": "rowgroup",
-    "tr_open": "row",
-    "th_open": "columnheader",
-    "td_open": "cell",
-}
-"""Written out: the narrow layout takes a table's meaning from it."""
 
 
 @lru_cache(maxsize=64)
@@ -87,34 +77,15 @@ def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:
     """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
-    _label_tables(tokens)
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             token.attrSet("id", _anchor(tokens[place + 1].content))
+        if token.type == "table_open":
+            token.attrSet("class", "doc")
         for child in token.children or ():
             _link(child, name, known)
     # With HTML in the source switched off, markdown-it escapes every text that it prints.
     return Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704
-
-
-def _label_tables(tokens: Sequence[Token]) -> None:
-    """Give the parts of tables their roles, and each cell after the first in a row the head of its column."""
-    heads: list[str] = []
-    column = 0
-    for place, token in enumerate(tokens):
-        if token.type in _ROLES:
-            token.attrSet("role", _ROLES[token.type])
-        if token.type == "table_open":
-            token.attrSet("class", "doc")
-            heads = []
-        elif token.type == "tr_open":
-            column = 0
-        elif token.type == "th_open":
-            heads.append(tokens[place + 1].content)
-        elif token.type == "td_open":
-            if column:
-                token.attrSet("data-label", heads[column])
-            column += 1
 
 
 def _link(token: Token, name: str, known: Callable[[str], bool]) -> None:

@@ -6,20 +6,19 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from litestar import Response, Router, get, post
+from litestar import Response, get, post
 from litestar.exceptions import HTTPException
-from litestar.params import RawBody  # noqa: TC002 - litestar reads the annotations
 
 from evenkeel.console import links
-from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
-from evenkeel.console.api import json_object, json_response
+from evenkeel.console.access import Recorder, own_pages_only, signed, visitor_of
+from evenkeel.console.api import json_response
 from evenkeel.console.rendering import AnyRequest, Form, see_other
 from evenkeel.stores.references import FULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from litestar.types import ControllerRouterHandler
+    from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.sources import ConsoleSources, ReferenceSources
     from evenkeel.monitor.fold import SilentReport
@@ -95,49 +94,31 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
     return found
 
 
-def reference_handlers(
-    sources: ConsoleSources, references: ReferenceSources
-) -> list[ControllerRouterHandler]:
-    """Handlers of POST `/references`, GET and POST `/api/references`."""
-
-    def forget(request: AnyRequest, asked: Mapping[str, Any]) -> tuple[str, int]:
-        """Delete the references of a route, and record that in the audit log. Raises: HTTPException."""
-        visitor = visitor_of(request)
-        said = signed(visitor, asked)
-        route, by = said.get("forget"), said.get("by")
-        if set(said) - {"forget", "by"} or not isinstance(route, str) or not route:
-            raise HTTPException('say whose references to forget: {"forget": "ROUTE"}', status_code=400)
-        if not isinstance(by, str) or not by.strip():
-            raise HTTPException("it must be on record who does this: say your name", status_code=400)
-        dropped = references.store.drop(route)
-        Recorder(sources.actions)(
-            visitor,
-            by.strip(),
-            "references_forgotten",
-            route,
-            at=sources.clock(),
-            detail=f"{dropped} reference prompts",
-        )
-        return route, dropped
+def reference_handlers(sources: ConsoleSources, references: ReferenceSources) -> list[HTTPRouteHandler]:
+    """Handlers of POST `/references` and GET `/api/references`."""
 
     @post("/references", sync_to_thread=True, guards=[own_pages_only], needs="approver")
     def forgotten(request: AnyRequest, data: Form) -> Response[bytes]:
-        route, _ = forget(request, {name: value for name, value in data.items() if name != "_csrf_token"})
+        """Delete the references of a route, and record that in the audit log."""
+        visitor = visitor_of(request)
+        said = signed(visitor, data)
+        route, by = said.get("forget", ""), said.get("by", "").strip()
+        if not route or not by:
+            raise HTTPException("Nothing was deleted: say whose references, and your name.", status_code=400)
+        dropped = references.store.drop(route)
+        detail = f"{dropped} reference prompts"
+        Recorder(sources.actions)(
+            visitor, by, "references_forgotten", route, at=sources.clock(), detail=detail
+        )
         return see_other(f"{links.route_link(route)}#references")
 
-    @get("/", sync_to_thread=True, needs="viewer")
+    @get("/api/references", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
         """Return the number of references, never a prompt or an answer."""
         found = route_references(references, sources.clock())
         return json_response({"routes": [_plain(one) for one in found], "limits": references.setup._asdict()})
 
-    @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
-    def forgotten_by_api(request: AnyRequest, body: RawBody) -> Response[bytes]:
-        """Delete references, as `{"forget": "ROUTE"}` asks."""
-        route, dropped = forget(request, json_object(body))
-        return json_response({"route": route, "forgotten": dropped})
-
-    return [forgotten, Router("/api/references", route_handlers=[listed, forgotten_by_api])]
+    return [forgotten, listed]
 
 
 def _plain(one: RouteReferences) -> dict[str, Any]:

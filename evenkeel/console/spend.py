@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.console.downloads import Table
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.budget import NOTHING, Budget, Spend, total
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import SpendKind
     from evenkeel.stores.verdict_log import VerdictLog
 
-_Place: TypeAlias = tuple[str | None, str | None]
-"""A route and a purpose; None = all of them."""
-
-PURPOSES: Final = {
+PURPOSES: Final[dict[str, str]] = {
     "replay": "replays of sampled requests",
     "golden": "goldens asked again",
     "reference": "reference prompts asked again",
@@ -73,23 +69,14 @@ def total_meters(view: PipelineView) -> tuple[Meter, ...]:
 
 def spend_part(sources: ConsoleSources) -> SpendPart:
     """Return the day's totals, and the spend by route and by purpose."""
-    view, sums = sources.pipeline(), _sums(spent_today(sources))
-    return SpendPart(
-        total_meters(view),
-        _lines({route: sums.get((route, None), NOTHING) for route in _routes(view, sums)}, sources.budgets),
-        _lines({purpose: sums.get((None, purpose), NOTHING) for purpose in _purposes(sums)}, {}),
-        PURPOSES,
-    )
-
-
-def _routes(view: PipelineView, sums: Mapping[_Place, Spend]) -> list[str]:
-    """Return the routes of the settings, and any others that have spent something."""
-    return list(dict.fromkeys([flow.route for flow in view.routes] + [route for route, _ in sums if route]))
-
-
-def _purposes(sums: Mapping[_Place, Spend]) -> list[str]:
-    """Return all purposes, except "lost" if nothing was lost."""
-    return [name for name in PURPOSES if name != "lost" or (None, name) in sums]
+    view = sources.pipeline()
+    routes = dict.fromkeys((flow.route for flow in view.routes), NOTHING)
+    purposes = dict.fromkeys((name for name in PURPOSES if name != "lost"), NOTHING)
+    for (route, purpose), spend in spent_today(sources).items():
+        routes[route] = routes.get(route, NOTHING).plus(spend)
+        purposes[purpose] = purposes.get(purpose, NOTHING).plus(spend)
+    routes.pop("", None)
+    return SpendPart(total_meters(view), _lines(routes, sources.budgets), _lines(purposes, {}), PURPOSES)
 
 
 def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
@@ -98,21 +85,6 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
         return ()
     spent = total(spend for (name, _), spend in spent_today(sources).items() if name == route)
     return meters(spent, sources.budgets.get(route, Budget()))
-
-
-def spend_table(sources: ConsoleSources) -> Table:
-    """Build a table of all amounts: in total, by route and by purpose."""
-    view, sums = sources.pipeline(), _sums(spent_today(sources))
-    rows: list[tuple[str, str | None, int, float, int | None, float | None]] = [
-        ("all", None, view.tokens_today, view.usd_today, view.budget_tokens, view.budget_usd)
-    ]
-    for route in _routes(view, sums) if sources.ledger else ():
-        budget = sources.budgets.get(route, Budget())
-        spent = sums.get((route, None), NOTHING)
-        rows.append(("route", route, *spent, budget.tokens_per_day, budget.usd_per_day))
-    purposes = _purposes(sums) if sources.ledger else []
-    rows += [("purpose", purpose, *sums.get((None, purpose), NOTHING), None, None) for purpose in purposes]
-    return Table(("by", "name", "tokens", "usd", "budget_tokens", "budget_usd"), rows)
 
 
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
@@ -143,15 +115,6 @@ def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[
         own = meters(spent, budgets.get(name, Budget()), limited=True)
         lines.append(SpendLine(name, spent, part / all_of_it if all_of_it else None, own))
     return lines
-
-
-def _sums(spent: Mapping[tuple[str, SpendKind], Spend]) -> dict[_Place, Spend]:
-    """Return the spend of each route and purpose, with the sums over both."""
-    sums: dict[_Place, Spend] = {(None, None): NOTHING}
-    for (route, purpose), spend in spent.items():
-        for place in ((route, purpose), (route, None), (None, purpose), (None, None)):
-            sums[place] = sums.get(place, NOTHING).plus(spend)
-    return sums
 
 
 class Delay(NamedTuple):

@@ -206,14 +206,16 @@ def test_reference_prompts_are_deleted_on_record(console_client, make_scene, sou
     """Those of one route, by somebody with a name; anything else is refused and deletes nothing."""
     log = ActionLog(documents)
     served = console_client(make_scene("quiet"), references=sources, actions=log)
-    for wrong in ({"by": "ann"}, {"forget": "chat"}, {"forget": "chat", "by": "ann", "x": 1}):
-        assert served.post("/api/references", json=wrong).status_code == 400
+    page = served.get("/routes/chat").text
+    token = re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]
+    for wrong in ({"by": "ann"}, {"forget": "chat", "by": " "}):
+        assert served.post("/references", data={"_csrf_token": token, **wrong}).status_code == 400
+    assert served.post("/references", data={"forget": "chat", "by": "ann"}).status_code == 403
     assert len(sources.store.states()) == 5
-    done = served.post("/api/references", json={"forget": "chat", "by": "ann"})
-    assert done.json() == {"route": "chat", "forgotten": 4}
+    form = {"_csrf_token": token, "forget": "chat", "by": "ann"}
+    assert served.post("/references", data=form, follow_redirects=False).status_code == 303
     assert [one.route for one in sources.store.states()] == ["case-summaries"]
     assert (log.latest(1)[0].by, log.latest(1)[0].what) == ("ann", "references_forgotten")
-    assert served.post("/references", data={"forget": "chat", "by": "ann"}).status_code == 403
 
 
 def test_every_member_of_a_silent_change_is_documented(console_client, make_scene, sources):
@@ -263,5 +265,7 @@ def test_a_viewer_sees_reference_prompts_and_deletes_none(make_scene, sources):
 
     with TestClient(as_viewer) as served:
         assert "Delete the reference prompts" not in served.get("/routes/chat").text
-        assert served.post("/api/references", json={"forget": "chat"}).status_code == 403
+        csrf = next(value for name, value in served.cookies.items() if name.startswith("evenkeel-"))
+        form = {"_csrf_token": csrf, "forget": "chat", "by": "vic"}
+        assert served.post("/references", data=form).status_code == 403
     assert len(sources.store.states()) == 5

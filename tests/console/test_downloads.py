@@ -31,7 +31,7 @@ def rows_of(client, name):
 
 def test_files_have_rows_and_no_secret(client):
     """Under names that tell what they are."""
-    for name in ("cells", "spend", "trials"):
+    for name in ("cells", "trials"):
         assert rows_of(client, f"{name}.csv")
         response = client.get(f"/downloads/{name}.csv")
         assert response.headers["content-disposition"] == f'attachment; filename="evenkeel-{name}.csv"'

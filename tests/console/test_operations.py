@@ -124,18 +124,6 @@ def test_documents_take_no_markup_and_no_foreign_address():
     ]
 
 
-def test_tables_of_documents_name_their_columns_in_every_cell():
-    """The narrow layout hides the head; what stands there is text, whatever it looks like."""
-    text = '| name | "<b> |\n|---|---|\n| a | `b` |\n\n| only |\n|---|\n| c |\n'
-    html = str(as_html(text, "A", lambda _: False))
-    assert re.findall(r"<td([^>]*)>", html) == [
-        ' role="cell"',
-        ' role="cell" data-label="&quot;&lt;b&gt;"',
-        ' role="cell"',
-    ]
-    assert html.count('role="columnheader"') == 3
-
-
 def test_dead_letters_are_listed_and_one_can_be_read(client):
     """With the reason and both bodies as text; one that is no longer kept is said to be."""
     text = words(client.get("/pipeline"))

@@ -30,7 +30,6 @@ FOR_APPROVERS = {
     "/api/goldens",
     "/baselines",
     "/references",
-    "/api/references",
 }
 TOKENS = {
     "T_SCRAPE": "token-to-scrape-with",
