@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -11,22 +12,11 @@ from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    NamedTuple,
-    TypeAlias,
-    TypedDict,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
 import click
+from rich.console import Console
 
 from evenkeel.cli.baseline import reports_of
 from evenkeel.cli.options import (
@@ -39,7 +29,6 @@ from evenkeel.cli.options import (
     json_option,
     model_options,
     price_option,
-    together,
     yes_option,
 )
 from evenkeel.core.endpoint import Upstream
@@ -73,9 +62,8 @@ from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
-    from evenkeel.cli.options import Decorator
     from evenkeel.llm.price import Prices
     from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.gate.edits import Edit
@@ -86,7 +74,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
 
-AnyPath: TypeAlias = str | os.PathLike[str]
 log = logging.getLogger("evenkeel")
 
 COULD_NOT_MEASURE: Final = 2
@@ -98,97 +85,77 @@ _PIPED_WIDTH: Final = 140
 """Columns of the table where the output is not a terminal."""
 
 
-class GateKeywords(TypedDict, total=False):
-    """Every option but `--yes`: the type that a program gives, then metavar, help and default of the command.
-
-    The command line is made of this; options that commands share say for themselves what they are.
-    """
-
-    data_dir: Annotated[AnyPath, "DIR", "Without FILES: data folder to read goldens from."]
-    route: Annotated[str, "NAME", "Only goldens of this route."]
-    base_url: Annotated[str, "URL", "Endpoint of the candidate.  [default: the routes' upstreams]"]
-    model: Annotated[str, "NAME", "Model of the candidate.  [default: each golden's own]"]
-    prompt: Annotated[AnyPath, "FILE", "New system prompt."]
-    template: Annotated[AnyPath, "FILE", "Current prompt, with {placeholders}."]
-    new_template: Annotated[AnyPath, "FILE", "New prompt, with the same {placeholders}."]
-    reference_url: Annotated[str, "URL", "Endpoint of the reference.  [default: the route's, or --base-url]"]
-    reference_model: Annotated[str, "NAME", "Model of the reference.  [default: each golden's own]"]
-    against: Annotated[
-        Literal["reference", "recorded"],
-        "",
-        "Compare with answers of the reference now, or recorded earlier with `goldens record`.",
-        "reference",
-    ]
-    no_reference: Annotated[bool, "", "Ask only the candidate; noise is not subtracted."]
-    api_key_env: Annotated[
-        str, "VARIABLE", "Environment variable with the API key.  [default: EVENKEEL_SHADOW_API_KEY]"
-    ]
-    reference_key_env: Annotated[
-        str, "VARIABLE", "The same for the reference.  [default: --api-key-env, if both have one origin]"
-    ]
-    api_key_header: Annotated[str, "NAME", "Header for the API keys.  [default: authorization]"]
-    config: Annotated[AnyPath, "FILE", "Settings file: upstreams, judge, prices, qualities, store."]
-    calibration: Annotated[AnyPath, "FILE", "Thresholds from `evenkeel calibrate`."]
-    rate: Annotated[bool, "", "With --calibration: also rate answers."]
-    task: Annotated[str, "NAME", "Task of goldens that name none.  [default: recognized from the prompt]"]
-    judge_model: str
-    judge_url: str
-    judge_key_env: str
-    embeddings: bool
-    gate_on: Annotated[
-        str | Iterable[str], "LIST", "Measures that can fail the gate.  [default: all but harmless ones]"
-    ]
-    tolerance: Annotated[float, "SHARE", "Difference treated as zero.", 0.0]
-    margin: Annotated[float, "SHARE", "Smallest regression the gate must detect.", 0.1]
-    alpha: Annotated[float, "P", "Maximum probability of a false regression.", 0.05]
-    beta: Annotated[float, "P", "Maximum probability of a false pass.", 0.05]
-    undecided: Annotated[
-        Literal["pass", "fail"], "", "Verdict if all goldens together are not conclusive.", "fail"
-    ]
-    max_failures: Annotated[float, "SHARE", "Maximum share of goldens that may fail to be measured.", 0.1]
-    repeats: Annotated[int, "", "Calls per golden and side.", 1]
-    seed: Annotated[int, "", "Random seed of the order of the goldens.", 0]
-    concurrency: int
-    timeout: float
-    max_usd: Annotated[float, "USD", "Stop, undecided, after spending this much."]
-    price: str
-    cache: Annotated[AnyPath, "FILE", "File for answers, so that a stopped run can continue."]
-    markdown: Annotated[AnyPath, "FILE", "Write a Markdown report for a pull request."]
-    junit: Annotated[AnyPath, "FILE", "Write JUnit XML."]
-    json: Annotated[AnyPath, "FILE", "Write the whole result as JSON."]
-
-
-_SHARED: Final = {
-    "judge_model": model_options("judge", "Model that rates answers.  [default: none, similarity only]"),
-    "embeddings": embeddings_option,
-    "concurrency": call_options(8, 60.0),
-    "price": price_option,
-}
-"""Groups of options by the first of their keywords."""
-_TYPES: Final = {
-    "repeats": click.IntRange(1, 100),
-    "max_usd": click.FloatRange(0),
-    "undecided": click.Choice(["pass", "fail"]),
-    "against": click.Choice(["reference", "recorded"]),
-}
-
-
-def _options() -> Iterator[Decorator]:
-    """Yield the options of the command, in the order of the keywords."""
-    for name, described in get_type_hints(GateKeywords, include_extras=True).items():
-        if name in _SHARED:
-            yield _SHARED[name]
-        elif get_origin(described) is Annotated:
-            kind, metavar, said, *default = get_args(described)
-            more = {"default": default[0]} if default else {}
-            more |= {"type": _TYPES.get(name, FILE if kind == AnyPath else None), "is_flag": kind is bool}
-            flag = "--json-file" if name == "json" else f"--{name.replace('_', '-')}"
-            yield click.option(flag, name, metavar=metavar or None, help=said, **more)
-
-
 @click.command()
 @click.argument("files", nargs=-1, type=EXISTING)
-@together(*_options())
+@click.option("--data-dir", type=FILE, metavar="DIR", help="Without FILES: data folder to read goldens from.")
+@click.option("--route", metavar="NAME", help="Only goldens of this route.")
+@click.option(
+    "--base-url", metavar="URL", help="Endpoint of the candidate.  [default: the routes' upstreams]"
+)
+@click.option("--model", metavar="NAME", help="Model of the candidate.  [default: each golden's own]")
+@click.option("--prompt", type=FILE, metavar="FILE", help="New system prompt.")
+@click.option("--template", type=FILE, metavar="FILE", help="Current prompt, with {placeholders}.")
+@click.option("--new-template", type=FILE, metavar="FILE", help="New prompt, with the same {placeholders}.")
+@click.option(
+    "--reference-url", metavar="URL", help="Endpoint of the reference.  [default: the route's, or --base-url]"
+)
+@click.option(
+    "--reference-model", metavar="NAME", help="Model of the reference.  [default: each golden's own]"
+)
+@click.option("--no-reference", is_flag=True, help="Ask only the candidate; noise is not subtracted.")
+@click.option(
+    "--api-key-env",
+    metavar="VARIABLE",
+    help="Environment variable with the API key.  [default: EVENKEEL_SHADOW_API_KEY]",
+)
+@click.option(
+    "--reference-key-env",
+    metavar="VARIABLE",
+    help="The same for the reference.  [default: --api-key-env, if both have one origin]",
+)
+@click.option("--api-key-header", metavar="NAME", help="Header for the API keys.  [default: authorization]")
+@click.option(
+    "--config", type=FILE, metavar="FILE", help="Settings file: upstreams, judge, prices, qualities, store."
+)
+@click.option("--calibration", type=FILE, metavar="FILE", help="Thresholds from `evenkeel calibrate`.")
+@click.option("--rate", is_flag=True, help="With --calibration: also rate answers.")
+@click.option(
+    "--task", metavar="NAME", help="Task of goldens that name none.  [default: recognized from the prompt]"
+)
+@model_options("judge", "Model that rates answers.  [default: none, similarity only]")
+@embeddings_option
+@click.option(
+    "--gate-on", metavar="LIST", help="Measures that can fail the gate.  [default: all but harmless ones]"
+)
+@click.option("--tolerance", default=0.0, metavar="SHARE", help="Difference treated as zero.")
+@click.option("--margin", default=0.1, metavar="SHARE", help="Smallest regression the gate must detect.")
+@click.option("--alpha", default=0.05, metavar="P", help="Maximum probability of a false regression.")
+@click.option("--beta", default=0.05, metavar="P", help="Maximum probability of a false pass.")
+@click.option(
+    "--undecided",
+    type=click.Choice(["pass", "fail"]),
+    default="fail",
+    help="Verdict if all goldens together are not conclusive.",
+)
+@click.option(
+    "--max-failures",
+    default=0.1,
+    metavar="SHARE",
+    help="Maximum share of goldens that may fail to be measured.",
+)
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, help="Calls per golden and side.")
+@click.option("--seed", default=0, help="Random seed of the order of the goldens.")
+@call_options(8, 60.0)
+@click.option(
+    "--max-usd", type=click.FloatRange(0), metavar="USD", help="Stop, undecided, after spending this much."
+)
+@price_option
+@click.option(
+    "--cache", type=FILE, metavar="FILE", help="File for answers, so that a stopped run can continue."
+)
+@click.option("--markdown", type=FILE, metavar="FILE", help="Write a Markdown report for a pull request.")
+@click.option("--junit", type=FILE, metavar="FILE", help="Write JUnit XML.")
+@click.option("--json-file", "json", type=FILE, metavar="FILE", help="Write the whole result as JSON.")
 @click.option("--plan", is_flag=True, help="Make no calls; show how many goldens detect which regression.")
 @click.option(
     "--noise",
@@ -214,7 +181,6 @@ def gate(
       evenkeel gate goldens.jsonl --base-url http://new:8000/v1 --reference-url http://old:8000/v1
       evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --prompt system.txt
       evenkeel gate --config evenkeel.yaml --template now.txt --new-template next.txt --yes
-      evenkeel gate goldens.jsonl --base-url https://api.openai.com/v1 --against recorded
       evenkeel gate goldens.jsonl --base-url … --model … --yes --markdown gate.md --junit gate.xml
       evenkeel gate goldens.jsonl --plan --noise 0.04
     """
@@ -393,7 +359,6 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
         goldens=goldens,
         source=source,
         sides=_sides(given, settings),
-        recorded=given["against"] == "recorded",
         task=_task(given["task"]),
         route_tasks={route.name: route.task for route in settings.routes},
         raters=lambda database: _raters(
@@ -412,6 +377,40 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
         cache=given["cache"],
         most_usd=given["max_usd"],
     )
+
+
+def gate_of(
+    files: Iterable[str | os.PathLike[str]], options: Mapping[str, Any], *, confirmed: bool
+) -> Outcome:
+    """Run the gate for a program.
+
+    Args:
+        files: Goldens.
+        options: Those of the command, with underscores; a flag is True.
+        confirmed: Whether endpoints may be asked.
+
+    Raises: UserError for options and files that cannot be used, and without a confirmation.
+    """
+    arguments = [os.fspath(file) for file in files]
+    known = {option.name: option for option in gate.params if isinstance(option, click.Option)}
+    for name, value in options.items():
+        if name not in known:
+            raise InputError(f"the gate has no option {name!r}")
+        option = known[name]
+        if isinstance(value, bool):
+            arguments += option.opts[:1] if value else option.secondary_opts[:1]
+        elif value is not None:
+            arguments += [option.opts[0], str(value)]
+    try:
+        given = gate.make_context("gate", arguments).params
+    except click.UsageError as error:
+        raise InputError(error.format_message()) from error
+
+    def confirm(estimate: object) -> None:
+        if not confirmed:
+            raise InputError(f"no calls were made ({estimate}); allow them")
+
+    return run_gate(options_of(given.pop("files"), given), err=Console(file=io.StringIO()), confirm=confirm)
 
 
 def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rated: bool, judged: bool) -> int:
@@ -484,15 +483,11 @@ def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
     keys = _Keys(given, settings, own)
     candidate = keys.side("candidate", own, {} if own else keys.routes, "api_key_env")
     candidate = replace(candidate, model=given["model"], edit=_edit(given))
-    recorded = given["against"] == "recorded"
-    if given["no_reference"] or recorded:
-        said = "--against recorded" if recorded else "--no-reference"
+    if given["no_reference"]:
         named = [name for name in ("reference_url", "reference_model") if given[name] is not None]
         if named:
             option = named[0].replace("_", "-")
-            raise SettingsError(f"{said} and --{option}: either a reference is asked, or none is")
-        if given["no_reference"] and recorded:
-            raise SettingsError(f"{said} and --no-reference: the recorded answers are a reference")
+            raise SettingsError(f"--no-reference and --{option}: either a reference is asked, or none is")
         return (candidate,)
     reference = keys.side("reference", other or own, {} if other else keys.routes, "reference_key_env")
     return candidate, replace(reference, model=given["reference_model"])

@@ -10,39 +10,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from evenkeel.cli.options import (
-    EXISTING,
     CommandFailedError,
     by_option,
-    call_options,
     emit,
-    file_option,
     json_option,
-    max_usd_option,
     note_option,
-    price_option,
     store_options,
     table_console,
     with_stores,
-    yes_option,
 )
-from evenkeel.core.endpoint import Upstream
-from evenkeel.release.gate.sides import Side
 from evenkeel.release.goldens import terminal
 from evenkeel.release.goldens.candidates import candidates as approvable
 from evenkeel.release.goldens.candidates import chosen, golden_of
 from evenkeel.release.goldens.files import golden_lines, load_goldens, write_goldens
-from evenkeel.release.goldens.samples import SampleOptions, record_samples
-from evenkeel.release.kit.arguments import check_writable, price
-from evenkeel.release.kit.confirmation import NotConfirmedError, agreed, confirmation
-from evenkeel.release.kit.renderings import plain
-from evenkeel.release.kit.terminal import plain_console
+from evenkeel.release.kit.confirmation import agreed
 from evenkeel.runtime.stores import opened, settings_of_stores
-from evenkeel.settings import Credential, SettingsError
 from evenkeel.stores.audit_log import Action
 from evenkeel.stores.goldens import GoldenError, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from evenkeel.runtime.stores import Stores
     from evenkeel.stores.audit_log import What
@@ -83,7 +70,6 @@ def goldens() -> None:
       evenkeel goldens approve --route support --sample 50 --spread
       evenkeel goldens list
       evenkeel goldens export -o goldens.jsonl
-      evenkeel goldens record goldens.jsonl --base-url https://api.openai.com/v1
     """
 
 
@@ -314,88 +300,6 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
         click.echo("".join(f"{line}\n" for line in golden_lines(found)).encode(), nl=False)
     else:
         write_goldens(output, found)
-
-
-@goldens.command()
-@click.argument("file", type=EXISTING)
-@click.option("--base-url", required=True, metavar="URL", help="Endpoint in use today.")
-@click.option("--model", metavar="NAME", help="Model to ask.  [default: each golden's own]")
-@click.option(
-    "--samples", type=click.IntRange(1, 100), default=3, help="Recorded answers to have per golden."
-)
-@file_option("--out", "Output file.  [default: FILE]")
-@click.option(
-    "--api-key-env",
-    metavar="VARIABLE",
-    default="EVENKEEL_SHADOW_API_KEY",
-    help="Environment variable with the API key.",
-)
-@click.option("--api-key-header", metavar="NAME", default="authorization", help="Header for the API key.")
-@call_options(8, 60.0)
-@price_option
-@max_usd_option
-@json_option
-@yes_option
-def record(*, as_json: bool, yes: bool, **given: Any) -> None:
-    """Record how the model in use answers the goldens in FILE, to measure its noise.
-
-    Asks each golden until it has --samples recorded answers besides the approved one; run the same command
-    again to fill in what is missing. When the provider changes the weights behind the name,
-    `evenkeel gate FILE --against recorded` compares the new answers with these.
-
-    Answers are kept even if the run is interrupted or --max-usd is reached.
-
-    Exit code: 0 done, 1 samples are missing, 2 invalid options.
-
-    \b
-      evenkeel goldens export -o goldens.jsonl
-      evenkeel goldens record goldens.jsonl --base-url https://api.openai.com/v1 --samples 3
-    """
-    file: Path = given["file"]
-    target: Path = given["out"] or file
-    check_writable([target])
-    confirm = confirmation(confirmed=yes, in_pipelines=True)
-    try:
-        done = record_samples(_sample_options(file, given), err=plain_console(stderr=True), confirm=confirm)
-    except NotConfirmedError as error:
-        raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
-    if done.added or target != file:
-        write_goldens(target, done.goldens)
-    if as_json:
-        counted = ("wanted", "added", "failed", "left_out", "cost_usd", "stopped")
-        emit({"file": str(target), **{name: plain(getattr(done, name)) for name in counted}})
-    else:
-        click.echo(f"{target}: {done}")
-    if done.added < done.wanted:
-        why = f"stopped: {done.stopped}" if done.stopped else "samples are missing"
-        raise CommandFailedError(f"{why}; record {target} again to ask for the missing ones")
-
-
-def _sample_options(file: Path, given: Mapping[str, Any]) -> SampleOptions:
-    """Return the options of a run.
-
-    Raises: UserError in one line.
-    """
-    try:
-        upstream = Upstream.parse(given["base_url"])
-    except ValueError as error:
-        raise SettingsError(f"--base-url: {error}") from error
-    credential = Credential.read(given["api_key_env"], given["api_key_header"])
-    return SampleOptions(
-        goldens=load_goldens(file),
-        side=Side(
-            name="reference",
-            upstream=upstream,
-            headers=((credential.header, credential.value),) if credential else (),
-            key_variable=given["api_key_env"],
-            model=given["model"],
-        ),
-        samples=given["samples"],
-        price=None if given["price"] is None else price(given["price"]),
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
-        most_usd=given["max_usd"],
-    )
 
 
 def _approved(stores: Stores, golden: Golden, who: str) -> Golden:

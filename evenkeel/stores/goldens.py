@@ -43,8 +43,6 @@ class Golden:
     """Headers that the API needs for members of the request, such as "anthropic-beta"."""
     answer: Answer
     """The approved answer."""
-    samples: tuple[Answer, ...] = ()
-    """Further answers of the same model to the same request, recorded without choosing: its rerun noise."""
     task: str | None = None
     cluster: str | None = None
     """Name shared by goldens whose answers change together; None = nearly equal prompts are a cluster."""

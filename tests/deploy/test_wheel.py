@@ -23,7 +23,7 @@ def test_the_candidate_may_ship(evenkeel_gate):
     models = {{"model": "equal", "reference_model": "in-use"}}
     evenkeel_gate("goldens.jsonl", base_url={url!r}, embeddings=False, margin=0.5, **models)
 """
-GOLDEN = '{{"prompt": "What is {n} plus {n}?", "answer": "It is {total}."}}\n'
+GOLDEN = '{{"prompt": "What is {n} plus {n}?", "answer": "It is {total}.", "cluster": "{n}"}}\n'
 
 
 @pytest.fixture(scope="module")

@@ -71,8 +71,6 @@ class GateOptions:
     """Source of the goldens."""
     sides: Sequence[Side]
     """Candidate and, if it is asked, reference; else the tolerance is all that is taken off."""
-    recorded: bool = False
-    """True if the goldens' recorded answers are the reference."""
     task: str | None = None
     """Task of goldens that name none and whose route has none."""
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
@@ -217,8 +215,6 @@ class Run:
     """Ledger to which the judge's costs are added."""
     repeats: int = 1
     """Calls to each side for each golden."""
-    recorded: bool = False
-    """True if the goldens' recorded answers stand for the reference."""
     concurrency: int = 8
     """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
     task: Callable[[Golden], str | None] = lambda golden: golden.task
@@ -264,7 +260,7 @@ class Run:
 
     def _ahead(self, tasks: Sequence[Task]) -> int:
         """Goldens under way at the same time. More of them would be asked in vain once it is settled."""
-        each = next((len(draws(task, self.repeats, recorded=self.recorded)) for task in tasks), 1)
+        each = next((len(draws(task, self.repeats)) for task in tasks), 1)
         return max(1, round(self.concurrency / each))
 
     def _take(self, looked: Looked, course: Course, cluster: str | None) -> None:
@@ -278,7 +274,7 @@ class Run:
         self.progress()
 
     async def _look(self, task: Task) -> Looked:
-        places = draws(task, self.repeats, recorded=self.recorded)
+        places = draws(task, self.repeats)
         calls = [
             asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
         ]
@@ -292,33 +288,10 @@ class Run:
         if failure is not None:
             return Looked(failure)
         said = [answer for answer in answers if not isinstance(answer, Failure)]
-        if self.recorded:
-            return await self._beside_recorded(task, said)
         scored = await self._scores(task, task.golden.answer, said)
         found: dict[SideName, list[tuple[Answer, Scored]]] = {}
         for (side, _), answer, one in zip(places, said, scored, strict=True):
             found.setdefault(side, []).append((answer, one))
-        return _looked(task, found)
-
-    async def _beside_recorded(self, task: Task, said: Sequence[Answer]) -> Looked:
-        """Hold new answers against recorded ones.
-
-        With samples, both sides are held against the approved answer. With nothing but that answer, the
-        last of the new ones takes its place on the other side: if nothing has changed, the two could be
-        exchanged.
-        """
-        approved, samples = task.golden.answer, task.golden.samples
-        found: dict[SideName, list[tuple[Answer, Scored]]]
-        if samples:
-            scored = await self._scores(task, approved, [*said, *samples])
-            answers = list(zip([*said, *samples], scored, strict=True))
-            found = {"candidate": answers[: len(said)], "reference": answers[len(said) :]}
-            return _looked(task, found)
-        *new, other = said
-        found = {
-            "candidate": list(zip(new, await self._scores(task, approved, new), strict=True)),
-            "reference": list(zip(new, await self._scores(task, other, new), strict=True)),
-        }
         return _looked(task, found)
 
     async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[Scored]:
@@ -338,13 +311,9 @@ class Run:
         return scores
 
 
-def draws(task: Task, repeats: int, *, recorded: bool) -> list[tuple[SideName, int]]:
-    """A call for a golden: the side and the number of the call.
-
-    Beside a single recorded answer the candidate is asked once more, to see how far it repeats itself.
-    """
-    more = recorded and not task.golden.samples
-    return [(side, number) for side in task.requests for number in range(repeats + more)]
+def draws(task: Task, repeats: int) -> list[tuple[SideName, int]]:
+    """Return each call for a golden: the side and the number of the call."""
+    return [(side, number) for side in task.requests for number in range(repeats)]
 
 
 def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Looked:
@@ -443,7 +412,7 @@ def estimate(
     for task in asked:
         answer = task.golden.answer
         said = answer.completion_tokens or estimate_tokens(answer.text)
-        places = draws(task, options.repeats, recorded=options.recorded)
+        places = draws(task, options.repeats)
         for side, repeat in places:
             request = task.requests[side]
             if answers.get(drawn(request, repeat).key) is not None:
@@ -456,9 +425,8 @@ def estimate(
         each = [one.expense(Pair(answer, answer, task.context, name)) for one in by_judge]
         if judged and scoring.rating is not None:
             each.append(scoring.rating.estimate(2 * len(answer.text), len(task.context), name))
-        pairs = len(places) + len(task.golden.samples) * options.recorded
         for one in each:
-            spend = spend.plus(Spend(pairs * one.tokens, pairs * one.usd))
+            spend = spend.plus(Spend(len(places) * one.tokens, len(places) * one.usd))
     judges = judged or bool(by_judge)
     if not calls and not judges:
         return None
@@ -509,7 +477,7 @@ async def _decided(
                 options.rules,
                 scoring.measures(options.deciding),
                 goldens=len(ordered),
-                with_reference=len(sides) > 1 or options.recorded,
+                with_reference=len(sides) > 1,
             )
         except ValueError as error:
             raise InputError(f"--gate-on: {error}") from error
@@ -529,7 +497,6 @@ async def _decided(
                 scoring,
                 costs=costs,
                 repeats=options.repeats,
-                recorded=options.recorded,
                 concurrency=options.concurrency,
                 task=lambda golden: task_of(golden, options.route_tasks, options.task),
                 clusters=cluster,
@@ -540,9 +507,9 @@ async def _decided(
         report=gate.report(course.cut_short),
         source=options.source,
         candidate=described(sides[0]),
-        reference=described(sides[1]) if len(sides) > 1 else _recorded(options),
+        reference=described(sides[1]) if len(sides) > 1 else "",
         scored_by=scoring.said,
-        planned_calls=sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked),
+        planned_calls=sum(len(draws(task, options.repeats)) for task in asked),
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
         failures=course.failures,
@@ -551,15 +518,6 @@ async def _decided(
         repeats=options.repeats,
         duration_s=took_s,
     )
-
-
-def _recorded(options: GateOptions) -> str:
-    """Name the reference where it is not asked; "" if nothing does."""
-    if not options.recorded:
-        return ""
-    alone = sum(not golden.samples for golden in options.goldens)
-    noise = f"; for {number(alone)} with one answer the candidate shows the noise" if alone else ""
-    return f"the goldens' recorded answers{noise}"
 
 
 def _spent_so_far(costs: Costs) -> str:
@@ -582,7 +540,7 @@ def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[st
         )
     elif len(sizes) < least:
         yield f"{what} cannot settle a pass: it takes {number(least)} even if no answer differs."
-    if len(options.sides) == 1 and not options.recorded:
+    if len(options.sides) == 1:
         yield (
             "No reference was asked, so the noise floor could not be taken off: what an unchanged model "
             "answers differently by chance counts against the candidate."
@@ -608,10 +566,9 @@ def effort(options: GateOptions, scenario: Scenario) -> list[str]:
     asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, Task)]
     if not goldens:
         return []
-    alone = sum(not golden.samples for golden in options.goldens) * options.recorded
-    calls = goldens * len(options.sides) * options.repeats + alone
+    calls = goldens * len(options.sides) * options.repeats
     if asked:
-        calls = sum(len(draws(task, options.repeats, recorded=options.recorded)) for task in asked)
+        calls = sum(len(draws(task, options.repeats)) for task in asked)
     units = len(set(clusters(options.goldens).values()))
     (likely,) = outlooks(scenario, 0.0, (units,))
     expected = round(calls * likely.asked / units)

@@ -164,7 +164,7 @@ def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
         raise InputError(
             "candidate and reference are the same: name what is new with --model, --base-url, --prompt or "
             "--template and --new-template, or what it is compared with by --reference-url or "
-            "--reference-model; for new weights under the same name, compare with --against recorded"
+            "--reference-model"
         )
 
 

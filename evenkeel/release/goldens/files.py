@@ -4,9 +4,9 @@ The least that a line holds is an answer; one that can be asked again has a requ
 
     {"id": "refund-1", "prompt": "May I return a used kettle?", "answer": "No: only unused ones."}
 
-A request is one of `request` (the body), `messages` or `prompt`. The other fields: `samples` (further
-recorded answers), `version`, `route`, `path`, `task`, `cluster`, `model`, `prompt_version`, `approved_by`,
-`approved_at`, `note`, `retired_by`, `retired_at`.
+A request is one of `request` (the body), `messages` or `prompt`. The other fields: `version`, `route`,
+`path`, `task`, `cluster`, `model`, `prompt_version`, `approved_by`, `approved_at`, `note`, `retired_by`,
+`retired_at`.
 Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
 The answer is text, an object with text and calls, or a whole response of an endpoint. Lines of WorFBench
 (`source`, `conversations`) are read as they are published.
@@ -125,7 +125,7 @@ def _call(value: Any) -> ToolCall:
 
 
 _ASKED = ("request", "messages", "prompt")
-_OWN = ("id", "version", *_ASKED, "answer", "samples")
+_OWN = ("id", "version", *_ASKED, "answer")
 _KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
 _LONGEST_INT = 4000
 LARGEST_UNPACKED_BYTES = 256 << 20
@@ -244,8 +244,6 @@ def _fields(golden: Golden) -> dict[str, Any]:
     if golden.headers:
         said["headers"] = dict(golden.headers)
     said["answer"] = written_answer(golden.answer)
-    if golden.samples:
-        said["samples"] = [written_answer(sample) for sample in golden.samples]
     if golden.model != golden.answer.model:
         said["model"] = golden.model  # null where the answer's own name is not to be taken
     for name in ("task", "cluster", "prompt_version", "approved_by", "note", "retired_by"):
@@ -330,7 +328,6 @@ class _Line:
             request=request,
             headers=self._headers(),
             answer=answer,
-            samples=self._samples(),
             task=self._word("task") or None,
             cluster=self._word("cluster") or None,
             model=self._word("model") or None if "model" in self.cells else answer.model,
@@ -350,15 +347,6 @@ class _Line:
             if name not in API_HEADERS:
                 raise self.fault("headers", f'holds "{name}"; known are {", ".join(API_HEADERS)}')
         return tuple(value.items())
-
-    def _samples(self) -> tuple[Answer, ...]:
-        value = self.cells.get("samples") or []
-        if not isinstance(value, list):
-            raise self.fault("samples", "is not a list of answers")
-        try:
-            return tuple(map(read_approved, value))
-        except GoldenError as error:
-            raise self.fault("samples", str(error)) from None
 
     def _id(self) -> str:
         value = self.cells.get("id")

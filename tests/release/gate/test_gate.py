@@ -165,36 +165,6 @@ def test_undecided_goldens_fail_with_a_code_of_their_own_unless_told_otherwise(p
     assert "NOT SHOWN TO DIFFER only because what is undecided passes (--undecided)." in output
 
 
-def test_the_same_name_is_gated_against_its_recorded_answers(planted, gate, calls, model):
-    """Beside one recorded answer each golden is asked twice; the same weights pass."""
-    planted(60)
-    before = calls("in-use")
-    output, found = gate("", "--base-url", model[1], "--against", "recorded", code=0)
-    assert 100 < calls("in-use") - before <= found["planned_calls"] == 120
-    assert "for 60 with one answer the candidate shows the noise" in output
-    assert found["report"]["with_reference"]
-
-
-def test_new_weights_under_the_same_name_are_a_regression(planted, gate, calls, model):
-    """The name that the goldens were recorded under now answers far worse: nobody else is asked."""
-    planted(60, model="worse")
-    before = calls("in-use")
-    _, found = gate("", "--base-url", model[1], "--against", "recorded", code=1)
-    assert found["report"]["findings"][0]["state"] == "regression"
-    assert calls("in-use") == before
-
-
-def test_recorded_samples_are_the_noise_floor(planted, gate, calls, model):
-    """With two recorded samples, one that says something else, the candidate is asked once a golden."""
-    odd = {"text": "Bananas are yellow and sweet."}
-    rows = planted(40, model="equal")
-    planted(0, *[{**row, "samples": [row["answer"], odd]} for row in rows])
-    before = calls("equal")
-    _, found = gate("", "--base-url", model[1], "--against", "recorded", code=0)
-    assert calls("equal") - before <= found["planned_calls"] == 40
-    assert found["report"]["findings"][0]["reference"] == 0.5
-
-
 def test_an_endpoint_that_cannot_be_used_is_found_out_at_once(planted, gate, monkeypatch):
     """Nobody listens, an unknown model, a wrong key: exit code 2 and what to look at, after a few calls."""
     planted(100)
