@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
+from rapidfuzz.distance import Levenshtein
 from rich.console import Console
 from rich.text import Text
 
@@ -277,6 +278,9 @@ _MOST_SPANS: Final = 40
 """Most spans shown; `--json` has all."""
 _MOST_CHARACTERS: Final = 70
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
+_LONGEST_MARKED: Final = 100_000
+"""Most characters of a line, before and after together, whose changed words are marked."""
+_MANY_LINES: Final = 1_000
 _STYLES: Final = {"-": "red", "+": "green"}
 
 
@@ -335,7 +339,8 @@ def _title(tried: Tried) -> str:
 
 def diff_lines(before: list[str], after: list[str]) -> Iterator[Text]:
     """Yield lines as `git diff` prints them, with changed words marked if there are colors."""
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    many = len(before) + len(after) > _MANY_LINES  # of which none may be looked for at every place
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=many)
     for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
         yield Text(
             f"@@ -{group[0][1] + 1},{group[-1][2] - group[0][1]} +{group[0][3] + 1},"
@@ -361,14 +366,14 @@ def _replaced(old: list[str], new: list[str]) -> Iterator[Text]:
 
 def _marked(old: str, new: str) -> tuple[Text, Text]:
     """Return a line before and after, with differences in reverse video, so that blanks are visible."""
-    left, right = _WORDS.findall(old), _WORDS.findall(new)
     before, after = Text("-", style="red"), Text("+", style="green")
-    for tag, low, high, new_low, new_high in difflib.SequenceMatcher(
-        None, left, right, autojunk=False
-    ).get_opcodes():
-        style = "" if tag == "equal" else "reverse"
-        before.append("".join(left[low:high]), style)
-        after.append("".join(right[new_low:new_high]), style)
+    if len(old) + len(new) > _LONGEST_MARKED:
+        return before.append(old), after.append(new)
+    left, right = _WORDS.findall(old), _WORDS.findall(new)
+    for step in Levenshtein.opcodes(left, right):
+        style = "" if step.tag == "equal" else "reverse"
+        before.append("".join(left[step.src_start : step.src_end]), style)
+        after.append("".join(right[step.dest_start : step.dest_end]), style)
     return before, after
 
 

@@ -12,10 +12,12 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.instructions import (
+    LONGEST_LINE,
     Speech,
     Words,
     asked_format,
     forbids,
+    line_before,
     named_format,
     named_formats,
     renamed,
@@ -221,7 +223,7 @@ class Form:
         if skeleton.fence:
             tag = self.format if skeleton.tag else ""
             return f"{skeleton.fence}{tag}\n{self.render(skeleton.node)}\n{skeleton.fence}"
-        before = text[: skeleton.start].rstrip(" \t")
+        before = text[max(0, skeleton.start - LONGEST_LINE) : skeleton.start].rstrip(" \t")
         return ("" if not before or before.endswith("\n") else "\n") + self.render(skeleton.node)
 
     def _structure(self, node: Node, speech: Speech | None) -> str:
@@ -281,8 +283,7 @@ def _shows_form(segment: Segment) -> bool:
     if segment.type not in ("instructions", "text"):
         return False
     return any(
-        speaks_of_output(segment.text[: one.start].rstrip().rpartition("\n")[2])
-        for one in skeletons(segment.text, None)
+        speaks_of_output(line_before(segment.text, one.start)) for one in skeletons(segment.text, None)
     )
 
 

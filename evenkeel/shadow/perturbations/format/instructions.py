@@ -230,7 +230,7 @@ def _instead(match: re.Match[str], words: Words) -> str:
         put = f"{words.form}{blank}{'structure' if singular == 'schema' else match['noun']}"
     else:
         put = words.name + joined
-    before = match.string[: match.start()].rstrip(" \t")
+    before = match.string[max(0, match.start() - LONGEST_LINE) : match.start()].rstrip(" \t")
     begins = not before or before[-1] in ".!?\n"
     if not counted:
         return put[0].upper() + put[1:] if begins else put
@@ -239,6 +239,15 @@ def _instead(match: re.Match[str], words: Words) -> str:
     if article.strip().lower() in ("a", "an") and not adjectives:
         article = article.replace(article.strip(), words.article)
     return article + adjectives + put
+
+
+LONGEST_LINE: Final = 300
+"""Characters before a place that are looked at, so that many places in one line cost no more than few."""
+
+
+def line_before(text: str, end: int) -> str:
+    """Return the last line before a place that is not blank, or its end if it is long."""
+    return text[max(0, end - LONGEST_LINE) : end].rstrip().rpartition("\n")[2]
 
 
 _FENCE: Final = re.compile(r"`{3,}|~{3,}")

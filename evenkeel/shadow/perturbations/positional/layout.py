@@ -8,7 +8,7 @@ label of their own in a prompt without any word that points.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -77,21 +77,23 @@ class Layout:
     text: str
     units: tuple[Unit, ...]
 
-    @property
-    def groups(self) -> list[list[int]]:
-        """Return the numbers of the units, those together that must stay so."""
-        found: list[list[int]] = []
-        for number, unit in enumerate(self.units):
-            if unit.joined and found:
-                found[-1].append(number)
-            else:
-                found.append([number])
-        return found
+    groups: tuple[tuple[int, ...], ...] = field(init=False)
+    """Numbers of the units, those together that must stay so."""
+    parts: tuple[Part, ...] = field(init=False)
+    """Part of each group: that of its units but for what leads in to them."""
 
-    def part_of(self, group: int) -> Part:
-        """Return the part of a group: that of its units but for what leads in to them."""
-        parts = [self.units[number].part for number in self.groups[group]]
-        told = {part for part in parts if part != "other"}
+    def __post_init__(self) -> None:
+        groups: list[list[int]] = []
+        for number, unit in enumerate(self.units):
+            if unit.joined and groups:
+                groups[-1].append(number)
+            else:
+                groups.append([number])
+        object.__setattr__(self, "groups", tuple(map(tuple, groups)))
+        object.__setattr__(self, "parts", tuple(map(self._part, groups)))
+
+    def _part(self, group: Sequence[int]) -> Part:
+        told = {self.units[number].part for number in group} - {"other"}
         return told.pop() if len(told) == 1 else "other"
 
     def are_alike(self, one: int, other: int) -> bool:
@@ -123,7 +125,7 @@ class Layout:
 
     def _runs(self, part: Part, order: Sequence[int]) -> int:
         """Return how many runs of groups of one part there are."""
-        return sum(is_part for is_part, _ in groupby(self.part_of(group) == part for group in order))
+        return sum(is_part for is_part, _ in groupby(self.parts[group] == part for group in order))
 
     def _is_fixed(self, group: int) -> bool:
         return any(self.units[number].fixed for number in self.groups[group])
@@ -233,10 +235,16 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
             continue
         joined = bool(units) and _leads(text[units[-1].start : units[-1].end], units[-1].part)
         units.append(Unit(begin, end, part, joined))
+    if len(units) > _MOST_UNITS:
+        return Layout(slot, text, (Unit(at, len(text), "other"),))
     units = _bound(text, _sections(text, _enclosed(text, units)))
     if units and (open_input(text) or _LEADS.search(text.rstrip()[-80:])):
         units[-1] = replace(units[-1], fixed=True)
     return Layout(slot, text, tuple(_freed(text, units) if reorders else units))
+
+
+_MOST_UNITS: Final = 150
+"""Most units of a slot that are told apart: every order is checked against all of them."""
 
 
 def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
@@ -272,7 +280,7 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
             values.append((at, at + len(segment.text.rstrip())))
         at += len(segment.text)
     opened = open_input(text)
-    found: list[tuple[Part, str]] = []
+    found: list[tuple[Part, int, int]] = []
     start = end = value = 0
     for type_, piece in _pieces(text):
         end += len(piece)
@@ -283,15 +291,16 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         if inside or demonstrates:
             continue
         part = _PART_OF.get(type_, "other")
-        if found and not found[-1][1].endswith("\n"):
+        if found and text[start - 1] != "\n":
             # What stands in one line with other words is no part by itself.
-            found[-1] = ("other", found[-1][1] + text[start:end])
+            found[-1] = ("other", found[-1][1], end)
         else:
-            found.append((part, text[start:end]))
+            found.append((part, start, end))
         start = end
     if start < len(text):
-        found.append(("question" if opened else "other", text[start:]))
-    yield from found
+        found.append(("question" if opened else "other", start, len(text)))
+    for part, begin, stop in found:
+        yield part, text[begin:stop]
 
 
 _PART_OF: Final[dict[str, Part]] = {

@@ -209,7 +209,7 @@ def _has(known: Sequence[Layout], part: Part) -> bool:
 
 def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
     """Return the sound orders in which all groups of a part stand together at another place."""
-    own = [place for place, group in enumerate(now) if layout.part_of(group) == part]
+    own = [place for place, group in enumerate(now) if layout.parts[group] == part]
     if not own or own != list(range(own[0], own[-1] + 1)):
         return []
     moved = [now[place] for place in own]
