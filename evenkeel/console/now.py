@@ -62,7 +62,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         shown=SHOWN,
         counted=counted(live),
         last_at=max((report.last_scored_at or 0.0 for report in live), default=0.0),
-        overview=overview(reports, sources.monitor_store, now),
+        overview=overview(reports, sources.monitor_store, now, situation.in_incidents()),
         legend=LEGEND,
         pipeline=pipeline_line(view),
         view=view,

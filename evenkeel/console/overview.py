@@ -16,7 +16,7 @@ from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from evenkeel.console.chart import Spark
     from evenkeel.core.cells import CellReport, Estimate, Standing
@@ -110,13 +110,19 @@ class Overview:
     """Retired models: route, model and time of the last trial, latest first."""
 
 
-def overview(reports: Sequence[CellReport], store: MonitorStore, now: float) -> Overview:
+def overview(
+    reports: Sequence[CellReport],
+    store: MonitorStore,
+    now: float,
+    in_incidents: Collection[tuple[str, str, str]] = (),
+) -> Overview:
     """Arrange the reports, in any order: routes with an incident first; retired models are only named.
 
     Args:
         reports: one per cell.
         store: has the points of each cell's course. Blocks on it.
         now: Unix time in seconds.
+        in_incidents: keys of the cells that belong to an open incident.
     """
     live = [report for report in reports if not report.retired]
     columns = _columns(sorted({report.key.perturbation for report in live}, key=rewordings.position))
@@ -124,13 +130,15 @@ def overview(reports: Sequence[CellReport], store: MonitorStore, now: float) -> 
     models: dict[tuple[str, str], dict[str, CellReport]] = {}
     for report in live:
         models.setdefault(report.key.parts[:2], {})[report.key.perturbation] = report
-    alerting = {report.key.route for report in live if report.detection.alert}
+    alerting = {route for route, _, _ in in_incidents}
     rows: list[Row] = []
     drawn = 0
     for (route, model), cells in sorted(models.items(), key=lambda one: (one[0][0] not in alerting, one[0])):
         with_course = drawn < SPARKS
         drawn += len(cells)
-        found = tuple(_cell(cells, column, store if with_course else None, now) for column in columns)
+        found = tuple(
+            _cell(cells, column, in_incidents, store if with_course else None, now) for column in columns
+        )
         rows.append(Row(route, model, found, counted(cells.values())))
     last: dict[tuple[str, str], float] = {}
     for report in reports:
@@ -200,7 +208,11 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
 
 
 def _cell(
-    cells: Mapping[str, CellReport], column: Column, store: MonitorStore | None, now: float
+    cells: Mapping[str, CellReport],
+    column: Column,
+    in_incidents: Collection[tuple[str, str, str]],
+    store: MonitorStore | None,
+    now: float,
 ) -> OverviewCell | None:
     """Return the cell of a column, or the worst of several language pairs; None where none was tried."""
     known = [cells[name] for name in column.perturbations if name in cells]
@@ -216,7 +228,7 @@ def _cell(
         worst,
         rewordings.pair_label(worst.key.perturbation) if several else column.label,
         f"{links.route_link(worst.key.route)}#cells" if several else links.cell_link(worst.key),
-        any(one.detection.alert for one in known),
+        any(one.key.parts in in_incidents for one in known),
         drawn,
     )
 

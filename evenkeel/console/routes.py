@@ -76,6 +76,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         flow=flow,
         models=_models(own),
         bar=excess_bars(own),
+        in_incidents=situation.in_incidents(),
         quality_changed=quality_changed,
         doubts=doubts,
         going=incident_lines(going, sources.writer),

@@ -35,12 +35,21 @@ class Situation:
         """Return the number of open incidents, which every page shows."""
         return len(self.going())
 
+    def in_incidents(self) -> frozenset[tuple[str, str, str]]:
+        """Return route, model and perturbation of the cells that belong to an open incident."""
+        return frozenset(
+            (part.raised.route, part.raised.model, part.raised.perturbation)
+            for incident in self.going()
+            for part in incident.up
+        )
+
     def cells(self) -> list[CellReport]:
-        """Return the reports of all cells; `alert` is True if the cell belongs to an open incident."""
+        """Return the reports of all cells; `alert` is True if its excess is part of an open incident."""
         up = {
             (part.raised.route, part.raised.model, part.raised.perturbation)
-            for one in self.going()
-            for part in one.up
+            for incident in self.going()
+            for part in incident.up
+            if part.raised.what == "excess"
         }
         return [_with_alert(report, up=report.key.parts in up) for report in self._reports()]
 

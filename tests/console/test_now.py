@@ -86,7 +86,7 @@ def test_many_language_pairs_share_a_column_that_shows_the_worst():
     pairs = [cell(f"crosslingual.en_to_{name}", calm) for name in ("de", "fr", "it", "ja")]
     assert len(overview(pairs, MemoryMonitorStore(), NOW).columns) == PAIRS_IN_COLUMNS
     worst = cell("crosslingual.en_to_sv", Estimate(0.2, 0.15, 0.3, 300), alert=True)
-    (row,) = overview([*pairs, worst], MemoryMonitorStore(), NOW).rows
+    (row,) = overview([*pairs, worst], MemoryMonitorStore(), NOW, {worst.key.parts}).rows
     (found,) = row.cells
     assert (found.report, found.alert, found.label) == (worst, True, "en → sv")
     assert found.href == "/routes/shop#cells"
@@ -95,7 +95,7 @@ def test_many_language_pairs_share_a_column_that_shows_the_worst():
 def test_routes_with_an_incident_come_first_and_retired_models_are_named():
     """Others by name; a retired model has no row."""
     alert, gone = cell(route="b", alert=True), replace(cell(route="c"), retired=True, last_scored_at=5.0)
-    found = overview([cell(route="a"), alert, gone], MemoryMonitorStore(), NOW)
+    found = overview([cell(route="a"), alert, gone], MemoryMonitorStore(), NOW, {alert.key.parts})
     assert [row.route for row in found.rows] == ["b", "a"]
     assert found.retired == (("c", "m", 5.0),)
 
