@@ -33,8 +33,13 @@ def _begins(group: str) -> re.Pattern[str]:
 
 
 def points_back(text: str) -> bool:
-    """Return whether a word of a text speaks of something before it: "above", "ci-dessus", "these"."""
-    return any(_compiled(group).search(text) for group in ("back", "this"))
+    """Return whether a word of a text points at something before it: "above", "ci-dessus", 上記."""
+    return _compiled("back").search(text) is not None
+
+
+def refers(text: str) -> bool:
+    """Return whether a word of a text may speak of something named elsewhere: "these", "it", この."""
+    return _compiled("this").search(text) is not None
 
 
 def points_ahead(text: str) -> bool:
@@ -44,7 +49,7 @@ def points_ahead(text: str) -> bool:
 
 def points(text: str) -> bool:
     """Return whether any word of a text speaks of something elsewhere."""
-    return points_back(text) or points_ahead(text)
+    return points_back(text) or points_ahead(text) or refers(text)
 
 
 def calls_unordered(line: str) -> bool:
