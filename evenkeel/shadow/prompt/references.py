@@ -47,6 +47,19 @@ def points_ahead(text: str) -> bool:
     return _compiled("ahead").search(text) is not None
 
 
+def announces_input(text: str) -> bool:
+    """Return whether a text points ahead at what a user gives: "the following question"."""
+    return any(
+        _compiled("given").search(near) or _compiled("label").search(near)
+        for match in _compiled("ahead").finditer(text)
+        for near in (text[max(0, match.start() - _NEAR) : match.end() + _NEAR],)
+    )
+
+
+_NEAR: Final = 20
+"""Characters around a pointing word in which its target is named."""
+
+
 def points(text: str) -> bool:
     """Return whether any word of a text speaks of something elsewhere."""
     return points_back(text) or points_ahead(text) or refers(text)

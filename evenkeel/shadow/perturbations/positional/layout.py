@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.shadow.prompt.blocks import cut
 from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import (
+    announces_input,
     calls_unordered,
     points_ahead,
     points_back,
@@ -277,7 +278,11 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
                 found[number], joined=found[number].joined or points_at, needs=found[number].needs | back
             )
         last_line = said.rpartition("\n")[2]
-        if points_ahead(last_line if unit.part == "output" else said) and number + 1 < len(units):
+        if unit.part == "output":
+            ahead = points_ahead(last_line) or announces_input(written)
+        else:
+            ahead = points_ahead(said)
+        if ahead and number + 1 < len(units):
             found[number + 1] = replace(found[number + 1], joined=True)
             for other in range(number + 1, len(units)):
                 found[other] = replace(found[other], needs=found[other].needs | {number})
