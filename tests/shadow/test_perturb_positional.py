@@ -191,6 +191,15 @@ def test_sections_move_whole() -> None:
     }
 
 
+def test_sections_below_a_section_stay_in_it() -> None:
+    """Documents with headings of their own move with the heading above them, and nothing comes between."""
+    sources = "# Sources\n\n## Source A\n\nLamps are in store A.\n\n## Source B\n\nCables are in store B."
+    view = view_of(("user", f"# Question\n\nWhere are lamps?\n\n{sources}\n\n# Output\n\nOne sentence."))
+    for kind in (Context(), OutputInstructions()):
+        assert all(sources in text for text in variants(kind, view))
+    assert reason(Reordering(), view) == "nothing_to_reorder"
+
+
 def test_tags_around_documents_move_with_them() -> None:
     """The outer element stays closed, and around its documents."""
     tagged = '<documents>\n<doc id="1">\nOne.\n</doc>\n<doc id="2">\nTwo.\n</doc>\n</documents>'

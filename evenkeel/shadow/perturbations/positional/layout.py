@@ -387,15 +387,29 @@ def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
 
 
 def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, those under one heading joined, where a text has headings."""
-    heads = [_HEADING.match(text, unit.start) is not None for unit in units]
-    if sum(heads) == 0:
+    """Return the units, those under one heading of the highest level joined, where a text has headings."""
+    levels = [_level(text, unit) for unit in units]
+    highest = min((level for level in levels if level), default=0)
+    if not highest:
         return list(units)
-    first = heads.index(True)
+    first = levels.index(highest)
     return [
-        replace(unit, joined=unit.joined or (number > first and not heads[number]))
+        replace(unit, joined=unit.joined or (number > first and levels[number] != highest))
         for number, unit in enumerate(units)
     ]
+
+
+def _level(text: str, unit: Unit) -> int:
+    """Return the level of the heading that a unit begins with; 0 if it has none."""
+    found = _HEADING.match(text, unit.start)
+    if found is None:
+        return 0
+    written = found[0].lstrip()
+    return len(written) - len(written.lstrip("#")) or _BELOW_MARKS
+
+
+_BELOW_MARKS: Final = 7
+"""Level of a heading in bold type or capitals."""
 
 
 def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
@@ -403,7 +417,8 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
     found: list[Unit] = list(units)
     for part in ("context", "examples"):
         for head, last in _runs(units, part):
-            is_heading = _LEADS.search(text[units[head].start : units[head].end]) is not None  # "Sources:"
+            line = text[units[head].start : units[head].end].strip()
+            is_heading = _LEADS.search(line[-80:]) is not None or _HEADING.fullmatch(line[:200]) is not None
             first = head + is_heading
             written = [text[unit.start : unit.end] for unit in units[first:last]]
             labelled = all(_LABELLED.match(one) for one in written)
