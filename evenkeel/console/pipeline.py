@@ -32,7 +32,7 @@ _NAMED: Final = 3
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set replays.rewriter.model",
-    "no_judge": "needs a judge, because answers in two languages are compared: set judge.model",
+    "no_judge": "needs a judge, to check rewordings and compare answers in two languages: use --judge MODEL",
     "budget": "what is left of the day's budget is too small",
     "budget_pace": "held back so that the budget lasts the day",
     "budget_reserve": "the day's budget is spent but for what is kept for changes",
