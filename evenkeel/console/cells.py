@@ -98,7 +98,6 @@ def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Tabl
         "alarm_log10",
         "alert",
         ("over", lambda one: " ".join(one.over)),
-        "held_by",
         ("blind", lambda one: one.is_blind),
         ("drift", lambda one: one.drift.state if one.drift else None),
         *(column for window in WINDOWS for column in _window_columns(window)),

@@ -123,8 +123,7 @@ class RollupReport:
 
     key: RollupKey
     trials: int
-    """Rated perturbed trials, including those of exchanges that are no observations because an exchange of
-    their cluster was one shortly before."""
+    """Rated perturbed trials."""
     last_scored_at: float | None
     scorer: Scorer
     """Scorer of the latest rating."""
@@ -146,13 +145,8 @@ class ChangeMark:
     run: int = 0
     """Number of exchanges before the mark that already seem to belong to the change; only for shares that
     moved."""
-    began: float | None = None
-    """Unix time in seconds of the earliest moment at which it may have come about; None = at `at`."""
-
-    @property
-    def begun_at(self) -> float:
-        """Unix time in seconds of the earliest moment at which it may have come about."""
-        return self.at if self.began is None else self.began
+    since: int = 0
+    """Number of exchanges between the first mark of the same change and this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +187,7 @@ class CellCounts:
     trials: int
     """Trials with a rating."""
     effective: int = 0
-    """Trials that are observations: near-equal prompts that arrive together count once. All other counts and
-    all estimates are of observations."""
+    """Independent trials that would tell as much: the trials over their design effect."""
     failures: dict[str, int] = field(default_factory=dict)
     """Trials without a rating, by reason."""
     ratings: dict[int, int] = field(default_factory=dict)
@@ -238,17 +231,16 @@ class CellEstimates:
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """Correction of a cell's ratings by people's labels."""
+class SegmentReport:
+    """Part of a cell's traffic that people can name."""
 
-    labels: int = 0
-    """Number of labels that correct content delta, noise floor and excess for the judge's errors; 0 =
-    none."""
-    said_shifted: float | None = None
-    """Share of all perturbed trials of this route and model that were rated as shifted; None without
-    `truly_shifted`."""
-    truly_shifted: Estimate | None = None
-    """Share that people would call shifted, from labels of randomly drawn trials; n counts labels."""
+    dimension: Literal["client", "prompt_version", "task", "language"]
+    value: str
+    trials: int
+    excess: Estimate
+    """Points above noise of the segment, as a share."""
+    over: bool
+    """True if it is what the cell's alert is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,9 +274,6 @@ class Detection:
     limits: dict[str, Limit] = field(default_factory=dict)
     """Limits by measure ("content", "similarity", "quality", "invalid"), and for "drift" in either
     direction."""
-    held_by: str = ""
-    """Client whose trials alone are the evidence for an alert, which is therefore held; "" if there is
-    none."""
     blind: tuple[str, ...] = ()
     """Measures that cannot detect even a model that changes every variant completely, because the identical
     resends change too."""
@@ -311,34 +300,33 @@ class CellReport:
     """Estimates from the sliding windows."""
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
-    correction: Correction = Correction()
+    control_robustness: Estimate | None = None
+    """Robustness of the identical resend: how robust an answer to the unchanged prompt looks."""
     judge: JudgeEstimates = JudgeEstimates()
     detection: Detection = Detection()
     clients: dict[str, float] = field(default_factory=dict)
-    """Share of each client in about the latest 1,000 observations, the largest first; only of known ones."""
+    """Share of each client in about the latest 1,000 trials, the largest first; only of known ones."""
+    segment: SegmentReport | None = None
+    """Client, prompt version, task or language that is over its limit, else the one that moves most."""
     revision: int | None = None
     """Number that rises with every verdict of the cell and with every other change of the report. None if
     unknown: such reports are rendered anew each time."""
 
     @property
     def current(self) -> WindowEstimates:
-        """Return the estimates since the last change, or those of all trials where too few came since then.
-
-        Estimates corrected by labels are also those of all trials, because windows are not corrected.
-        """
+        """Return the estimates since the last change, or of all trials where too few came since."""
         since, whole = self.windows.get("since_change"), self.estimates
-        observed = None if self.correction.labels else since
         return WindowEstimates(
-            trials=since.trials if since else self.counts.effective,
-            content_delta=(observed and observed.content_delta) or whole.content_delta,
+            trials=since.trials if since else self.counts.trials,
+            content_delta=(since and since.content_delta) or whole.content_delta,
             robustness=(since and since.robustness) or whole.robustness,
-            excess=(observed and observed.excess) or whole.excess,
+            excess=(since and since.excess) or whole.excess,
         )
 
     def flat(self) -> dict[str, Any]:
         """Return every figure by its name in the API, whatever part of the report holds it."""
         figures = {part.name: getattr(self, part.name) for part in fields(self)}
-        for name in ("counts", "estimates", "correction", "judge", "detection"):
+        for name in ("counts", "estimates", "judge", "detection"):
             part = figures.pop(name)
             figures |= {_API_NAMES.get(one.name, one.name): getattr(part, one.name) for one in fields(part)}
         return figures | {"standing": self.standing, "more_trials": self.more_trials}
@@ -387,4 +375,4 @@ class CellReport:
         return "content" in self.detection.blind and seeing in self.detection.blind
 
 
-_API_NAMES: Final = {"noise": "judge_noise", "labels": "corrected_by"}
+_API_NAMES: Final = {"noise": "judge_noise"}

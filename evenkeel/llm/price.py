@@ -338,8 +338,7 @@ def media_of(members: Mapping[str, Any]) -> Media:
         if isinstance(value, list):
             left += value
         elif isinstance(value, dict):
-            # A client may write anything there, also what is no text.
-            kind = str(value.get("type"))
+            kind = value.get("type")
             if kind in _PICTURES:
                 size = _payload_bytes(value)
                 pictures += size > 0

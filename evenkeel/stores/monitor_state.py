@@ -17,6 +17,8 @@ class AlertFacts:
 
     overall: Estimate | None = None
     """Paired excess over all pairs of the cell."""
+    segment: str = ""
+    """Client, prompt version, task or language that the alert is about ("client acme"); "" = all traffic."""
     baseline: float | None = None
     """Share of shifted answers that a drift is measured from."""
     baseline_trials: int = 0

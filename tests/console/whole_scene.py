@@ -199,7 +199,7 @@ def change_report(route: str, now: float) -> ChangeReport:
         marks=(ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640),),
         cause=Cause.MODEL,
         candidates=(
-            Candidate(Cause.MODEL, "changed", "Returned model: “steady-2026-05” → “swift-2026-08”."),
+            Candidate(Cause.MODEL, weaker=False, why="Returned model: “steady-2026-05” → “swift-2026-08”."),
         ),
         evidence=("Another model answers.",),
         ruled_out=("The goldens are answered as before.",),

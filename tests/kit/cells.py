@@ -10,7 +10,6 @@ from evenkeel.core.cells import (
     CellEstimates,
     CellKey,
     CellReport,
-    Correction,
     Detection,
     JudgeEstimates,
 )
@@ -18,11 +17,10 @@ from evenkeel.core.cells import (
 PARTS = {
     "counts": CellCounts,
     "estimates": CellEstimates,
-    "correction": Correction,
     "judge": JudgeEstimates,
     "detection": Detection,
 }
-API_NAMES = {"noise": "judge_noise", "labels": "corrected_by"}
+API_NAMES = {"noise": "judge_noise"}
 
 
 def cell_report(

@@ -19,7 +19,6 @@ from evenkeel.core.verdict import (
     QualityScore,
     Verdict,
 )
-from evenkeel.monitor.estimate import bounded_mean, proportion
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import Logged, LoggedVerdict
 from tests.kit.records import altered
@@ -100,8 +99,9 @@ def test_a_cell_reports_its_windows():
     (report,) = state.reports()
     hour, day = report.windows["1h"], report.windows["24h"]
     assert (hour.trials, day.trials, report.counts.trials) == (10, 20, 20)
-    assert hour.content_delta == proportion(10, 10, alpha=SETTINGS.alpha)
-    assert day.content_delta == report.estimates.content_delta == proportion(10, 20, alpha=SETTINGS.alpha)
+    assert (hour.content_delta.value, hour.content_delta.n) == (1.0, 10)
+    assert day.content_delta == report.estimates.content_delta
+    assert day.content_delta.value == 0.5
     assert hour.excess.value == 1.0
     assert hour.robustness.value == 0.0
     assert day.robustness == report.estimates.robustness
@@ -155,7 +155,7 @@ def test_a_model_swap_is_a_change_and_the_stragglers_of_the_old_one_are_not():
     )
     (changes,) = state.changes()
     assert changes.counts == {"model": 1}
-    assert [altered(mark, began=None) for mark in changes.latest] == [ChangeMark("model", "m", "b", 5.0, 219)]
+    assert changes.latest == (ChangeMark("model", "m", "b", 5.0, 219),)
     log = log_of(*exchanges(0, 110, model="b"), *exchanges(110, 120))
     folded(
         [LoggedVerdict(1000 + one.offset, altered(one.verdict, id=f"b{one.offset}")) for one in log], state
@@ -211,11 +211,11 @@ def test_rollups_take_the_mean_over_exchanges_at_every_level():
     assert whole.windows["all"] == found[RollupKey("route", "chat")].windows["all"]
     everything = whole.windows["all"]
     assert everything.exchanges == 10
-    assert everything.content_delta == bounded_mean({0.5: 10}, alpha=SETTINGS.alpha)
+    assert (everything.content_delta.value, everything.content_delta.n) == (0.5, 10)
     assert everything.robustness.value == 0.5
-    assert everything.noise_floor == proportion(0, 10, alpha=SETTINGS.alpha)
+    assert (everything.noise_floor.value, everything.noise_floor.n) == (0.0, 10)
     assert (everything.judge_noise.value, everything.judge_noise.n) == (1.0, 10)
-    assert general.windows["all"].content_delta == bounded_mean({1.0: 10}, alpha=SETTINGS.alpha)
+    assert general.windows["all"].content_delta.value == 1.0
     assert general.windows["all"].noise_floor is None, "resends are of no category"
     assert whole.windows["1h"] == everything
 
@@ -228,12 +228,9 @@ def test_exchanges_that_are_finished_count_like_those_that_are_not():
     ]
     found = {report.key.level: report for report in folded(log_of(*verdicts)).rollups()}
     assert found["all"].trials == 1000
-    assert found["all"].windows["all"].content_delta == bounded_mean(
-        {1.0: 250, 0.0: 750}, alpha=SETTINGS.alpha
-    )
-    assert found["all"].windows["500"].content_delta == bounded_mean(
-        {1.0: 125, 0.0: 375}, alpha=SETTINGS.alpha
-    )
+    every, recent = (found["all"].windows[window].content_delta for window in ("all", "500"))
+    assert (every.value, every.n) == (0.25, 1000)
+    assert (recent.value, recent.n) == (0.25, 500)
 
 
 @settings(max_examples=12, deadline=None)

@@ -7,9 +7,8 @@ import pytest
 from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.detect import Measure
-from evenkeel.monitor.estimate import Counts, bounded_mean, outcome_of, paired_excess
+from evenkeel.monitor.estimate import Counts, outcome_of, paired_excess
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.fold.corrections import NO_INCREMENTS
 from evenkeel.monitor.fold.measures import observations
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
@@ -21,7 +20,7 @@ WORSE = {"rating": 1, "similarity": 0.3, "quality": (QualityScore("faithfulness"
 
 def observed(verdict):
     """What the alert sees."""
-    return observations(verdict, outcome_of(verdict), NO_INCREMENTS)
+    return observations(verdict, outcome_of(verdict))
 
 
 def test_a_trial_is_compared_with_its_resend():
@@ -77,8 +76,7 @@ def test_losses_and_similarities_have_intervals():
     assert found.similarity.value == pytest.approx(0.6)
     assert found.control_similarity.value == pytest.approx(0.9)
     assert found.loss.value == pytest.approx(0.4)
-    exact = bounded_mean({0.0: 40, 0.8: 40}, low=-1.0, alpha=0.05)
-    assert (found.loss.lower, found.loss.upper) == pytest.approx((exact.lower, exact.upper), abs=1e-6)
+    assert found.loss.lower < 0.4 < found.loss.upper
 
 
 def test_lost_resends_widen_the_interval_on_both_sides():
@@ -87,8 +85,8 @@ def test_lost_resends_widen_the_interval_on_both_sides():
     found = counted(*[ALIKE] * 40, *[lost] * 10)
     assert found.excess.value == 0
     assert found.excess.n == 40
-    assert found.excess.lower == paired_excess(0, 10, 40, alpha=0.05).lower
-    assert found.excess.upper == paired_excess(0, 0, 50, alpha=0.05).upper
+    assert found.excess.lower < paired_excess(0, 10, 40, alpha=0.05).lower
+    assert found.excess.upper > paired_excess(0, 0, 50, alpha=0.05).upper
     whole = counted(*[ALIKE] * 50)
     assert found.loss.lower < whole.loss.lower
     assert found.loss.upper > whole.loss.upper
@@ -136,4 +134,5 @@ def test_limits_are_those_of_the_route():
         "quality": Limit(0.1),
         "invalid": Limit(0.1),
         "drift": Limit(0.05),
+        "segment": Limit(0.35, "settings"),
     }

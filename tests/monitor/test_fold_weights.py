@@ -13,7 +13,6 @@ from evenkeel.monitor.changes.traits import evenly_drawn
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.estimate import weighted_mean
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
-from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -75,7 +74,7 @@ def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
     (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
     content = whole.windows["all"].content_delta
     assert content == whole.windows["500"].content_delta
-    assert content == weighted_mean({(1.0, 1.0): 1, (0.0, 0.25): 4}, alpha=SETTINGS.alpha)
+    assert (content.value, content.n) == (0.5, 5)
     assert whole.windows["all"].noise_floor.n == 5
     assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).rollups() == state.rollups()
 
@@ -134,19 +133,6 @@ def test_the_limits_of_a_group_are_what_its_rewordings_come_to():
     state = folded(exchange(0, {"perturbation": GROUP}))
     cell = report(state, CellKey("chat", "m", GROUP))
     assert cell.detection.threshold == cell.detection.limits["content"].value == pytest.approx(0.40951)
-
-
-def test_of_a_cluster_only_the_first_exchange_is_looked_into():
-    """There all count by their path; later a drawn trial counts whole, once, and a split one does not."""
-    clusters = Clusters()
-    drawn = altered(VERDICT, cluster="c", exchange_weight=0.5, path_weight=0.125)
-    split = altered(drawn, split_of="group")
-    assert clusters.weight(split, leads=True) == 0.0625
-    assert clusters.weight(split, leads=False) is None
-    assert clusters.weight(drawn, leads=False) == 0.5, "the split one before it hindered nothing"
-    assert clusters.weight(drawn, leads=False) is None
-    assert clusters.weight(split, leads=True) is None, "a drawn one of the cluster was counted"
-    assert clusters.weight(altered(split, cluster=""), leads=False) == 0.0625, "it is like no other"
 
 
 def test_changes_look_at_an_even_draw():

@@ -18,6 +18,7 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import (
     Counts,
+    DesignEffect,
     Occurrences,
     OpenExchange,
     OpenExchanges,
@@ -25,7 +26,6 @@ from evenkeel.monitor.estimate import (
     weight_sign,
 )
 from evenkeel.monitor.estimate.counts import UNSURE
-from evenkeel.monitor.fold.clusters import Clusters
 from evenkeel.monitor.noise import Judges
 
 if TYPE_CHECKING:
@@ -66,23 +66,21 @@ class Group:
     """Exchanges of one group."""
 
     occurrences: Occurrences = field(default_factory=Occurrences)
-    """Occurrences in the exchanges that are observations."""
+    """Shares of its exchanges."""
     trials: int = 0
-    """Perturbed ones with a rating, also of exchanges that are no observations."""
-    clusters: Clusters = field(default_factory=Clusters)
+    """Perturbed ones with a rating."""
+    effect: DesignEffect = field(default_factory=DesignEffect)
 
 
 class _Open(OpenExchange[GroupKey]):
     """An exchange that may still get trials."""
 
-    __slots__ = ("repeats", "sign")
+    __slots__ = ("sign",)
 
     def __init__(self, wholes: tuple[GroupKey, ...], sign: str) -> None:
         super().__init__(wholes)
         self.sign = sign
         """Sign of its weight."""
-        self.repeats: set[GroupKey] = set()
-        """Groups in which it is no observation, but one more exchange of a cluster."""
 
 
 @dataclass(slots=True)
@@ -106,8 +104,6 @@ class Folder:
     def __init__(self) -> None:
         self._models: dict[str, list[str]] = {}
         self._open = OpenExchanges[tuple[str, str, str], _Open]()
-        self._clusters: defaultdict[CellKey, Clusters] = defaultdict(Clusters)
-        """Clusters of the cells as the monitor has them, by model."""
         self.cells: dict[CellKey, Counts] = {}
         self.judges = Judges()
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
@@ -128,8 +124,6 @@ class Folder:
         """Counts by route: controls, one for each exchange."""
         self.verdicts = 0
         self.rated = 0
-        self.observed = 0
-        """Rated trials that are observations of their cell."""
         self.first_at: float | None = None
         self.last_at: float | None = None
         self._groups: dict[GroupKey, Group] = {}
@@ -169,26 +163,9 @@ class Folder:
         counts = self.cells.get(key)
         if counts is None:
             counts = self.cells[key] = Counts()
-        weight = self._weight(verdict, outcome)
-        if weight is None:
-            counts.clustered += 1
-            return
         if not verdict.selection.split_of:
             self.judges.add(verdict.route, model, verdict)
-        counts.count(outcome, verdict, weight)
-        self.observed += not isinstance(outcome, str)
-
-    def _weight(self, verdict: Verdict, outcome: Outcome | str) -> float | None:
-        """Return the weight of a verdict; None for a rated one that is no observation (`Clusters.weight`)."""
-        if isinstance(outcome, str):
-            return 1.0
-        model = self._model(verdict)
-        leads = not verdict.selection.split_of and verdict.selection.path_weight == 1
-        if not leads:
-            one = self._open.get((verdict.exchange_id, verdict.route, model))
-            leads = one is not None and one.wholes[0] not in one.repeats
-        cell = CellKey(verdict.route, model, verdict.perturbation)
-        return self._clusters[cell].weight(verdict, leads=leads)
+        counts.count(outcome, verdict, verdict.weight)
 
     def groups(self) -> dict[GroupKey, Group]:
         """Every group, in order of occurrence; nothing can be added afterwards."""
@@ -210,32 +187,25 @@ class Folder:
         one = self._open.get(place)
         if one is None:
             one = _Open(_wholes(route, model), weight_sign(verdict.selection.exchange_weight))
-            self._enter(one, one.wholes, verdict.origin.cluster)
             done = self._open.begin(place, one)
             if done is not None:
                 self._finish(done)
         groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
-        self._enter(one, [key for key in groups if key not in one.parts], verdict.origin.cluster)
         if together_count(verdict.perturbation) == 1:
             one.add(verdict, outcome, groups)
         else:
             for key in groups:
                 one.part(key).add_trial(outcome)
 
-    def _enter(self, one: _Open, keys: Iterable[GroupKey], cluster: str) -> None:
-        """Enter groups with an exchange: as an observation, or as one more exchange of a cluster."""
-        for key in keys:
+    def _finish(self, one: _Open) -> None:
+        for key, tally in one.tallies():
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = Group()
-            if not group.clusters.observe(cluster):
-                one.repeats.add(key)
-
-    def _finish(self, one: _Open) -> None:
-        for key, tally in one.tallies():
-            group = self._groups[key]
             group.trials += tally.trials
-            observation = "" if key in one.repeats else tally.observation(one.sign)
+            if tally.trials:
+                group.effect.add(tally.shifted / tally.trials)
+            observation = tally.observation(one.sign)
             if observation:
                 group.occurrences.add(observation)
 

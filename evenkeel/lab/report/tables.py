@@ -87,8 +87,8 @@ def cell_line(
         route=route,
         model=model,
         name=name,
-        trials=counts.trials + counts.clustered,
-        effective=counts.trials,
+        trials=counts.trials,
+        effective=round(counts.trials / counts.effect),
         exchanges=None,
         noise_floor=noise_floor,
         # The resend is what the others are held against; it has none itself.
@@ -118,7 +118,12 @@ def group_line(
         noise_floor: Of the resend, for groups that have none of their own.
         mean_of_categories: See `Line`.
     """
-    found = rollup_estimates(group.occurrences.total(), alpha=rules.alpha, min_exchanges=rules.min_trials)
+    found = rollup_estimates(
+        group.occurrences.total(),
+        alpha=rules.alpha,
+        min_exchanges=rules.min_trials,
+        effect=group.effect.intervals,
+    )
     return Line(
         route=route,
         model=model,
@@ -312,7 +317,7 @@ class _Maker:
 def summed(one: Counts, other: Counts) -> Counts:
     """Two counts together, without their failures."""
     rated = {rating: one.rated[rating] + other.rated[rating] for rating in one.rated}
-    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero", "clustered")
+    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero")
     none = Counts()
     light = {
         sign: summed(one.light.get(sign, none), other.light.get(sign, none))

@@ -1,22 +1,24 @@
 """Sequential detection: evidence that a mean has moved, with a stated rate of false alarms.
 
-`e_detector` gathers evidence by bets. `alert` compares up to four measures of a trial with their limits,
+`e_detector` gathers evidence by bets. `alert` compares up to five measures of a trial with their limits,
+`segments` the clients, versions, tasks and languages of a cell with theirs,
 `drift` a rate with what it was, stratum by stratum. `gate` decides on goldens, once and for all.
 """
 
 from evenkeel.core.cells import Limit
 from evenkeel.monitor.detect.alert import Alert, AlertRules, Change, Measure, blind_measures
-from evenkeel.monitor.detect.clients import Clients
 from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules, DriftState
 from evenkeel.monitor.detect.e_detector import Bets, EDetector, Run, Side, bets_against
+from evenkeel.monitor.detect.segments import DIMENSIONS, Dimension, SegmentName, Segments
 
 __all__ = [
+    "DIMENSIONS",
     "Alert",
     "AlertRules",
     "Baseline",
     "Bets",
     "Change",
-    "Clients",
+    "Dimension",
     "DriftAlert",
     "DriftChange",
     "DriftRules",
@@ -25,6 +27,8 @@ __all__ = [
     "Limit",
     "Measure",
     "Run",
+    "SegmentName",
+    "Segments",
     "Side",
     "bets_against",
     "blind_measures",

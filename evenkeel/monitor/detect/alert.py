@@ -1,6 +1,6 @@
 """Alert with two states on one cell: raised by evidence of a measure over its limit, resolved once none is.
 
-Every trial is observed by up to four *measures*: how much more often the content moved than that of the
+Every trial is observed by up to five *measures*: how much more often the content moved than that of the
 identical resend, how much less alike the answer is, how much more often a quality got worse, and whether the
 answer was invalid. Each measure i has an e-detector against its own limit, with evidence E_i; the alert's
 evidence is Σ w_i·E_i, with weights w_i fixed in advance that sum to 1.
@@ -12,15 +12,14 @@ it is itself a Shiryaev–Roberts e-detector. Expectations add up whatever the d
 that the measures look at the same answers. Evidence starts from nothing when the alert is raised, hence n
 trials raise at most n/level alerts on average, and the first one comes after `level` trials or more.
 
-The assumption is about *trials*: those of a burst of near-equal prompts are not draws of their own, and have
-to be thinned before they are observed (`Verdict.cluster`). A measure that is missing from a trial must be
-missing for a reason that has nothing to do with which side did better; where it may, the caller observes the
-value that speaks against an alarm.
+Trials of real traffic depend on their neighbours. What that does to bets is in `e_detector`; nothing is left
+out. A measure that is missing from a trial must be missing for a reason that has nothing to do with which
+side did better; where it may, the caller observes the value that speaks against an alarm.
 
 Exchanges that are not tried with the same chance weigh accordingly (`Verdict.exchange_weight`), and so do
 bets: the limit is one for the mean over all exchanges.
 
-No client alone raises an alert while others are there: see `evenkeel.monitor.detect.clients`.
+A fifth measure is the content of the segments that people can name: see `evenkeel.monitor.detect.segments`.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from enum import StrEnum
 from math import log, log10
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from evenkeel.monitor.detect.clients import TRAFFIC, Clients
-from evenkeel.monitor.detect.e_detector import EDetector, Watch, bets_against
+from evenkeel.monitor.detect.e_detector import Run, Watch, bets_against
+from evenkeel.monitor.detect.segments import SegmentName, Segments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.cells import Limit
-    from evenkeel.monitor.detect.e_detector import Bets
+    from evenkeel.monitor.detect.segments import Dimension
 
 
 class Measure(StrEnum):
@@ -51,6 +50,8 @@ class Measure(StrEnum):
     """Worse(variant) − worse(resend): −1, 0 or 1."""
     INVALID = "invalid"
     """Answer that ignored the requested format or language: 0 or 1."""
+    SEGMENT = "segment"
+    """Content in one client, prompt version, task or language: −1, 0 or 1."""
 
     @property
     def low(self) -> float:
@@ -65,9 +66,10 @@ class Measure(StrEnum):
 
 _WEIGHTS: Final = {
     Measure.CONTENT: 0.4,
-    Measure.SIMILARITY: 0.3,
-    Measure.QUALITY: 0.2,
+    Measure.SIMILARITY: 0.25,
+    Measure.QUALITY: 0.15,
     Measure.INVALID: 0.1,
+    Measure.SEGMENT: 0.1,
 }
 
 
@@ -79,28 +81,13 @@ class AlertRules:
     """Limits of the watched measures, at least one."""
     mean_trials_between_false_alarms: float
     """Evidence at which the alert changes: the level."""
-    others: float = 0.0
-    """Share of the way to the level, in logarithms, that evidence without any one client must have gone;
-    it shrinks with that client's share of the trials. 0 = no such condition."""
     weights: dict[Measure, float] = field(init=False, repr=False, compare=False)
     """Weights of the watched measures; they sum to 1."""
-    rest: float = field(init=False, repr=False, compare=False)
-    """Evidence after many trials with observations of 0, at most the level."""
 
     def __post_init__(self) -> None:
         total = sum(measure.weight for measure in self.limits)
         weights = {measure: measure.weight / total for measure in self.limits}
         object.__setattr__(self, "weights", weights)
-        rest = sum(
-            weights[one] * _rest(bets_against(self.limits[one].value, "above", one.low)) for one in weights
-        )
-        object.__setattr__(self, "rest", min(rest, self.mean_trials_between_false_alarms))
-
-
-def _rest(bets: Bets) -> float:
-    """Return the wealth at which what enters balances what an observation of 0 takes, over all gamblers."""
-    kept = bets.factors(0)
-    return sum(factor / (1 - factor) for factor in kept) / len(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +104,12 @@ class Change:
     """Mean of these observations, in the range of the measure."""
     clients: Mapping[str, int] = field(default_factory=dict)
     """Observations of the run by client, as far as clients are known."""
+    segment: str = ""
+    """Segment that is over its limit; "" if the traffic as a whole is."""
 
 
-_LET_GO: Final = 0.1
-"""Share of the level below which an alert is no longer held because of a client."""
-_HELD: Final = 0.999
-"""Share of the level to which evidence is held down while it rests on one client alone."""
+_GONE_AFTER: Final = 1_000
+"""Trials without a segment after which its alert ends."""
 
 
 class Alert:
@@ -134,7 +121,7 @@ class Alert:
     for an excess all the time, so that it isn't resolved while the trouble has only changed its form.
     """
 
-    __slots__ = ("_raised_at", "_watches", "_weights", "_without", "held_by", "over", "rules")
+    __slots__ = ("_raised_at", "_watches", "_weights", "over", "rules", "segment", "segments")
 
     def __init__(self, rules: AlertRules) -> None:
         self.rules = rules
@@ -144,10 +131,10 @@ class Alert:
         """Measures that are over their limits, in the order in which they went over."""
         self._watches: dict[Measure, Watch] = {}
         """Watches of the measures that were observed; most cells never observe quality or format."""
-        self._without: dict[str, dict[Measure, EDetector]] = {}
-        """Detectors by client and measure that leave out the client's trials; empty while the alert is up."""
-        self.held_by = ""
-        """Client without whose trials there is too little evidence for an alert; "" if there is none."""
+        limit = rules.limits.get(Measure.SEGMENT)
+        self.segments = Segments(limit.value if limit else 1.0 - _END)
+        self.segment: SegmentName | None = None
+        """Segment that is over its limit; None unless `over` has that measure."""
 
     def _watch(self, measure: Measure) -> Watch:
         watch = self._watches.get(measure)
@@ -170,8 +157,12 @@ class Alert:
         """Evidence of the measures that are not over already."""
         gathered, over, watches = 0.0, self.over, self._watches
         for measure, weight in self._weights.items():
-            if measure in watches and (not over or measure not in over):
-                gathered += weight * watches[measure].detector.evidence
+            if over and measure in over:
+                continue
+            if measure is Measure.SEGMENT:
+                gathered += weight * self.segments.evidence
+            elif measure in watches:
+                gathered += weight * watches[measure].evidence
         return gathered
 
     @property
@@ -191,18 +182,18 @@ class Alert:
     def observe(
         self,
         observations: Mapping[Measure, float],
-        client: str = "",
-        clients: Clients | None = None,
+        segments: Mapping[Dimension, str] | None = None,
         weight: float = 1.0,
+        effect: float = 1.0,
     ) -> Change | None:
         """Take the observations of one trial; return the change of the alert, if any.
 
         Args:
             observations: By measure. One that could not be measured is left out; one without a limit is
                 not watched.
-            client: Client of the trial under its name in `clients`; "" if it is not known.
-            clients: Clients of the latest trials, this one included.
+            segments: Value of the trial in each dimension that is known.
             weight: Weight of the trial, in (0, 1].
+            effect: Design effect of the trials before, at least 1.
 
         Raises:
             ValueError: if an observation is out of its measure's range; nothing has changed.
@@ -211,104 +202,96 @@ class Alert:
         for measure, observed in observations.items():
             if not 0 <= observed <= 1 and measure in watched and not measure.low <= observed <= 1:
                 raise ValueError(f"{measure} must lie in [{measure.low:g}, 1], got {observed}")
-        if client and clients is not None and not self.over:
-            self._leave_out(client, clients)
+        client = ""
+        if segments:
+            client = self._observe_segments(segments, observations.get(Measure.CONTENT), weight, effect)
         for measure, observed in observations.items():
             if measure in watched:
                 watch = watches.get(measure)
                 if watch is None:
                     watch = watches[measure] = self._watch(measure)
-                watch.update(observed, client, weight)
-                for name, others in self._without.items():
-                    if name != client:
-                        self._observe_without(others, measure, observed, weight)
+                watch.update(observed, client, weight, effect)
         # Before anything is resolved: an alert that is up stays up if another measure is over by now.
-        return self._raised(clients) or (self._resolved() if self.over else None)
+        return self._raised() or (self._resolved() if self.over else None)
 
-    def _leave_out(self, client: str, clients: Clients) -> None:
-        """Gather evidence without a client's trials from now on; forget clients who are gone."""
-        for name in [one for one in self._without if one not in clients]:
-            others = self._without.pop(name)
-            # Else it could come back later as somebody new, with its own evidence taken for that of others.
-            for measure, watch in self._watches.items():
-                left = others.get(measure) or self._watch_of(measure)
-                if left.evidence < watch.detector.evidence:
-                    watch.detector = left
-        if client not in self._without:
-            self._without[client] = {
-                measure: watch.detector.copy() for measure, watch in self._watches.items()
-            }
+    def _observe_segments(
+        self, segments: Mapping[Dimension, str], observed: float | None, weight: float, effect: float
+    ) -> str:
+        """Pass a trial to its segments; return its client if that has a place among them."""
+        found = self.segments.observe(segments, observed, weight, effect)
+        if self.segment in found and observed is not None:
+            watch = self._watches.get(Measure.SEGMENT)
+            if watch is None:
+                watch = self._watches[Measure.SEGMENT] = self._watch(Measure.SEGMENT)
+            watch.update(observed, "", weight, effect)
+        return next((name.value for name in found if name.dimension == "client"), "")
 
-    def _watch_of(self, measure: Measure) -> EDetector:
-        return Watch(self.rules.limits[measure].value, "above", measure.low, 1.0).detector
-
-    def _observe_without(
-        self, others: dict[Measure, EDetector], measure: Measure, observed: float, weight: float
-    ) -> None:
-        detector = others.get(measure)
-        if detector is None:
-            detector = others[measure] = self._watch_of(measure)
-        level = self.rules.mean_trials_between_false_alarms
-        if detector.update(observed, weight) > level:
-            detector.scale(level / detector.evidence)
-
-    def _alone(self, clients: Clients | None) -> str:
-        """Return the client without whose trials there is too little evidence; "" if there is none."""
-        if clients is None or len(self._without) < _SEVERAL or not self.rules.others:
-            return ""
-        shares, rules = clients.shares, self.rules
-        gain = rules.mean_trials_between_false_alarms / rules.rest
-        for name, others in self._without.items():
-            gathered = sum(self._weights[measure] * detector.evidence for measure, detector in others.items())
-            share = shares.get(name, 0.0)
-            if share < TRAFFIC and gathered < rules.rest * gain ** (rules.others * (1 - share)):
-                return name
-        return ""
-
-    def _raised(self, clients: Clients | None) -> Change | None:
+    def _raised(self) -> Change | None:
         """Mark the measure with the most evidence as over if all measures together have enough."""
-        gathered, level = self._gathered(), self.rules.mean_trials_between_false_alarms
-        if gathered < level:
-            if gathered < _LET_GO * level:
-                self.held_by = ""
-            return None
-        if not self.over and (alone := self._alone(clients)):
-            self.held_by = alone
-            for watch in self._watches.values():
-                watch.detector.scale(_HELD * level / gathered)
+        gathered = self._gathered()
+        if gathered < self.rules.mean_trials_between_false_alarms:
             return None
         measure = max(
-            (one for one in self._weights if one in self._watches and one not in self.over),
-            key=lambda one: self._weights[one] * self._watches[one].detector.evidence,
+            (measure for measure in self._weights if measure not in self.over),
+            key=lambda measure: self._weights[measure] * self._evidence_of(measure),
         )
-        change = self._change("raised", measure, self._watches[measure])
+        change = self._change("raised", measure)
         was_up = self.up
         self.over.append(measure)
+        if measure is Measure.SEGMENT:
+            self.segment = self.segments.leading()
+        self.segments.forget_evidence()
         if was_up:
-            del self._watches[measure]
+            self._watches.pop(measure, None)
             return None
         self._raised_at = gathered
-        self._watches, self._without, self.held_by = {}, {}, ""
+        self._watches = {}
         return change
+
+    def _evidence_of(self, measure: Measure) -> float:
+        if measure is Measure.SEGMENT:
+            return self.segments.evidence
+        watch = self._watches.get(measure)
+        return watch.evidence if watch else 0.0
+
+    @property
+    def _is_segment_gone(self) -> bool:
+        """Return whether the segment that is over its limit no longer comes."""
+        place = self.segments.places.get(self.segment) if self.segment else None
+        return place is None or self.segments.trials - place.last >= _GONE_AFTER
 
     def _resolved(self) -> Change | None:
         """Mark measures as back within their limits if evidence says so; the last one ends the alert."""
+        level = self.rules.mean_trials_between_false_alarms
         for measure in tuple(self.over):
             watch = self._watches.get(measure)
-            if watch and watch.detector.evidence >= self.rules.mean_trials_between_false_alarms:
+            gone = measure is Measure.SEGMENT and self._is_segment_gone
+            if gone or (watch and watch.evidence >= level):
+                change = self._change("resolved", measure)
                 self.over.remove(measure)
-                del self._watches[measure]
+                self._watches.pop(measure, None)
+                if measure is Measure.SEGMENT:
+                    self.segment = None
                 if not self.over:
-                    return self._change("resolved", measure, watch)
+                    return change
         return None
 
-    def _change(self, kind: Literal["raised", "resolved"], measure: Measure, watch: Watch) -> Change:
-        limit, run = self.rules.limits[measure], watch.run
-        return Change(kind, measure, limit, run.trials, run.mean, dict(watch.clients))
+    def _change(self, kind: Literal["raised", "resolved"], measure: Measure) -> Change:
+        limit, watch, segment = self.rules.limits[measure], self._watches.get(measure), ""
+        run, clients = (watch.run, watch.clients) if watch else (Run(), {})
+        if measure is Measure.SEGMENT:
+            name = self.segment or self.segments.leading()
+            segment = str(name) if name else ""
+            if kind == "raised" and name:
+                run = self.segments.places[name].run
+                clients = {name.value: run.trials} if name.dimension == "client" else {}
+        return Change(kind, measure, limit, run.trials, run.mean, dict(clients), segment)
 
     def restart(self) -> bool:
         """Forget all evidence, because its subject is gone; return whether the alert was up."""
         was_up, self.over, self._watches, self._raised_at = self.up, [], {}, 0.0
+        self.segment = None
+        self.segments.forget_evidence()
         return was_up
 
     def to_json(self) -> dict[str, Any]:
@@ -320,11 +303,8 @@ class Alert:
                 measure.value: [limit.value, self._watch(measure).to_json()]
                 for measure, limit in self.rules.limits.items()
             },
-            "held_by": self.held_by,
-            "without": {
-                name: {measure.value: detector.wealth for measure, detector in others.items()}
-                for name, others in self._without.items()
-            },
+            "segments": self.segments.to_json(),
+            "segment": self.segment,
         }
 
     @classmethod
@@ -344,18 +324,15 @@ class Alert:
             here = rules.limits.get(measure)
             if here is not None and here.value == limit and (measure in over) == (measure in alert.over):
                 alert._watches[measure] = alert._watch(measure).resume(watch)
-        alert.held_by = raw.get("held_by", "")
-        for name, others in raw.get("without", {}).items():
-            alert._without[name] = {
-                Measure(one): EDetector(watch.detector.bets, wealth)
-                for one, wealth in others.items()
-                if (watch := alert._watches.get(Measure(one))) and len(wealth) == len(watch.detector.wealth)
-            }
+        segment = rules.limits.get(Measure.SEGMENT)
+        alert.segments = Segments.from_json(raw["segments"], segment.value if segment else 1.0 - _END)
+        alert.segment = SegmentName(*raw["segment"]) if raw["segment"] and alert.over else None
         alert._raised_at = max(raw["raised_at"], rules.mean_trials_between_false_alarms) if over else 0.0
         return alert
 
 
-_SEVERAL: Final = 2
+_END: Final = 0.001
+"""Distance from 1 of the line of a measure that has no limit and is never read."""
 MOST_TRIALS: Final = 2_000
 """Observations within which the largest possible change must be found; else a measure is blind."""
 

@@ -18,6 +18,12 @@ n/c alarms on average. Neither a rate nor the size of the change has to be known
 A trial that was not drawn with the same chance as others weighs w in (0, 1], proportional to one over its
 chance, and gamblers stake λ·w on it. The line is then one for the mean of an equal draw.
 
+**Traffic that depends on itself.** Factors are raised to the power of one over the design effect, as far as
+the blocks before show one (`evenkeel.monitor.estimate.blocks`), and within a block of twenty trials evidence
+grows tenfold at most (`BlockLimit`). Both only take wealth away where trials are independent, so the promise
+stands there as it is. So no alert rests on a single burst, and nothing has to be recognised: not a
+client that tries again, not a template, not a nightly job.
+
 Source: Shin, Ramdas, Rinaldo 2022, "E-detectors: a nonparametric framework for sequential change
 detection".
 """
@@ -28,6 +34,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from math import log10
 from typing import Any, Final, Literal, Self
+
+from evenkeel.monitor.estimate.blocks import BLOCK
 
 Side = Literal["above", "below"]
 """Side of the line on which the mean is suspected."""
@@ -40,6 +48,11 @@ Measured for release 0.1: twice as many bets shorten the delays by 1 %, half as 
 lengthen them by 1.5 %; a range of 0.03 to 0.98 lengthens them by 3 %, and one that starts at 0.12 lets a
 rise of 0.05 wait a fifth longer.
 """
+
+BLOCK_GAIN: Final = 100.0
+"""Factor by which evidence grows within a block at most. Measured with bursts of twenty on the limit: one
+alert in 12,800 trials, and a cell whose every answer breaks is found after 33; with 10 it is 21,300 and
+61."""
 
 _COMMON: Final = (0, 1, -1)
 """Observations whose factors are kept: all that rates and paired differences have."""
@@ -113,8 +126,13 @@ class EDetector:
         """Wealth of all gamblers with the same bet, times the weight of that bet (all weigh the same)."""
         self.evidence = sum(self.wealth)
 
-    def update(self, observation: float, weight: float = 1.0) -> float:
+    def update(self, observation: float, weight: float = 1.0, effect: float = 1.0) -> float:
         """Take one observation that weighs at most 1; returns the evidence after it.
+
+        Args:
+            observation: It.
+            weight: Of the trial.
+            effect: Design effect, at least 1, known before the trial.
 
         Raises:
             ValueError: if the observation is out of the range of the bets.
@@ -122,6 +140,9 @@ class EDetector:
         # A list beats numpy here: 0.5 µs against 1.4 µs for 8 bets.
         bets = self.bets
         factors = (weight == 1 and bets.table.get(observation)) or bets.factors(observation, weight)
+        if effect > 1:
+            power = 1 / effect
+            factors = tuple([factor**power for factor in factors])
         entering = 1 / len(factors)
         # A strict zip takes 0.3 µs more, and both sides have one number per bet.
         self.wealth = wealths = [(entering + wealth) * factor for wealth, factor in zip(self.wealth, factors)]  # noqa: B905
@@ -133,14 +154,50 @@ class EDetector:
         self.wealth = [wealth * factor for wealth in self.wealth]
         self.evidence *= factor
 
-    def copy(self) -> EDetector:
-        """Return a copy with the same evidence that can be updated independently."""
-        return EDetector(self.bets, self.wealth)  # an update makes another list
-
     @property
     def evidence_log10(self) -> float:
         """log10 of the evidence, and 0 while it is below 1: there it says nothing."""
         return log10(self.evidence) if self.evidence > 1 else 0.0
+
+
+class BlockLimit:
+    """Bound on how much evidence may grow within a block of consecutive trials.
+
+    Evidence at the end of a trial is at most `gain` times what it was when the block began and what has
+    entered since. Two rows of blocks bound it, half a block apart, so that a burst that lies across two
+    blocks of one row cannot gain twice all of it.
+    """
+
+    __slots__ = ("_gain", "_rows")
+
+    def __init__(self, gain: float = BLOCK_GAIN) -> None:
+        self._gain = gain
+        self._rows = [[0.0, 0], [0.0, BLOCK // 2]]
+        """Evidence before the running block of each row, and its trials so far."""
+
+    def excess(self, evidence: float) -> float:
+        """Take the evidence after a trial; return the factor, at most 1, that brings it within the bound."""
+        factor = 1.0
+        for row in self._rows:
+            row[1] += 1
+            most = self._gain * (row[0] + row[1])
+            if evidence * factor > most:
+                factor = most / evidence
+        for row in self._rows:
+            if row[1] >= BLOCK:
+                row[0], row[1] = evidence * factor, 0
+        return factor
+
+    def to_json(self) -> list[list[float]]:
+        """Return the state as JSON values."""
+        return self._rows
+
+    @classmethod
+    def from_json(cls, raw: list[list[float]], gain: float = BLOCK_GAIN) -> BlockLimit:
+        """Read what `to_json` wrote."""
+        limit = cls(gain)
+        limit._rows = [[before, trials] for before, trials in raw]
+        return limit
 
 
 @dataclass(slots=True)
@@ -176,41 +233,50 @@ class Run:
 class Watch:
     """Watch over one side of a line: an e-detector, and the run of trials on that side."""
 
-    __slots__ = ("clients", "detector", "run", "side")
+    __slots__ = ("clients", "detector", "limit", "run", "side")
 
     def __init__(self, line: float, side: Side, low: float, high: float) -> None:
         self.side = side
         self.detector = EDetector(bets_against(line, side, low, high))
+        self.limit = BlockLimit()
         self.run = Run()
         self.clients: dict[str, int] = {}
         """Trials of the run by client, as far as that is known."""
 
-    def update(self, observation: float, client: str = "", weight: float = 1.0) -> float:
+    @property
+    def evidence(self) -> float:
+        """Evidence that the mean is on that side."""
+        return self.detector.evidence
+
+    def update(self, observation: float, client: str = "", weight: float = 1.0, effect: float = 1.0) -> float:
         """Take one observation, of a client or of nobody known; returns the evidence after it.
 
         Raises:
             ValueError: if it is out of the range; the watch is then as it was.
         """
         detector = self.detector
-        evidence = detector.update(observation, weight)
+        factor = self.limit.excess(detector.update(observation, weight, effect))
+        if factor < 1:
+            detector.scale(factor)
         above = observation - detector.bets.line
         self.run.update(observation, above if self.side == "above" else -above, weight)
         if not self.run.trials:
             self.clients = {}
         elif client:
             self.clients[client] = self.clients.get(client, 0) + 1
-        return evidence
+        return detector.evidence
 
     def to_json(self) -> list[Any]:
         """Return the state as JSON values; floats survive exactly."""
         run = self.run
-        return [self.detector.wealth, [run.trials, run.total, run.drift, run.weight], self.clients]
+        totals = [run.trials, run.total, run.drift, run.weight]
+        return [self.detector.wealth, totals, self.clients, self.limit.to_json()]
 
     def resume(self, raw: list[Any]) -> Self:
         """Go on from what `to_json` wrote for the same line, unless the number of bets differs."""
-        wealth, run, *clients = raw
+        wealth, run, clients, limit = raw
         if len(wealth) == len(self.detector.wealth):
             self.detector = EDetector(self.detector.bets, wealth)
             self.run = Run(*run)
-            self.clients = clients[0] if clients else {}
+            self.clients, self.limit = clients, BlockLimit.from_json(limit)
         return self

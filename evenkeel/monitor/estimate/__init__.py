@@ -2,11 +2,11 @@
 
 `bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
 running counts, and the estimates that follow from them), `exchanges` (rates over several cells), `windows`
-(sliding ones), `prediction_powered` (what people would say, from a judge and a few labels) and `agreement`
-(of raters). Everything here is a
+(sliding ones), `blocks` (how much dependent trials tell) and `agreement` (of raters). Everything here is a
 function of counts, so an estimate can be recomputed from the verdict log by anyone.
 """
 
+from evenkeel.monitor.estimate.blocks import BLOCK, DesignEffect
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion, weighted_mean
 from evenkeel.monitor.estimate.counts import (
     OUTCOMES,
@@ -20,8 +20,10 @@ from evenkeel.monitor.estimate.exchanges import ExchangeTally, OpenExchange, Ope
 from evenkeel.monitor.estimate.windows import Occurrences, Windows
 
 __all__ = [
+    "BLOCK",
     "OUTCOMES",
     "Counts",
+    "DesignEffect",
     "ExchangeTally",
     "Occurrences",
     "OpenExchange",

@@ -16,6 +16,9 @@ to one over its chance, and gamblers stake s·w on it: 1 − s·w + s·w·v/μ. 
 average at the mean μ of an equal draw, so nobody wins against that, and the value is Σ w·v / Σ w (Hájek). The
 chance may depend on everything that was observed before, also of the same exchange.
 
+**Dependence.** Observations that depend on their neighbours tell less: so many of them as the design effect
+(`blocks`) count as one, which takes the logarithm of the capital through it.
+
 Source: Waudby-Smith, Ramdas 2024, "Estimating means of bounded random variables by betting" (hedged
 capital), with a mixture over s in place of a predicted one. Widths and coverage:
 `docs/research/intervals.md`.
@@ -121,6 +124,7 @@ def weighted_mean(
     high: float = 1.0,
     alpha: float = 0.05,
     min_observations: int = 1,
+    effect: float = 1.0,
 ) -> Estimate | None:
     """Return the mean under an equal draw, from weighted observations; see `bounded_mean`.
 
@@ -130,12 +134,13 @@ def weighted_mean(
         high: largest.
         alpha: probability with which the interval may ever miss the truth.
         min_observations: an estimate from fewer is None, whatever they weigh.
+        effect: design effect, at least 1.
     """
     if sum(histogram.values()) < max(1, min_observations):
         return None
     # Sorted, so that nothing depends on the order of observations, not even the last digit.
     observed = tuple(sorted((*each, count) for each, count in histogram.items() if count))
-    return _weighted_mean(observed, low, high, alpha)
+    return _weighted_mean(observed, low, high, alpha, effect)
 
 
 def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
@@ -164,7 +169,7 @@ def paired_excess(
 
 @lru_cache(maxsize=4096)
 def _weighted_mean(
-    observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float
+    observed: tuple[tuple[float, float, int], ...], low: float, high: float, alpha: float, effect: float
 ) -> Estimate:
     """Estimate a weighted mean; cached, as windows with equal observations need it only once."""
     n = sum(count for _, _, count in observed)
@@ -175,6 +180,7 @@ def _weighted_mean(
     placed = np.clip((placed - low) / width, 0.0, 1.0)
     mean = min(1.0, max(0.0, (value - low) / width))
     variance = float((placed - mean) ** 2 @ (counts * weights**2)) / total
+    counts, total = counts / effect, total / effect
     target = log(2 / alpha)
     # The mixture costs about log(n) / 2: a parabola of this depth crosses near the end.
     reach = sqrt((2 * target + log(n)) * variance / total)

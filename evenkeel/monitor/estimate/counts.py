@@ -15,6 +15,7 @@ from math import isfinite, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.cells import CellEstimates, Estimate
+from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ class Spread:
         alpha: float,
         min_trials: int,
         low: float = 0.0,
+        effect: float = 1.0,
         light: Iterable[tuple[float, Spread]] = (),
     ) -> Estimate | None:
         """Return the mean of the observations in [low, 1]; None with fewer than `min_trials`.
@@ -177,7 +179,7 @@ class Spread:
                 full[step] -= count
                 histogram[step / STEPS, weight] = count
         histogram |= {(step / STEPS, 1.0): count for step, count in full.items()}
-        found = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials)
+        found = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials, effect=effect)
         if found is None:
             return None
         mean = min(1.0, max(low, total / size))
@@ -219,9 +221,9 @@ class Counts:
     lost_grades: Spread = field(default_factory=Spread)
     """Grades of the trials whose resend has none."""
     failures: dict[str, int] = field(default_factory=dict)
-    clustered: int = 0
-    """Rated trials that are no observations, because a trial of the same cluster was one shortly before.
-    They are in none of the other counts."""
+    effect: float = 1.0
+    """Design effect of the trials (`blocks`): so many tell intervals as much as one that is independent."""
+    effects: CellEffects = field(default_factory=CellEffects)
     same: int = 0
     """Shifts that changed no quality metric."""
     worse: int = 0
@@ -324,6 +326,11 @@ class Counts:
             self._fail(outcome)
             return None
         self.take(outcome, verdict)
+        if not verdict.selection.split_of:
+            shifted = None if outcome.unsure else outcome.shifted
+            self.effects.add(shifted, outcome.difference, verdict.graded_loss)
+            if self.trials % BLOCK == 0:
+                self.effect = self.effects.intervals
         sign = weight_sign(weight)
         if sign:
             self._lighter(sign).take(outcome, verdict)
@@ -442,13 +449,14 @@ class Counts:
         histogram = {}
         for weight, (some, every) in self._by_weight(part, whole):
             histogram[0.0, weight], histogram[1.0, weight] = every - some, some
-        return weighted_mean(histogram, alpha=alpha, min_observations=min_trials)
+        return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=self.effect)
 
     def _mean(
         self, spread: Callable[[Counts], Spread], *, alpha: float, min_trials: int, low: float = 0.0
     ) -> Estimate | None:
         light = [(_WEIGHTS[sign], spread(one)) for sign, one in self.light.items()]
-        return spread(self).mean(alpha=alpha, min_trials=min_trials, low=low, light=light)
+        rules: Any = {"alpha": alpha, "min_trials": min_trials, "low": low, "effect": self.effect}
+        return spread(self).mean(**rules, light=light)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return the rate of shifts; None with fewer than `min_trials` trials of known content."""
@@ -471,10 +479,11 @@ class Counts:
             plain |= _pairs(weight, plus, minus, zero)
             least |= _pairs(weight, plus, minus + same, zero + shifted)
             most |= _pairs(weight, plus + shifted, minus, zero + same)
-        excess = weighted_mean(plain, low=-1.0, alpha=alpha, min_observations=min_trials)
+        rules: Any = {"low": -1.0, "alpha": alpha, "effect": self.effect}
+        excess = weighted_mean(plain, min_observations=min_trials, **rules)
         if excess is None or pairs == self.content_trials:
             return excess
-        ends = (weighted_mean(one, low=-1.0, alpha=alpha) for one in (least, most))
+        ends = (weighted_mean(one, **rules) for one in (least, most))
         return _between(excess, *ends)
 
     def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
@@ -537,6 +546,7 @@ class Counts:
         # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
         raw = {name: getattr(self, name) for name in _FIELDS}
         spreads = {name: raw[name].to_json() for name in _SPREADS}
+        raw["effects"] = self.effects.to_json()
         return raw | spreads | {"light": {sign: one.to_json() for sign, one in self.light.items()}}
 
     @classmethod
@@ -544,7 +554,8 @@ class Counts:
         """Read what `to_json` wrote."""
         spreads = {name: Spread.from_json(raw[name]) for name in _SPREADS}
         light = {sign: cls.from_json(one) for sign, one in raw["light"].items()}
-        return cls(**(raw | spreads | {"light": light}))
+        effects = CellEffects.from_json(raw["effects"])
+        return cls(**(raw | spreads | {"light": light, "effects": effects}))
 
 
 _FIELDS = tuple(field.name for field in fields(Counts))

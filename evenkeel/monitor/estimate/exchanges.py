@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from evenkeel.core.cells import Estimate, RollupEstimates
 from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN
@@ -188,13 +188,16 @@ def _share(part: int, whole: int) -> str:
     return repr(part / whole)
 
 
-def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: int) -> RollupEstimates:
+def rollup_estimates(
+    words: Mapping[str, int], *, alpha: float, min_exchanges: int, effect: float = 1.0
+) -> RollupEstimates:
     """Return the estimates that the words of many exchanges give.
 
     Args:
         words: how often each occurred in the exchanges' observations.
         alpha: probability with which an interval may ever miss the truth.
         min_exchanges: an estimate from fewer exchanges is None.
+        effect: design effect of the exchanges (`blocks`), at least 1.
 
     Returns: estimates whose `n` counts exchanges. Where the quality of some shifts is unknown, the
     value of robustness takes them to be like the others, and its interval allows for all and none of
@@ -205,8 +208,10 @@ def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: i
         share, _, sign = word[1:].partition(_WEIGHS)
         histograms.setdefault(word[0], {})[float(share), weight_of(sign)] = count
 
+    rules: Any = {"alpha": alpha, "min_observations": min_exchanges, "effect": effect}
+
     def rate(kind: str) -> Estimate | None:
-        return weighted_mean(histograms.get(kind, {}), alpha=alpha, min_observations=min_exchanges)
+        return weighted_mean(histograms.get(kind, {}), **rules)
 
     excess = rate(_EXCESS)
     return RollupEstimates(
@@ -215,7 +220,7 @@ def rollup_estimates(words: Mapping[str, int], *, alpha: float, min_exchanges: i
         quality_delta=rate(_QUALITY),
         quality_worse=rate(_WORSE),
         quality_better=rate(_BETTER),
-        robustness=_robustness(histograms, alpha=alpha, min_exchanges=min_exchanges),
+        robustness=_robustness(histograms, **rules),
         noise_floor=rate(_NOISE),
         excess=_spread(excess) if excess else None,
         judge_noise=rate(_JUDGED_OTHERWISE),
@@ -227,15 +232,12 @@ def _spread(share: Estimate) -> Estimate:
     return Estimate(2 * share.value - 1, 2 * share.lower - 1, 2 * share.upper - 1, share.n)
 
 
-def _robustness(
-    histograms: Mapping[str, Mapping[tuple[float, float], int]], *, alpha: float, min_exchanges: int
-) -> Estimate | None:
+def _robustness(histograms: Mapping[str, Mapping[tuple[float, float], int]], **rules: Any) -> Estimate | None:
     changed, perhaps = histograms.get(_CHANGED, {}), histograms.get(_PERHAPS_CHANGED, {})
-    if sum(changed.values()) < max(min_exchanges, 1):
+    fewest = weighted_mean(changed, **rules)
+    if fewest is None:
         return None
-    fewest = weighted_mean(changed, alpha=alpha)
-    most = fewest if perhaps == changed else weighted_mean(perhaps, alpha=alpha)
-    assert fewest is not None
+    most = fewest if perhaps == changed else weighted_mean(perhaps, **rules)
     assert most is not None
     shifted = _mean(histograms[_SHIFTED])
     if shifted > 0 and not histograms.get(_QUALITY):

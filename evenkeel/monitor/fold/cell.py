@@ -14,18 +14,23 @@ from evenkeel.core.cells import (
     CellCounts,
     CellKey,
     CellReport,
-    Correction,
     Detection,
     DriftReport,
+    SegmentReport,
     Window,
     WindowEstimates,
 )
 from evenkeel.core.together import together_count
-from evenkeel.monitor.detect import Alert, Clients, DriftAlert, Measure, blind_measures
-from evenkeel.monitor.estimate import Counts, Windows, weight_of, weight_sign
-from evenkeel.monitor.fold.clusters import Clusters
-from evenkeel.monitor.fold.corrections import NO_INCREMENTS
-from evenkeel.monitor.fold.measures import observations
+from evenkeel.monitor.detect import Alert, DriftAlert, Measure, blind_measures
+from evenkeel.monitor.detect.drift import Stratum
+from evenkeel.monitor.estimate import (
+    Counts,
+    Windows,
+    bounded_mean,
+    weight_of,
+    weight_sign,
+)
+from evenkeel.monitor.fold.measures import observations, segments_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
     from evenkeel.monitor.estimate import Outcome
-    from evenkeel.monitor.fold.corrections import Corrected, Increments, JudgeBias
     from evenkeel.monitor.fold.settings import MonitorSettings
 
 
@@ -57,10 +61,6 @@ class Cell:
         "_windowed_at",
         "alert",
         "changed",
-        "client",
-        "clients",
-        "clusters",
-        "corrected",
         "counts",
         "drift",
         "drifted_in",
@@ -79,16 +79,12 @@ class Cell:
     ) -> None:
         self.key = key
         self.counts = counts
-        self.clusters = Clusters()
-        self.clients = Clients()
-        self.client = ""
-        """Name under which the client of the latest observation is counted."""
         self.windows = windows
         self.alert = alert
         """Alert on the measures; None for the identical resend, with which the others are compared."""
         self.drift = drift
         """Detector of drift in the share of shifted answers; the identical resend has one, too."""
-        self.drifted_in: frozenset[str] = frozenset()
+        self.drifted_in: frozenset[Stratum] = frozenset()
         """Strata that were compared when the alert of drift was raised; empty unless it is up."""
         self.strayed = 0
         """Observations since the last one in those strata."""
@@ -100,33 +96,15 @@ class Cell:
         """True if it changed since the last checkpoint."""
         self.shown: CellReport | None = None
         """Last report, kept as long as nothing in it changes."""
-        self.corrected: Corrected | None = None
-        """Correction applied in the last report."""
         self._estimates: CellEstimates | None = None
         self._letters: dict[Window, Counter[str]] = {}
         self._windowed: dict[Window, WindowEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
 
-    def weight(self, verdict: Verdict, outcome: Outcome | str, *, leads: bool) -> float | None:
-        """Return the weight of a verdict; None for a rated one that is no observation (`Clusters.weight`)."""
-        return 1.0 if isinstance(outcome, str) else self.clusters.weight(verdict, leads=leads)
-
-    def repeat(self, verdict: Verdict) -> None:
-        """Count a rated verdict that is no observation."""
-        self.touch()
-        self.counts.clustered += 1
-        self.scorer, self.scored_at = verdict.scoring.scorer, verdict.scored_at
-
-    def add(
-        self,
-        verdict: Verdict,
-        outcome: Outcome | str,
-        weight: float,
-        now: float,
-        era: int,
-        increments: Increments = NO_INCREMENTS,
-    ) -> Change | None:
-        """Count an observation, or a verdict without an outcome, and pass it, corrected, to the alert."""
+    def add(self, verdict: Verdict, outcome: Outcome | str, now: float, era: int) -> Change | None:
+        """Count a verdict, and pass it to the alert; return the change of the alert, if any."""
+        weight = 1.0 if isinstance(outcome, str) else verdict.weight
+        effect = self.counts.effects.bets
         self.counts.count(outcome, verdict, weight)
         self._estimates = None
         self.touch()
@@ -139,27 +117,25 @@ class Cell:
         self.windows.add(outcome.letter + weight_sign(weight), verdict.scored_at, now, era)
         if verdict.selection.split_of:
             return None
-        self.client = self.clients.observe(verdict.origin.client, now)
-        if self.alert is None:
-            return None
-        observed = observations(verdict, outcome, increments)
-        stake = weight_of(weight_sign(verdict.selection.exchange_weight))
-        return self.alert.observe(observed, self.client, self.clients, stake)
+        change = None
+        if self.alert is not None:
+            stake = weight_of(weight_sign(verdict.selection.exchange_weight))
+            observed = observations(verdict, outcome)
+            change = self.alert.observe(observed, segments_of(verdict), stake, effect)
+        return change
 
     def touch(self) -> None:
         """Mark the cell as changed by something other than one of its verdicts."""
         self.revision += 1
         self.changed = True
 
-    def observe_drift(self, outcome: Outcome, stratum: str, cluster: str) -> DriftChange | None:
-        """Pass a rated trial to the drift detector; clients but the first are compared with themselves."""
+    def observe_drift(self, outcome: Outcome, stratum: Stratum, effect: float) -> DriftChange | None:
+        """Pass a rated trial to the drift detector, with the design effect before it."""
         if outcome.unsure:
             return None
-        if self.client and self.client != self.clients.first:
-            stratum = f"{stratum}|{self.client}"
         if self.drift.up:
             self.strayed = 0 if stratum in self.drifted_in else self.strayed + 1
-        change = self.drift.observe(int(outcome.quality is not None), stratum, cluster)
+        change = self.drift.observe(int(outcome.quality is not None), stratum, effect)
         if change is not None:
             self.drifted_in = self.drift.compared if self.drift.up else frozenset()
             self.strayed = 0
@@ -223,11 +199,41 @@ class Cell:
                 self._windowed = {
                     window: self._windowed[window]
                     if self._letters.get(window) == found
-                    else _window_estimates(found, settings, paired=self.alert is not None)
+                    else self._window_estimates(found, settings)
                     for window, found in letters.items()
                 }
                 self._letters = letters
         return self._windowed
+
+    def _window_estimates(self, letters: Counter[str], settings: MonitorSettings) -> WindowEstimates:
+        counts = Counts.of_outcomes(letters)
+        counts.effect = self.counts.effect
+        alpha, min_trials = settings.alpha, settings.min_trials
+        if counts.trials < max(min_trials, 1):
+            return WindowEstimates(counts.trials, None, None, None)
+        return WindowEstimates(
+            trials=counts.trials,
+            content_delta=counts.content_delta(alpha=alpha, min_trials=min_trials),
+            robustness=counts.robustness(alpha=alpha, min_trials=min_trials),
+            excess=counts.excess(alpha=alpha, min_trials=min_trials) if self.alert is not None else None,
+        )
+
+    def segment_report(self, settings: MonitorSettings) -> SegmentReport | None:
+        """Return the segment that is over its limit, else the one that moves most."""
+        alert = self.alert
+        if alert is None:
+            return None
+        worst: SegmentReport | None = None
+        for name, segment in alert.segments.places.items():
+            if alert.segment not in {None, name} or segment.trials > alert.segments.trials / 2:
+                continue
+            excess = bounded_mean(
+                segment.differences, low=-1.0, alpha=settings.alpha, min_observations=settings.min_trials
+            )
+            if excess is not None and (worst is None or excess.value > worst.excess.value):
+                over = alert.segment == name
+                worst = SegmentReport(name.dimension, name.value, segment.trials, excess, over)
+        return worst
 
     def is_trend_due(self, at: float, interval_s: float) -> bool:
         """Return whether the last point is an interval away in either direction: clocks jump both ways."""
@@ -242,8 +248,6 @@ class Cell:
         """Return the cell as JSON values; floats survive exactly."""
         return {
             "counts": self.counts.to_json(),
-            "clusters": self.clusters.to_json(),
-            "clients": self.clients.to_json(),
             "windows": self.windows.to_json(),
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
@@ -266,26 +270,12 @@ class Cell:
             alert,
             DriftAlert.from_json(raw["drift"], drift),
         )
-        cell.drifted_in, cell.strayed = frozenset(raw["drifted_in"]), raw["strayed"]
-        cell.clusters = Clusters.from_json(raw["clusters"])
-        cell.clients = Clients.from_json(raw.get("clients", []))
+        cell.drifted_in = frozenset(Stratum(*stratum) for stratum in raw["drifted_in"])
+        cell.strayed = raw["strayed"]
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False
         return cell
-
-
-def _window_estimates(letters: Counter[str], settings: MonitorSettings, *, paired: bool) -> WindowEstimates:
-    counts = Counts.of_outcomes(letters)
-    alpha, min_trials = settings.alpha, settings.min_trials
-    if counts.trials < max(min_trials, 1):
-        return WindowEstimates(counts.trials, None, None, None)
-    return WindowEstimates(
-        trials=counts.trials,
-        content_delta=counts.content_delta(alpha=alpha, min_trials=min_trials),
-        robustness=counts.robustness(alpha=alpha, min_trials=min_trials),
-        excess=counts.excess(alpha=alpha, min_trials=min_trials) if paired else None,
-    )
 
 
 def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:
@@ -309,10 +299,9 @@ def cell_report(
     settings: MonitorSettings,
     *,
     noise_floor: Estimate | None,
+    control_robustness: Estimate | None,
     judged: JudgeEstimates,
     windows: dict[Window, WindowEstimates],
-    corrected: Corrected,
-    bias: JudgeBias | None,
     retired: bool,
 ) -> CellReport:
     """Return the report of a cell; the same object as last time if nothing in it has changed.
@@ -321,10 +310,9 @@ def cell_report(
         cell: Keeps the report.
         settings: Say how many observations an estimate needs, and what is allowed.
         noise_floor: Content delta of the identical resend.
+        control_robustness: Robustness of the identical resend.
         judged: The judge of its route and model.
         windows: Its figures by window.
-        corrected: Its figures as far as labels or audits correct them.
-        bias: How far ratings on its route and model are from what people say.
         retired: Whether its model does not answer any more.
     """
     alert, shown = cell.alert, cell.shown
@@ -333,20 +321,18 @@ def cell_report(
         and shown.revision == cell.revision
         and shown.windows is windows
         and shown.noise_floor is noise_floor
+        and shown.control_robustness is control_robustness
         and shown.judge is judged
-        and cell.corrected is corrected
-        and shown.correction.truly_shifted is (bias.people if bias else None)
         and shown.retired is retired
     ):
         return shown
-    cell.corrected = corrected
     estimates = cell.estimates(settings)
     cell.shown = CellReport(
         key=cell.key,
         scorer=cell.scorer,
         counts=CellCounts(
-            trials=cell.counts.trials + cell.counts.clustered,
-            effective=cell.counts.trials,
+            trials=cell.counts.trials,
+            effective=round(cell.counts.trials / cell.counts.effect),
             failures=dict(cell.counts.failures),
             ratings={int(rating): count for rating, count in cell.counts.rated.items()},
             qualities=cell.counts.qualities,
@@ -357,20 +343,16 @@ def cell_report(
         retired=retired,
         estimates=replace(
             estimates,
-            content_delta=corrected.content_delta or estimates.content_delta,
-            excess=corrected.excess or estimates.excess if alert else None,
+            excess=estimates.excess if alert else None,
             loss=estimates.loss if alert else None,
         ),
         windows=windows,
         noise_floor=noise_floor,
-        correction=Correction(
-            labels=corrected.labels,
-            said_shifted=bias.judged if bias else None,
-            truly_shifted=bias.people if bias else None,
-        ),
+        control_robustness=control_robustness,
         judge=judged,
         detection=_detection(cell, settings, noise_floor, estimates),
-        clients=cell.clients.shares,
+        clients=alert.segments.shares("client") if alert else {},
+        segment=cell.segment_report(settings),
         revision=cell.revision,
     )
     return cell.shown
@@ -390,7 +372,6 @@ def _detection(
         alarm_log10=alert.alarm_log10,
         threshold=alert.rules.limits[Measure.CONTENT].value,
         limits=limits,
-        held_by=alert.held_by,
         blind=_blind(alert.rules, noise_floor, estimates),
         drift=drift,
         suspicion=suspicion,

@@ -72,7 +72,7 @@ def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: Mon
         value=change.run_mean,
         reason="recovered" if change.kind == "resolved" else "",
         clients=dict(change.clients),
-        facts=AlertFacts(overall=_excess(cell, settings)),
+        facts=AlertFacts(overall=_excess(cell, settings), segment=change.segment),
     )
 
 
@@ -85,8 +85,6 @@ def drift_event(
     kind = "resolved" if over else "raised"
     event = _event(cell, logged, settings, kind, "drift", direction, change.run_trials)
     limit = settings.tolerance_of(cell.key.route)
-    trials = change.run_trials
-    clients = {name: count for name, share in cell.clients.shares.items() if (count := round(share * trials))}
     return replace(
         event,
         measure="drift",
@@ -94,7 +92,6 @@ def drift_event(
         limit_source=limit.source,
         value=change.run_mean,
         reason="recovered" if over else "",
-        clients=clients,
         facts=replace(_baseline(change.baseline), line=change.line),
     )
 

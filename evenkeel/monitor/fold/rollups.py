@@ -13,6 +13,7 @@ from evenkeel.core.cells import RollupKey, RollupReport, Window
 from evenkeel.core.together import TOGETHER
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import (
+    DesignEffect,
     ExchangeTally,
     Occurrences,
     OpenExchange,
@@ -21,7 +22,6 @@ from evenkeel.monitor.estimate import (
     rollup_estimates,
     weight_sign,
 )
-from evenkeel.monitor.fold.clusters import Clusters
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -70,7 +70,7 @@ class Group:
         "_windowed",
         "_windowed_at",
         "changed",
-        "clusters",
+        "effect",
         "key",
         "occurrences",
         "scored_at",
@@ -82,7 +82,8 @@ class Group:
 
     def __init__(self, key: RollupKey) -> None:
         self.key = key
-        self.clusters = Clusters()
+        self.effect = DesignEffect()
+        """Design effect of the exchanges, by the share of their trials that shifted."""
         self.occurrences = Occurrences()
         """Shares of all finished exchanges."""
         self.windows = Windows()
@@ -108,7 +109,9 @@ class Group:
         self.trials += tally.trials
         self.verdicts += tally.trials + tally.resends
         self.scored_at, self.scorer = done.at, done.scorer
-        observation = "" if self in done.repeats else tally.observation(done.sign)
+        observation = tally.observation(done.sign)
+        if tally.trials:
+            self.effect.add(tally.shifted / tally.trials)
         if observation:
             self.occurrences.add(observation)
             self.windows.add(observation, done.at, now, self.era(done.eras))
@@ -123,10 +126,15 @@ class Group:
             self._windowed_at = place
             totals = self._current(now, era, unfinished)
             if totals != self._totals:
+                rules: Any = {
+                    "alpha": settings.alpha,
+                    "min_exchanges": settings.min_trials,
+                    "effect": self.effect.intervals,
+                }
                 self._windowed = {
                     window: self._windowed[window]
                     if self._totals.get(window) == words
-                    else rollup_estimates(words, alpha=settings.alpha, min_exchanges=settings.min_trials)
+                    else rollup_estimates(words, **rules)
                     for window, words in totals.items()
                 }
                 self._totals = totals
@@ -149,7 +157,7 @@ class Group:
     def to_json(self) -> dict[str, Any]:
         """Return the roll-up as JSON values."""
         return {
-            "clusters": self.clusters.to_json(),
+            "effect": self.effect.to_json(),
             "occurrences": self.occurrences.to_json(),
             "windows": self.windows.to_json(),
             "trials": self.trials,
@@ -160,7 +168,7 @@ class Group:
 
     def read(self, raw: dict[str, Any]) -> None:
         """Read what `to_json` wrote."""
-        self.clusters = Clusters.from_json(raw["clusters"])
+        self.effect = DesignEffect.from_json(raw["effect"])
         self.occurrences = Occurrences.from_json(raw["occurrences"])
         self.windows = Windows.from_json(raw["windows"])
         self.trials, self.verdicts = raw["trials"], raw["verdicts"]
@@ -171,26 +179,17 @@ class Group:
 class _Open(OpenExchange[Group]):
     """Exchange that may still get trials, with its newest verdict and the changes before it."""
 
-    __slots__ = ("at", "eras", "repeats", "scorer", "sign")
+    __slots__ = ("at", "eras", "scorer", "sign")
 
     def __init__(self, groups: tuple[Group, ...], eras: Eras, sign: str) -> None:
         super().__init__(groups)
         self.eras = eras
         self.sign = sign
         """Sign of the exchange's weight."""
-        self.repeats: tuple[Group, ...] = ()
-        """Roll-ups in which it is not an observation but a further exchange of a cluster."""
         self.at = 0.0
         """Time of its newest verdict."""
         self.scorer: Scorer = "metrics"
         """Scorer of that verdict."""
-
-    def enter(self, group: Group, cluster: str) -> None:
-        """Enter a roll-up: as an observation, or as a further exchange of a cluster."""
-        if cluster or not group.clusters.empty:
-            group.changed = True
-            if not group.clusters.observe(cluster):
-                self.repeats += (group,)
 
 
 class Rollups:
@@ -209,8 +208,6 @@ class Rollups:
         unfinished = self._open.get(exchange)
         if unfinished is None:
             unfinished = self._begin(exchange, eras, weight_sign(verdict.selection.exchange_weight))
-            for group in unfinished.wholes:
-                unfinished.enter(group, verdict.origin.cluster)
             done = self._open.begin(exchange, unfinished)
             if done is not None:
                 self._finish(done, now)
@@ -220,17 +217,10 @@ class Rollups:
         else:
             name = verdict.perturbation.partition(".")[0]
             category = self._category(exchange, name)
-            if category not in unfinished.parts:
-                unfinished.enter(category, verdict.origin.cluster)
             if name == TOGETHER.name:
                 unfinished.part(category).add_trial(outcome)
             else:
                 unfinished.add(verdict, outcome, (category,))
-
-    def leads(self, exchange: Exchange) -> bool:
-        """Return whether an unfinished exchange is the first of its cluster among a hundred of its model."""
-        unfinished = self._open.get(exchange)
-        return unfinished is not None and unfinished.wholes[0] not in unfinished.repeats
 
     def _begin(self, exchange: Exchange, eras: Eras, sign: str) -> _Open:
         place = (exchange.route, exchange.model)
@@ -278,8 +268,7 @@ class Rollups:
             for group, tally in one.tallies():
                 verdicts = tally.trials + tally.resends
                 era, trials = group.era(one.eras), tally.trials
-                observation = "" if group in one.repeats else tally.observation(one.sign)
-                row = _Row(observation, one.at, era, one.scorer, trials, verdicts)
+                row = _Row(tally.observation(one.sign), one.at, era, one.scorer, trials, verdicts)
                 unfinished.setdefault(group.key, []).append(row)
         return [
             self.groups[key].report(
@@ -299,7 +288,6 @@ class Rollups:
                 "scorer": one.scorer,
                 "whole": _numbers(one.whole),
                 "categories": {group.key.category: _numbers(tally) for group, tally in one.parts.items()},
-                "repeats": [[group.key.level, group.key.category] for group in one.repeats],
             }
             for exchange, one in self._open.items()
         ]
@@ -313,9 +301,6 @@ class Rollups:
             one.whole = ExchangeTally(*row["whole"])
             for name, numbers in row["categories"].items():
                 one.parts[self._category(exchange, name)] = ExchangeTally(*numbers)
-            repeats = [tuple(group) for group in row["repeats"]]
-            inside = (*one.wholes, *one.parts)
-            one.repeats = tuple(group for group in inside if (group.key.level, group.key.category) in repeats)
 
 
 _NUMBERS: Final = tuple(field.name for field in fields(ExchangeTally))

@@ -14,6 +14,8 @@ _THRESHOLD: Final = 0.1
 _TOLERANCE: Final = 0.05
 _LARGEST_TOGETHER: Final = 0.99
 """Largest limit of a group, unless a single rewording has a larger one: beyond it no bet could win."""
+SEGMENT_MARGIN: Final = 0.2
+"""Points by which a client, prompt version, task or language may be above the cell's limit, as a share."""
 _DETECTORS: Final = 2
 """Number of detectors in each cell: its alert and its drift."""
 
@@ -25,7 +27,8 @@ class MonitorSettings:
     threshold: float = _THRESHOLD
     """Largest paired excess that is tolerated, in (0, 1)."""
     mean_trials_between_false_alarms: float = 10_000
-    """Average number of trials between false alarms, at least; over all cells and both detectors together."""
+    """Average number of trials between false alarms, at least, over all cells and both detectors together, if
+    blocks of twenty consecutive exchanges are exchangeable."""
     drift_tolerance: float = _TOLERANCE
     """Distance of a cell's content delta from its baseline that is tolerated on either side, at least 0."""
     provisional_after: int = 100
@@ -43,9 +46,6 @@ class MonitorSettings:
     `evenkeel.monitor.detect.references.alarm_level`."""
     limits: Mapping[str, Mapping[Measure, Limit]] = field(default_factory=dict)
     """Limits of the alert by route, in place of the defaults; "" = all routes without limits of their own."""
-    other_clients: float = 0.5
-    """Share of the evidence that an alert needs without any one client (see
-    `evenkeel.monitor.detect.clients`); 0 = none."""
     tolerances: Mapping[str, Limit] = field(default_factory=dict)
     """Tolerances by route, in place of `drift_tolerance`; "" = all routes without one of their own."""
 
@@ -76,6 +76,8 @@ class MonitorSettings:
             Measure.INVALID: Limit(0.1),
         }
         found = {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
+        content = found[Measure.CONTENT]
+        found[Measure.SEGMENT] = Limit(min(content.value + SEGMENT_MARGIN, _LARGEST_TOGETHER), content.source)
         return found if together == 1 else {one: _together(limit, together) for one, limit in found.items()}
 
     def tolerance_of(self, route: str) -> Limit:
@@ -85,7 +87,7 @@ class MonitorSettings:
 
     def rules(self, route: str, together: int = 1) -> AlertRules:
         """Return the rules of a route's alerts, for trials with the given number of combined rewordings."""
-        return AlertRules(self.limits_of(route, together), self.level, self.other_clients)
+        return AlertRules(self.limits_of(route, together), self.level)
 
     def drift(self, route: str) -> DriftRules:
         """Return the rules of a route's drift detectors."""

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
-from evenkeel.core.panel import PanelRated
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
 from evenkeel.monitor.estimate import Counts, Windows, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
-from evenkeel.monitor.fold.corrections import Corrections
 from evenkeel.monitor.fold.events import (
     Applied,
     TrendRow,
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.detect import AlertRules, DriftChange, DriftRules
+    from evenkeel.monitor.detect.drift import Stratum
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.fold.silent import SilentReport
@@ -93,7 +92,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 13
+VERSION: Final = 14
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -156,7 +155,6 @@ class MonitorState:
         self._cells: dict[tuple[str, str, str], Cell] = {}
         self._sorted: list[Cell] = []
         self._judges = Judges()
-        self._corrections = Corrections()
         self._rollups = Rollups()
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
@@ -195,9 +193,7 @@ class MonitorState:
             incident = self._incidents.find(logged.decision.incident)
             return Applied([] if incident is None else [decided(incident, logged)], [])
         if isinstance(logged, LoggedLabel):
-            label = logged.label
-            self._corrections.label(self._places(label.route).name_of(label.model), label)
-            return Applied([], [])
+            return Applied([], [])  # labels say how good the judge is; no figure of a cell depends on them
         if isinstance(logged, LoggedSighting):
             return Applied(self._sighted(logged), [])
         return self._scored(logged)
@@ -210,31 +206,25 @@ class MonitorState:
         drawn = not verdict.selection.split_of
         if not drawn and together_count(verdict.perturbation) > 1:
             # A part of a group was tried only because the group moved: it says which rewordings to try.
-            self._corrections.observe(verdict.route, model, verdict, None)
             return Applied(events, [])
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
         exchange = Exchange(verdict.exchange_id, verdict.route, model)
-        leads = (drawn and verdict.selection.path_weight == 1) or self._rollups.leads(exchange)
-        weight = cell.weight(verdict, outcome, leads=leads)
         before = self._watch(verdict.route).era
-        history = self._follow(logged, outcome, observed=weight is not None)
+        history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
         eras = Eras(history.era, self._changes)
         if drawn and not isinstance(outcome, str):
             self._rollups.add(exchange, verdict, outcome, now, eras)
-        increments = self._corrections.observe(verdict.route, model, verdict, weight)
-        if weight is None:
-            cell.repeat(verdict)
-            return Applied(events, [])
         if drawn:
             self._judges.add(verdict.route, model, verdict)
-        change = cell.add(verdict, outcome, weight, now, eras.route, increments)
+        effect = cell.counts.effects.shift.bets
+        change = cell.add(verdict, outcome, now, eras.route)
         if change:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
         if drawn and not isinstance(outcome, str):
-            events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge))
+            events += self._drift(cell, logged, outcome, stratum_of(verdict, history.judge), effect)
         trend = []
         if change or (
             verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
@@ -244,28 +234,22 @@ class MonitorState:
         return Applied(events, trend)
 
     def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
-        """Take an answer to a reference prompt, or a round of a judge's panel."""
-        sighting = logged.sighting
-        now = self._seen_clock.add(sighting.at)
-        watch, dropped = self._watch(sighting.route), self._silent.dropped
-        if isinstance(sighting, PanelRated):
-            changed = watch.note_panel(sighting, logged.offset)
-            if changed is not None:
-                self.mark_change(sighting.route, changed)
-            return []
+        """Pass a sighting of an answer or of a reference to the tests for silent changes."""
+        route = logged.sighting.route
+        now = self._seen_clock.add(logged.sighting.at)
+        watch, dropped = self._watch(route), self._silent.dropped
         era = watch.era
-        events = [
-            *self._silent.expire(logged.offset, now),
-            *self._silent.observe(sighting, logged.offset, now),
-        ]
+        events = [*self._silent.expire(logged.offset, now), *self._silent.observe(logged, now)]
         self._changes += watch.era - era
         if self._silent.dropped > dropped:
             self._stored = False  # the store has a part of what is gone
         return events
 
-    def _drift(self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: str) -> list[AlertEvent]:
+    def _drift(
+        self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: Stratum, effect: float
+    ) -> list[AlertEvent]:
         """Pass a trial to its cell's drift detector; return the events it causes."""
-        drifted = cell.observe_drift(outcome, stratum, logged.verdict.origin.cluster)
+        drifted = cell.observe_drift(outcome, stratum, effect)
         if drifted:
             self._note_alerts(cell)
             return [self._drifted(cell, drifted, logged)]
@@ -376,7 +360,6 @@ class MonitorState:
             del self._cells[cell.key.parts]
             self._alarmed.discard(cell.key.parts)
         self._judges.drop(route, leaving)
-        self._corrections.drop(route, leaving)
         self._rollups.drop(route, leaving, now)
         self._sorted = []
         # The store has parts of what is gone.
@@ -400,11 +383,11 @@ class MonitorState:
             rules = self._rules[route, together] = alert, drift
         return rules
 
-    def _follow(self, logged: LoggedVerdict, outcome: Outcome | str, *, observed: bool) -> RouteWatch:
+    def _follow(self, logged: LoggedVerdict, outcome: Outcome | str) -> RouteWatch:
         """Take the verdict into its route's history, and mark the changes that it completes."""
         route = logged.verdict.route
         history = self._watch(route)
-        for change in history.observe(logged.verdict, outcome, logged.offset, observed=observed):
+        for change in history.observe(logged.verdict, outcome, logged.offset):
             self.mark_change(route, change)
         return history
 
@@ -428,10 +411,8 @@ class MonitorState:
 
         Part of the fold, so the cause has to be a verdict of the log and not a call from outside.
         """
-        watch = self._watch(route)
-        era = watch.era
-        watch.mark(change)
-        self._changes += watch.era - era
+        self._watch(route).mark(change)
+        self._changes += 1
 
     def _eras(self, route: str) -> Eras:
         history = self._routes.get(route)
@@ -480,20 +461,17 @@ class MonitorState:
         return found
 
     def _report(self, cell: Cell, *, retired: bool) -> CellReport:
-        route, model, perturbation = cell.key.parts
-        baseline = self._cells.get((route, model, BASELINE))
+        route, model, _ = cell.key.parts
+        control = self._cells.get((route, model, BASELINE))
         rules = self.settings
-        alpha, fewest = rules.alpha, rules.min_trials
-        floor = self._corrections.corrected(route, model, BASELINE, alpha=alpha, min_trials=fewest)
-        known = baseline.estimates(rules).content_delta if baseline else None
+        known = control.estimates(rules) if control else None
         return cell_report(
             cell,
             rules,
-            noise_floor=floor.content_delta or known,
+            noise_floor=known.content_delta if known else None,
+            control_robustness=known.robustness if known else None,
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
             windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
-            corrected=self._corrections.corrected(route, model, perturbation, alpha=alpha, min_trials=fewest),
-            bias=self._corrections.bias(route, model, alpha=alpha, min_labels=fewest),
             retired=retired,
         )
 
@@ -537,7 +515,6 @@ class MonitorState:
                 "changes": self._changes,
                 "silent": self._silent.to_json(),
                 "unfinished": self._rollups.to_json(),
-                "corrections": self._corrections.to_json(),
             }
         )
         return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
@@ -588,7 +565,6 @@ class MonitorState:
         state._clock = LogClock(head["clock"])
         state._changes = head["changes"]
         state._judges = Judges.from_json(head["judges"])
-        state._corrections = Corrections.from_json(head["corrections"])
         state._seen_clock = LogClock(head["seen_clock"])
         tests: dict[tuple[str, str], dict[str, Any]] = {}
         incidents: list[Any] = []

@@ -263,8 +263,8 @@ class Incident:
 
     @property
     def stated(self) -> tuple[ChangeMark, ...]:
-        """Marks that may be why: names of models, prompts, parameters, judge and its panel."""
-        return tuple(mark for mark in self.marks if mark.kind in kinds.CAUSES)
+        """Marks of the change that stand in the traffic: names of models, prompts, parameters."""
+        return tuple(mark for mark in self.marks if mark.kind in kinds.STATED)
 
     @property
     def from_the_start(self) -> bool:

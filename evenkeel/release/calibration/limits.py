@@ -108,7 +108,7 @@ def place_limits(
     """
     placed = quiet_limits(quiet, trials_between_false_alerts, np.random.default_rng(rng.getrandbits(64)))
     source = (
-        f"calibrated on {number(quiet.trials)} quiet trials ({number(quiet.clusters)} clusters), {today}, "
+        f"calibrated on {number(quiet.trials)} quiet trials, {today}, "
         f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
     )
     limits = tuple(

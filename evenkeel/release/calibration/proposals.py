@@ -106,7 +106,7 @@ class LimitProposals:
         from evenkeel.release.calibration.quiet import QuietTraffic  # noqa: PLC0415
 
         quiet = QuietTraffic.of(self._quiet(route, changes))
-        if quiet.effective < ENOUGH:
+        if quiet.trials < ENOUGH:
             return
         placed = place_limits(
             route,

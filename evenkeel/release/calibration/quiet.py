@@ -1,17 +1,16 @@
 """Quiet traffic: trials of a route since its last change, and the smallest limits that leave it quiet.
 
-**Limits of the alert.** Every cell's trials are resampled by cluster: a *world* is a draw of the cell's
-clusters with replacement, so worlds differ as much as is left open by what is known of the cell, and a stream
-is a draw of trials from a world. A cell of few trials borrows from the others, the less the more their means
-differ. All streams go through the e-detector of the alert; the limit of a measure is the smallest of the grid
-under which all cells together raise at most the stated number of alarms. Limits that pass one by one are
-tried together, and raised by a step until that passes, too.
+**Limits of the alert.** Every cell's trials are resampled by block of twenty in a row: a *world* is a draw of
+the cell's blocks with replacement, so worlds differ as much as is left open by what is known of the cell, and
+a stream is a draw of trials from a world. A cell of few trials borrows from the others, the less the more
+their means differ. All streams go through the e-detector of the alert; the limit of a measure is the smallest
+of the grid under which all cells together raise at most the stated number of alarms. Limits that pass one by
+one are tried together, and raised by a step until that passes, too.
 
 **Tolerance of drift.** Traffic wanders in time, so blocks of 100 trials are drawn instead of trials, and go
 through the detector of drift.
 
-What this says is about traffic like that seen: another mix of prompts has other losses. Losses are taken as
-they were rated, without the corrections that people's labels allow.
+What this says is about traffic like that seen: another mix of prompts has other losses.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ import numpy as np
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.detect import DriftAlert, DriftRules, Measure, bets_against
-from evenkeel.monitor.estimate import outcome_of
+from evenkeel.monitor.estimate import BLOCK, outcome_of
 from evenkeel.monitor.fold import MonitorState
-from evenkeel.monitor.fold.clusters import Clusters
-from evenkeel.monitor.fold.corrections import NO_INCREMENTS
 from evenkeel.monitor.fold.measures import observations, stratum_of
 from evenkeel.stores.verdict_log import logged
 
@@ -37,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evenkeel.monitor.detect.drift import Stratum
     from evenkeel.monitor.fold import MonitorSettings
     from evenkeel.stores.verdict_log import Entry
 
@@ -45,11 +43,21 @@ if TYPE_CHECKING:
 Watched = Literal["content", "similarity", "quality", "invalid", "drift"]
 """A quantity with a limit: a measure of the alert, or the distance of a drift."""
 
+_OfTrial = Literal[Measure.CONTENT, Measure.SIMILARITY, Measure.QUALITY, Measure.INVALID]
+_NAMES: Final[dict[_OfTrial, Watched]] = {
+    Measure.CONTENT: "content",
+    Measure.SIMILARITY: "similarity",
+    Measure.QUALITY: "quality",
+    Measure.INVALID: "invalid",
+}
+"""Measures with a limit of their own; that of segments follows from content's."""
+_MEASURES: Final = tuple(_NAMES)
+
 GRID: Final = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 """Limits that are tried."""
 _TOLERANCES: Final = (0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3)
 _FEWEST: Final = 300
-"""Effective trials of a route."""
+"""Trials of a route."""
 _FEWEST_OF_CELL: Final = 30
 _WORLDS: Final = 24
 """Worlds of each cell."""
@@ -66,22 +74,13 @@ _MOST_KEPT: Final = 20_000
 
 
 class _Trial(NamedTuple):
-    """A trial that counts: the first of its cluster in a window."""
+    """Trial of a cell."""
 
-    cluster: str
     observed: tuple[float, ...]
-    """Losses in the order of `Measure`; NaN where it was not measured."""
+    """Losses in the order of `_MEASURES`; NaN where it was not measured."""
     shifted: bool | None
     """True if the content shifted; None if it is not known, since there was no judge."""
-    stratum: str
-
-
-@dataclass(slots=True)
-class _Cell:
-    """The trials of one perturbation of one model, in their order."""
-
-    thinned: Clusters = field(default_factory=Clusters)
-    trials: deque[_Trial] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    stratum: Stratum
 
 
 @dataclass(slots=True)
@@ -90,9 +89,7 @@ class QuietTraffic:
 
     trials: int = 0
     """All of them."""
-    _clusters: set[str] = field(default_factory=set)
-    _alone: int = 0
-    _cells: dict[tuple[str, str], _Cell] = field(default_factory=dict)
+    _cells: dict[tuple[str, str], deque[_Trial]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> None:
         """Take a verdict of the route; the control and trials without an outcome are passed over."""
@@ -101,23 +98,11 @@ class QuietTraffic:
         outcome = outcome_of(verdict)
         if isinstance(outcome, str):
             return
-        observed = observations(verdict, outcome, NO_INCREMENTS)
+        observed = observations(verdict, outcome)
         self.trials += 1
-        cell = self._cells.setdefault((verdict.model, verdict.perturbation), _Cell())
-        if verdict.origin.cluster:
-            self._clusters.add(verdict.origin.cluster)
-        else:
-            self._alone += 1
-        if cell.thinned.observe(verdict.origin.cluster):
-            row = tuple(observed.get(measure, np.nan) for measure in Measure)
-            cell.trials.append(
-                _Trial(
-                    verdict.origin.cluster or verdict.id,
-                    row,
-                    None if outcome.unsure else outcome.shifted,
-                    stratum_of(verdict, ""),
-                )
-            )
+        cell = self._cells.setdefault((verdict.model, verdict.perturbation), deque(maxlen=_MOST_KEPT))
+        row = tuple(observed.get(measure, np.nan) for measure in _MEASURES)
+        cell.append(_Trial(row, None if outcome.unsure else outcome.shifted, stratum_of(verdict, "")))
 
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> QuietTraffic:
@@ -127,23 +112,9 @@ class QuietTraffic:
             found.add(verdict)
         return found
 
-    @property
-    def clusters(self) -> int:
-        """Distinct clusters, those that stand alone among them."""
-        return len(self._clusters) + self._alone
-
-    @property
-    def effective(self) -> int:
-        """Trials that are observations."""
-        return sum(len(cell.trials) for cell in self._cells.values())
-
     def cells(self) -> dict[tuple[str, str], tuple[_Trial, ...]]:
-        """The trials that count of every cell that has enough of them."""
-        return {
-            key: tuple(cell.trials)
-            for key, cell in self._cells.items()
-            if len(cell.trials) >= _FEWEST_OF_CELL
-        }
+        """The trials of every cell that has enough of them."""
+        return {key: tuple(trials) for key, trials in self._cells.items() if len(trials) >= _FEWEST_OF_CELL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +187,13 @@ def quiet_limits(
         trials_between_false_alerts: The stated rate, over all cells and both detectors; each gets half.
         rng: Draws worlds and streams.
     """
-    if quiet.effective < _FEWEST:
-        return QuietLimits(
-            {}, [f"{number(quiet.effective)} effective trials are quiet; {_FEWEST} are needed for limits"]
-        )
+    if quiet.trials < _FEWEST:
+        return QuietLimits({}, [f"{number(quiet.trials)} trials are quiet; {_FEWEST} are needed for limits"])
     level = 2 * trials_between_false_alerts
     sources = _sources(quiet)
-    limits: dict[Measure, float] = {}
+    limits: dict[_OfTrial, float] = {}
     notes: list[str] = []
-    for place, measure in enumerate(Measure):
+    for place, measure in enumerate(_MEASURES):
         streams = _Streams.of(sources, [place], rng)
         if streams is None:
             continue
@@ -233,14 +202,14 @@ def quiet_limits(
             notes.append(f"{measure}: quiet traffic is above every limit up to {GRID[-1]:g}; none is placed")
         else:
             limits[measure] = found
-    watched = [measure for measure in Measure if measure in limits]
-    joint = _Streams.of(sources, [list(Measure).index(measure) for measure in watched], rng)
+    watched = [measure for measure in _MEASURES if measure in limits]
+    joint = _Streams.of(sources, [_MEASURES.index(measure) for measure in watched], rng)
     while joint and joint.alarms(watched, [limits[measure] for measure in watched], level) > 1 / level:
         raised = {measure: _next(limits[measure]) for measure in watched}
         if raised == limits:
             break
         limits = raised
-    placed: dict[Watched, float] = {measure.value: value for measure, value in limits.items()}
+    placed: dict[Watched, float] = {_NAMES[measure]: value for measure, value in limits.items()}
     tolerance = _tolerance(quiet, level, rng)
     if tolerance is not None:
         placed["drift"] = tolerance
@@ -257,8 +226,6 @@ class _Source:
 
     own: _Floats
     """Shape (trials, measures)."""
-    clusters: NDArray[np.int64]
-    """Number of each trial's cluster, within the cell."""
     everyone: _Floats
     weight: float
     trusted: Sequence[float]
@@ -270,13 +237,14 @@ class _Source:
         if np.isnan(own).all():
             return None
         trusted = max(self.trusted[place] for place in places)
-        count = int(self.clusters.max()) + 1
+        blocks = np.arange(len(own)) // BLOCK
+        count = int(blocks[-1]) + 1
         drawn = rng.multinomial(
             max(1, round(trusted * count)), np.full(count, 1 / count), size=_WORLDS
-        )  # (worlds, clusters)
+        )  # (worlds, blocks)
         streams = np.empty((_LONG, _WORLDS, len(places)), dtype=np.float32)
         for world in range(_WORLDS):
-            weights = drawn[world][self.clusters].astype(float)
+            weights = drawn[world][blocks].astype(float)
             rows = rng.choice(len(own), size=_LONG, p=weights / weights.sum())
             others = rng.integers(len(everyone), size=_LONG)
             mine = rng.random(_LONG) < trusted
@@ -337,23 +305,16 @@ def _sources(quiet: QuietTraffic) -> list[_Source]:
     total = sum(map(len, cells.values()))
     arrays = [np.array([trial.observed for trial in trials]) for trials in cells.values()]
     everyone = np.concatenate(arrays)
-    names = [{name: place for place, name in enumerate(dict.fromkeys(trial.cluster for trial in trials))}
-             for trials in cells.values()]  # fmt: skip
-    numbers = [
-        np.array([known[trial.cluster] for trial in trials])
-        for known, trials in zip(names, cells.values(), strict=True)
-    ]
     trusted = _trusted(arrays)
     return [
-        _Source(own, clusters, everyone, len(own) / total, trust)
-        for own, clusters, trust in zip(arrays, numbers, trusted, strict=True)
+        _Source(own, everyone, len(own) / total, trust) for own, trust in zip(arrays, trusted, strict=True)
     ]
 
 
 def _trusted(arrays: Sequence[_Floats]) -> list[list[float]]:
     """Return the weight of each cell's own mean against that of all cells, by measure."""
-    found = np.ones((len(arrays), len(Measure)))
-    for place in range(len(Measure)):
+    found = np.ones((len(arrays), len(_MEASURES)))
+    for place in range(len(_MEASURES)):
         known = [trials[:, place][~np.isnan(trials[:, place])] for trials in arrays]
         sizes = np.array([len(one) for one in known])
         usable = np.flatnonzero(sizes > 1)

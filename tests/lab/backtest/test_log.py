@@ -97,7 +97,7 @@ def test_outcomes_without_a_rating():
     )
     assert (invalid.invalid, invalid.shifted, invalid.unsure) == (("format",), True, False)
     assert failed.failure == Failure("log", 1, "timeout")
-    assert (alike.shifted, alike.unsure, other.shifted) == (None, True, None)
+    assert (alike.shifted, alike.unsure, other.shifted) == (False, True, True)
 
 
 def test_a_line_may_be_a_stored_verdict():

@@ -158,23 +158,6 @@ def test_an_exchange_weighs_the_same_whatever_its_trials():
     assert model.mean_of_categories.value == pytest.approx(0.5)
 
 
-def test_a_cluster_is_one_observation_of_a_hundred_trials():
-    """Of 100 shifted retries the first counts, of 20 other trials each, and of later retries one again."""
-    retry = altered(TEMPLATE, rating=1, cluster="retries")
-    rows = [retry] * 100 + [TEMPLATE] * 20
-    folder = fold(*(altered(row, exchange_id=str(place)) for place, row in enumerate([*rows, retry])))
-    (counts,) = folder.cells.values()
-    # The retries are the 1st and, 100 trials on, the 121st; 22 observations, two of them shifted.
-    assert (counts.trials, counts.clustered, counts.shifted) == (22, 99, 2)
-    assert (folder.rated, folder.observed) == (121, 22)
-    tables = make_tables(folder, Rules(min_trials=1))
-    (line,) = next(table.lines for table in tables.all if table.key == "kinds")
-    assert (line.trials, line.effective, line.content_delta.n) == (121, 22, 22)
-    assert (tables.whole.trials, tables.whole.exchanges) == (121, 22)
-    assert line.observations == tables.whole.observations == 22
-    assert tables.whole.content_delta.value == pytest.approx(2 / 22)
-
-
 @pytest.mark.parametrize(
     ("languages", "worth"), [(("de",), False), (("de", "fr"), True), (("de", "fr", "it"), False)]
 )

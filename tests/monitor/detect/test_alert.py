@@ -9,7 +9,7 @@ import pytest
 
 from evenkeel.monitor.detect import Alert, AlertRules, Limit, Measure, blind_measures
 
-CONTENT, SIMILARITY, QUALITY, INVALID = Measure
+CONTENT, SIMILARITY, QUALITY, INVALID, _ = Measure
 TENTH = Limit(0.1, "settings")
 RULES = AlertRules({CONTENT: TENTH}, 1000)
 ALL = {CONTENT: TENTH, SIMILARITY: Limit(0.05), QUALITY: Limit(0.1), INVALID: Limit(0.1)}
@@ -71,9 +71,9 @@ def test_the_evidence_is_the_weighted_mean_of_the_measures():
     mean_share = sum(0.06 * (0.8 / 0.06) ** (number / 7) for number in range(8)) / 8
     alert = Alert(AlertRules({CONTENT: TENTH, SIMILARITY: Limit(0.05)}, 1000))
     alert.observe({CONTENT: 1, SIMILARITY: 0.3})
-    # Weights .4 and .3 of .7; stakes share/1.1 and share/1.05; gains .9 and .25.
+    # Weights .4 and .25 of .65; stakes share/1.1 and share/1.05; gains .9 and .25.
     one, two = 1 + mean_share / 1.1 * 0.9, 1 + mean_share / 1.05 * 0.25
-    assert alert.evidence == pytest.approx((0.4 * one + 0.3 * two) / 0.7)
+    assert alert.evidence == pytest.approx((0.4 * one + 0.25 * two) / 0.65)
 
 
 def test_a_measure_that_is_missing_changes_nothing_of_its_evidence():

@@ -80,7 +80,7 @@ def test_the_alerts_after_a_swap_are_one_incident(log):
 def test_answers_that_were_never_seen_otherwise_did_not_become_so(log, before, from_the_start):
     """With fewer than ten trials before it nobody knows; a message says no more than that."""
     log.answers(before, "m1")
-    log.answers(40, "m1", broken=KINDS)
+    log.answers(60, "m1", broken=KINDS)
     (incident,) = log.incidents()
     assert incident.from_the_start == incident.to_json()["from_the_start"] == from_the_start
     assert ("have been fragile since measuring began" in headline(incident)) == from_the_start
@@ -147,7 +147,7 @@ def test_what_comes_back_goes_on_in_the_same_incident(log):
     """Recovered, and fragile again: reopened, not a second one."""
     swapped(log)
     log.answers(400, "m2")
-    log.answers(60, "m2", broken=KINDS)
+    log.answers(400, "m2", broken=KINDS)
     (incident,) = log.incidents()
     assert (incident.state, incident.reopened) == ("open", 1)
 
@@ -173,14 +173,14 @@ def test_a_change_after_a_reversed_one_is_an_incident_of_its_own(log):
 def test_a_swap_does_not_explain_what_the_old_model_did_minutes_before(log):
     """The alert of the old model stays an incident of its own, and the swap is one that is said."""
     log.answers(60, "m1")
-    log.answers(18, "m1", broken=KINDS[:1])
+    log.answers(50, "m1", broken=KINDS[:1])
     (before,) = log.incidents()
     log.answers(60, "m2", broken=KINDS)
     newest, first = log.incidents()
     assert (first.id, first.stated, first.ending) == (before.id, (), "")
     assert [mark.after for mark in newest.stated] == ["m2"]
     assert {part.raised.model for part in newest.up} == {"m2"}
-    assert newest.stated[0].at - first.opened_at < 600
+    assert newest.stated[0].at - first.opened_at < 1500
 
 
 def test_two_changes_within_a_minute_are_one_incident(log):
@@ -214,7 +214,7 @@ def test_a_fix_that_does_not_help_is_part_of_the_incident(log):
 def test_a_fix_within_sixty_exchanges_is_told_as_well(log):
     """The two swaps are one change, whose second part came after the alert."""
     log.answers(60, "m1")
-    log.answers(40, "m2", broken=KINDS)
+    log.answers(50, "m2", broken=KINDS)
     log.answers(60, "m3", broken=KINDS)
     (incident,) = log.incidents()
     assert [mark.after for mark in incident.stated] == ["m2"]
@@ -244,7 +244,7 @@ def test_a_prompt_that_is_edited_meanwhile_is_part_of_the_incident(log):
     (incident,) = log.incidents()
     assert [(mark.before, mark.after) for mark in incident.later] == [("p1", "p2")]
     assert [mark.kind for mark in incident.stated] == ["model"]
-    assert len(incident.up) == 2
+    assert {part.raised.perturbation for part in incident.up} == set(KINDS)
     log.answers(40, "m1", prompt_version="p2")
     assert [one.ending for one in log.incidents()] == ["reversed"]
 

@@ -141,14 +141,14 @@ class Play:
 def swap_and_rollback(play):
     """A model is swapped, and rolled back."""
     play.answers(60, "helpdesk-1")
-    play.answers(30, "helpdesk-2", KINDS)
+    play.answers(50, "helpdesk-2", KINDS)
     play.answers(45, "helpdesk-1")
 
 
 def several_together(play):
     """Rewordings are tried together; after a swap the group changes first, then one of its rewordings."""
     play.answers(60, "helpdesk-1", kinds=(*GROUPS, *KINDS))
-    play.answers(30, "helpdesk-2", GROUPS[:1], kinds=GROUPS)
+    play.answers(50, "helpdesk-2", GROUPS[:1], kinds=GROUPS)
     play.answers(60, "helpdesk-2", (GROUPS[0], KINDS[0]), kinds=(*GROUPS, *KINDS))
     play.answers(45, "helpdesk-1", kinds=GROUPS)
 
@@ -156,7 +156,7 @@ def several_together(play):
 def swap_accepted(play):
     """A model is swapped, acknowledged, and accepted as the new baseline; its answers stay as they are."""
     play.answers(60, "helpdesk-1")
-    play.answers(30, "helpdesk-2", KINDS[:2], rating=2)
+    play.answers(50, "helpdesk-2", KINDS[:2], rating=2)
     play.decide("acknowledged")
     play.answers(10, "helpdesk-2", KINDS[:2], rating=2)
     play.decide("accepted", "The new tone is wanted.")
@@ -166,7 +166,7 @@ def swap_accepted(play):
 def graver_while_acknowledged(play):
     """An incident that is acknowledged becomes graver: answers get worse as well."""
     play.answers(60, "helpdesk-1")
-    play.answers(30, "helpdesk-2", KINDS[:1], rating=2)
+    play.answers(50, "helpdesk-2", KINDS[:1], rating=2)
     play.decide("acknowledged")
     play.answers(60, "helpdesk-2", KINDS[:1], rating=2, noise=10, worse=KINDS[1:])
     play.answers(45, "helpdesk-1")
@@ -176,7 +176,7 @@ def two_changes(play):
     """The model and, within a minute, the prompt are changed; both are rolled back."""
     play.answers(60, "helpdesk-1", prompt_version="v12")
     play.answers(4, "helpdesk-2", KINDS, prompt_version="v12")
-    play.answers(40, "helpdesk-2", KINDS, prompt_version="v13")
+    play.answers(60, "helpdesk-2", KINDS, prompt_version="v13")
     play.answers(45, "helpdesk-1", prompt_version="v12")
 
 
@@ -184,14 +184,14 @@ def eight_routes(play):
     """A provider changes the model of eight routes at once, and takes it back."""
     routes = ("support", "billing", "search", "mail", "chat", "reports", "triage", "voice")
     play.answers(30, "helpdesk-1", routes=routes)
-    play.answers(20, "helpdesk-2", KINDS, routes=routes)
+    play.answers(50, "helpdesk-2", KINDS, routes=routes)
     play.answers(45, "helpdesk-1", routes=routes)
 
 
 def retired_model(play):
     """The fragile model is replaced by a third one that is well."""
     play.answers(60, "helpdesk-1")
-    play.answers(30, "helpdesk-2", KINDS)
+    play.answers(50, "helpdesk-2", KINDS)
     play.answers(210, "helpdesk-3")
 
 
@@ -215,9 +215,9 @@ def edited_meanwhile(play):
 def false_alarm(play):
     """Somebody finds that nothing is wrong; one more rewording alerts later."""
     play.answers(60, "helpdesk-1")
-    play.answers(30, "helpdesk-2", KINDS[:1])
+    play.answers(50, "helpdesk-2", KINDS[:1])
     play.decide("false_alarm", "The test set was broken.")
-    play.answers(40, "helpdesk-2", KINDS)
+    play.answers(60, "helpdesk-2", KINDS)
 
 
 def drift(play):
@@ -229,13 +229,13 @@ def drift(play):
 def fragile_without_a_change(play):
     """Answers become fragile with no change that anybody knows of, and recover by themselves."""
     play.answers(60, "helpdesk-1")
-    play.answers(40, "helpdesk-1", KINDS[:3])
+    play.answers(60, "helpdesk-1", KINDS[:3])
     play.answers(400, "helpdesk-1")
 
 
 def fragile_from_the_start(play):
     """Answers are fragile from the first trial, so that nobody knows that they ever were not, and recover."""
-    play.answers(40, "helpdesk-1", KINDS[:2])
+    play.answers(60, "helpdesk-1", KINDS[:2])
     play.answers(400, "helpdesk-1")
 
 
@@ -254,7 +254,7 @@ def judge_down(play):
     """The judge fails for five minutes, in which a model is swapped."""
     play.answers(60, "helpdesk-1")
     play.troubles.append("The judge gpt-judge fails again and again: 12 of 12 calls timed out.")
-    play.answers(30, "helpdesk-2", KINDS)
+    play.answers(50, "helpdesk-2", KINDS)
     play.troubles.clear()
     play.answers(10, "helpdesk-2", KINDS)
     play.answers(45, "helpdesk-1")
@@ -264,7 +264,7 @@ def channels_down(play):
     """No channel can be reached for ten minutes, and the monitor is started again between messages."""
     play.answers(60, "helpdesk-1")
     play.services.down = True
-    play.answers(30, "helpdesk-2", KINDS)
+    play.answers(50, "helpdesk-2", KINDS)
     play.restart()
     play.wait(600 - 300)
     play.services.down = False

@@ -67,22 +67,13 @@ def test_a_limit_lies_above_what_quiet_traffic_loses():
     assert none["content"] <= 0.04
 
 
-def test_a_burst_is_worth_one_of_its_trials():
-    """Twenty near-equal prompts in a row are one observation of each kind, and one cluster."""
-    verdicts = quiet_log(400, random.Random(3), burst=1.0, kinds=1)
-    traffic = QuietTraffic.of(verdicts)
-    clusters = {one.origin.cluster or one.exchange_id for one in verdicts}
-    assert (traffic.trials, traffic.clusters) == (400, len(clusters))
-    assert traffic.effective == len(clusters)
-
-
 def test_too_little_traffic_places_nothing():
     """It says how much there is and how much is needed."""
     found = placed(quiet(quiet_log(100, random.Random(4))))
     assert found.limits == ()
     assert list(lines_of(found)) == [
         "route support: no limits",
-        "  100 effective trials are quiet; 300 are needed for limits",
+        "  100 trials are quiet; 300 are needed for limits",
     ]
 
 
@@ -144,7 +135,7 @@ def test_the_command_writes_the_file_and_keeps_other_routes(tmp_path):
     done = CliRunner().invoke(calibrate, arguments)
     assert done.exit_code == 0, done.output
     assert "route support: content 0." in done.output
-    assert "500 quiet trials (500 clusters)" in done.output
+    assert "500 quiet trials" in done.output
     found = read_limits(out.read_text())
     assert other in found
     assert {one.route for one in found} == {"other", "support"}

@@ -1,0 +1,193 @@
+"""Design effect: how many trials of a route's traffic tell as much as one independent trial.
+
+Traffic depends on itself: a client tries again, a job sends one template all night. Every trial counts in
+every rate, whatever it resembles, so a rate is a share of the traffic. What dependence changes is how much is
+known. So consecutive trials form *blocks*, and the sums of neighbouring blocks are compared: if trials were
+independent, these would differ by chance alone. The ratio of how much they do differ to that is the design
+effect (Kish): 1 for independent trials, 20 if all trials of a block of twenty answer alike. Neighbours are
+compared, not all blocks with their mean, so a rate that rises once is no dependence.
+
+Blocks of 20 see bursts, blocks of 100 a nightly batch; the larger effect counts. Within a block anything may
+depend on anything. Between blocks exchangeability is assumed, and wherever a rate of false alarms is stated,
+that condition belongs to it. Where the rate itself swings over hundreds of trials, blocks differ for that
+reason: intervals widen and alerts wait, because nobody can know then what the rate will be.
+
+**Intervals** divide the logarithm of a gambler's capital by the effect. Nothing is known of a new cell, so it
+starts at 10, as if twice five blocks had shown that, and its own blocks take over.
+
+**Bets** against a limit are raised to the power of one over the effect. Of independent trials no bet then
+wins on average (Jensen), as long as the effect is known before the trial. So it is the effect of blocks that
+ended five blocks ago: a change must not look like dependence while it is being found.
+
+Source: Kish 1965, "Survey Sampling"; the ratio of squared differences is von Neumann's. Measured:
+`docs/research/detection.md`, `docs/design/0008-blocks.md`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+BLOCK: Final = 20
+"""Trials of a block."""
+BATCH: Final = 100
+"""Trials of a block of the larger size."""
+_LAG: Final = {BLOCK: 5, BATCH: 1}
+"""Latest blocks that bets do not know of yet: a hundred trials."""
+_UNKNOWN: Final = 10.0
+"""Design effect of a cell of which nothing is known, for its intervals."""
+_WEIGHT: Final = {BLOCK: 5, BATCH: 3}
+"""Pairs of blocks that this counts for."""
+_PATIENCE: Final = {BLOCK: 10, BATCH: 5}
+"""Pairs of blocks that independence counts for in bets."""
+_CHANCE: Final = 1.25
+"""Smallest effect that bets take for one: below it, it may be chance."""
+
+
+class _Scale:
+    """Blocks of one size."""
+
+    __slots__ = ("count", "ended", "latest", "size", "squares", "total", "trials", "within")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.trials = 0
+        """Trials of the running block; their sum, and the sum of their squares."""
+        self.total = 0.0
+        self.squares = 0.0
+        self.ended: tuple[float, float] | None = None
+        """Sum and sum of squares of the block before it."""
+        self.count = 0
+        """Pairs of neighbouring blocks; how much their sums differed, and how much by chance."""
+        self.within = [0.0, 0.0]
+        self.latest: deque[tuple[float, float]] = deque()
+        """The same of each of the latest pairs, which bets do not know of yet."""
+
+    def add(self, observation: float) -> bool:
+        """Take a trial; return whether it ends a block."""
+        self.trials += 1
+        self.total += observation
+        self.squares += observation * observation
+        if self.trials < self.size:
+            return False
+        block = self.total, self.squares
+        if self.ended is not None:
+            total, squares = self.ended
+            mean = (total + self.total) / (2 * self.size)
+            between = (self.total - total) ** 2 / (2 * self.size)
+            within = (squares + self.squares - 2 * self.size * mean * mean) / (2 * self.size - 1)
+            self.latest.append((between, max(within, 0.0)))
+            if len(self.latest) > _LAG[self.size]:
+                self._take(self.latest.popleft())
+        self.ended = block
+        self.trials, self.total, self.squares = 0, 0.0, 0.0
+        return True
+
+    def _take(self, pair: tuple[float, float]) -> None:
+        self.count += 1
+        self.within[0] += pair[0]
+        self.within[1] += pair[1]
+
+    def effect(self, unknown: float, weight: int, *, lagged: bool) -> float:
+        """Return the design effect, as if `weight` pairs of blocks had shown that of `unknown`."""
+        count, (between, within) = self.count, self.within
+        if not lagged:
+            count += len(self.latest)
+            between += sum(pair[0] for pair in self.latest)
+            within += sum(pair[1] for pair in self.latest)
+        shown = between / within if within > 0 else 1.0
+        return min(float(self.size), max(1.0, (shown * count + unknown * weight) / (count + weight)))
+
+    def to_json(self) -> list[Any]:
+        return [self.trials, self.total, self.squares, self.ended, self.count, self.within, [*self.latest]]
+
+    def read(self, raw: list[Any]) -> None:
+        self.trials, self.total, self.squares, ended, self.count, self.within, latest = raw
+        self.ended = None if ended is None else (ended[0], ended[1])
+        self.latest = deque((between, within) for between, within in latest)
+
+
+class DesignEffect:
+    """Design effect of one series of trials, in bounded memory. Not thread-safe."""
+
+    __slots__ = ("_scales", "bets")
+
+    def __init__(self) -> None:
+        self._scales = (_Scale(BLOCK), _Scale(BATCH))
+        self.bets = 1.0
+        """Design effect for bets on the next trial: that of blocks that ended a while ago."""
+
+    def add(self, observation: float) -> None:
+        """Take the next trial."""
+        ended = False
+        for scale in self._scales:
+            ended = scale.add(observation) or ended
+        if ended:
+            self._settle()
+
+    def _settle(self) -> None:
+        effect = max(scale.effect(1.0, _PATIENCE[scale.size], lagged=True) for scale in self._scales)
+        self.bets = effect if effect >= _CHANCE else 1.0
+
+    @property
+    def intervals(self) -> float:
+        """Design effect for intervals: at least 1."""
+        block, batch = self._scales
+        return max(
+            block.effect(_UNKNOWN, _WEIGHT[BLOCK], lagged=False),
+            batch.effect(1.0, _WEIGHT[BATCH], lagged=False),
+        )
+
+    def to_json(self) -> list[Any]:
+        """Return the state as JSON values; floats survive exactly."""
+        return [scale.to_json() for scale in self._scales]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> DesignEffect:
+        """Read what `to_json` wrote."""
+        effect = cls()
+        for scale, state in zip(effect._scales, raw, strict=True):
+            scale.read(state)
+        effect._settle()
+        return effect
+
+
+class CellEffects:
+    """Design effects of a cell's trials: of shifts, of pairs, and of losses of similarity."""
+
+    __slots__ = ("loss", "pair", "shift")
+
+    def __init__(self) -> None:
+        self.shift = DesignEffect()
+        self.pair = DesignEffect()
+        self.loss = DesignEffect()
+
+    def add(self, shifted: bool | None, difference: float | None, loss: float | None) -> None:  # noqa: FBT001 - a series, not a switch
+        """Take the next trial: what is known of its shift, its pair, and its loss of similarity."""
+        if shifted is not None:
+            self.shift.add(1.0 if shifted else 0.0)
+        if difference is not None:
+            self.pair.add(difference)
+        if loss is not None:
+            self.loss.add(loss)
+
+    @property
+    def bets(self) -> float:
+        """Design effect for bets on what pairs say."""
+        return max(self.pair.bets, self.loss.bets)
+
+    @property
+    def intervals(self) -> float:
+        """Design effect for intervals: the largest that any of the series shows."""
+        return max(self.shift.intervals, self.pair.intervals, self.loss.intervals)
+
+    def to_json(self) -> list[Any]:
+        """Return the state as JSON values."""
+        return [self.shift.to_json(), self.pair.to_json(), self.loss.to_json()]
+
+    @classmethod
+    def from_json(cls, raw: list[Any]) -> CellEffects:
+        """Read what `to_json` wrote."""
+        effects = cls()
+        effects.shift, effects.pair, effects.loss = map(DesignEffect.from_json, raw)
+        return effects
