@@ -339,6 +339,7 @@ def media_of(members: Mapping[str, Any]) -> Media:
             left += value
         elif isinstance(value, dict):
             kind = value.get("type")
+            kind = kind if isinstance(kind, str) else ""
             if kind in _PICTURES:
                 size = _payload_bytes(value)
                 pictures += size > 0

@@ -234,6 +234,37 @@ class Kept:
         return min(self.room, len(exchanges))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "data:image/png;base64,iVBORw0KGgo= write to {}",
+        "data:image/png;base64,iVBORw0KGgo=\n{}",
+        "data:text/plain;base64, {}",
+    ],
+)
+def test_text_behind_a_picture_is_looked_at(text):
+    """The beginning of a picture is no way round redaction; a picture itself stays as it is."""
+    redact = Placeholders(BUILTIN).redact
+    assert redact(text.format(ADDRESS)) == text.format("[EMAIL_1]")
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    assert redact(picture) is picture
+
+
+@pytest.mark.parametrize("mark", ["\t", "\n", "\r\n", "/", "_", " ", "-", "."])
+def test_groups_of_a_card_may_be_parted_by_anything(mark):
+    """Tabs, line breaks, slashes and underscores part a number as spaces do; single digits are no groups."""
+    redact = Placeholders(BUILTIN).redact
+    assert redact(f"pay {mark.join(('4111', '1111', '1111', '1111'))} now") == "pay [CARD_1] now"
+    assert redact("rows\t4111\t1111\t1111\t1112") == "rows\t4111\t1111\t1111\t1112"
+
+
+def test_comments_and_fields_of_a_stream_are_looked_at():
+    """A comment may quote what was asked; an address in a URL has its sign encoded."""
+    stream = f': asked by {ADDRESS}\nevent: delta\ndata: {{"a": "ann%40example.org"}}\n\n'
+    found = redact_events(stream, Placeholders(BUILTIN).redact)
+    assert found == ': asked by [EMAIL_1]\nevent: delta\ndata: {"a": "[EMAIL_2]"}\n\n'
+
+
 class Broken:
     """A detector in trouble."""
 

@@ -160,8 +160,10 @@ def _iban(found: str) -> int:
     return 0
 
 
+_LOOSE_MARKS: Final = "\t\n\r/_"
+"""Separators that part the groups of a card, but also other numbers: all groups must have the same one."""
 _CARD_GROUPS: Final = re.compile(
-    rf"\d{{4}}(?P<mark>[.{_SPACES}{_DASHES}])"
+    rf"\d{{4}}(?P<mark>\r\n|[.{_LOOSE_MARKS}{_SPACES}{_DASHES}])"
     r"(?:\d{4}(?P=mark)\d{4}(?P=mark)\d{4}|\d{6}(?P=mark)\d{5})(?!\d)"
 )
 
@@ -171,7 +173,8 @@ def _card(found: str) -> int:
     grouped = _CARD_GROUPS.match(found)
     if grouped is not None and _is_card(grouped[0]):
         return grouped.end()
-    return len(found) if "." not in found and _is_card(found) else 0
+    loose = any(mark in found for mark in (".", *_LOOSE_MARKS))
+    return len(found) if not loose and _is_card(found) else 0
 
 
 def _is_card(found: str) -> bool:
@@ -221,13 +224,16 @@ def _address(found: str) -> int:
 EMAIL: Final = Pattern(
     "email",
     re.compile(
-        r"(?<![\w.%+-])[\w.%+-]{1,64}@[^\W_](?:[\w-]{0,62})(?:\.[^\W_][\w-]{0,62}){0,6}\.[^\W\d_]{2,24}(?![\w-])"
+        r"(?<![\w.%+-])[\w.%+-]{1,64}(?:@|%40)[^\W_](?:[\w-]{0,62})(?:\.[^\W_][\w-]{0,62}){0,6}\.[^\W\d_]{2,24}(?![\w-])"
     ),
-    needs=("@",),
+    needs=("@", "%40"),
 )
 CARD: Final = Pattern(
     "card",
-    re.compile(rf"(?<![\w.+-])(?<!\b0,)[2-6]\d{{3}}(?:[.{_SPACES}{_DASHES}]?\d){{8,15}}(?![\w-]|\.\d)"),
+    re.compile(
+        rf"(?<![\w.+-])(?<!\b0,)[2-6]\d{{3}}"
+        rf"(?:(?:\r\n|[.{_LOOSE_MARKS}{_SPACES}{_DASHES}])?\d){{8,15}}(?![\w-]|\.\d)"
+    ),
     _card,
 )
 IBAN: Final = Pattern(

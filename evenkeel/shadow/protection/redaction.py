@@ -97,7 +97,7 @@ def redact_events(body: str, redact: Callable[[str], str]) -> str:
     for number, line in enumerate(lines):
         data = _DATA.match(line)
         if data is None:
-            lines[number] = line if _OTHER_LINE.fullmatch(line) else ""
+            lines[number] = redact(line) if _OTHER_LINE.fullmatch(line) else ""
         elif line[data.end() :].strip() == _DONE:
             continue
         elif _is_json(line[data.end() :]):
@@ -210,8 +210,8 @@ _PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
 _MOST_SEARCHES = 4
 """Searches of one text. That is enough for values of different kinds that hide each other, and bounds the
 work on any text."""
-_OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[\s\S]*")
-"""Pictures and signatures: no text, and long."""
+_OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[A-Za-z0-9+/=_-]*")
+"""Pictures and signatures: no text, and long. What stands behind the base64 of a picture is text."""
 
 
 class Placeholders:
@@ -253,9 +253,9 @@ class Placeholders:
         """The values of a text in order, none of which lies in a placeholder or cuts one in two."""
         found: list[Found] = []
         for detector in self._detectors:
-            for one in detector.find(text):
-                if not _spoils(one, placeholders):
-                    _add_if_free(found, one)
+            values = sorted(value for value in detector.find(text) if not _spoils(value, placeholders))
+            if values:
+                found = _with_free(found, values)
         return found
 
     def _replaced(self, text: str, found: Sequence[Found]) -> str:
@@ -289,12 +289,17 @@ def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
     return False
 
 
-def _add_if_free(chosen: list[Found], one: Found) -> None:
-    """Insert a value into the ordered list, unless it overlaps one that is already in it."""
-    place = bisect(chosen, one)
-    before_it = place == 0 or chosen[place - 1].end <= one.start
-    if before_it and (place == len(chosen) or one.end <= chosen[place].start):
-        chosen.insert(place, one)
+def _with_free(chosen: list[Found], values: list[Found]) -> list[Found]:
+    """Return an ordered list with those further ordered values that overlap no other. Takes linear time."""
+    merged: list[Found] = []
+    place = 0
+    for value in values:
+        while place < len(chosen) and chosen[place].start < value.end:
+            merged.append(chosen[place])
+            place += 1
+        if not merged or merged[-1].end <= value.start:
+            merged.append(value)
+    return [*merged, *chosen[place:]]
 
 
 _EVENTS = "text/event-stream"
