@@ -105,7 +105,8 @@ class TwoStageScorer:
 
         Returns: for each pair a `Judgement`. If similarity failed it has neither a rating nor is it unsure,
             with the reason as the only failure: "no_text" if neither side has text or a tool call, else the
-            rater's. Tokens and cost cover every call made.
+            rater's. Tokens and cost cover every call made. Where the judge fails for a pair of an exchange,
+            those that needed no judge fail with it: counted alone, they would make an outage look steady.
         """
         decided = await asyncio.to_thread(lambda: [self._decide(pair) for pair in pairs])
         open_pairs = [pair for pair, judgement in zip(pairs, decided, strict=True) if judgement is None]
@@ -118,7 +119,17 @@ class TwoStageScorer:
                 )
             )
         )
+        failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
+        if isinstance(failure, Failure):
+            lost = Judgement(self._scorer, None, failures=(failure,))
+            decided = [judgement and lost for judgement in decided]
         return [judgement or next(judged) for judgement in decided]
+
+    def _judge_failed(self, rated: Rating) -> bool:
+        """Return whether a rating is missing because of the judge, and not because there is no text."""
+        if self._scorer != "judge" or not isinstance(rated.outcome, Failure):
+            return False
+        return rated.outcome.reason != "no_text"
 
     def _decide(self, pair: Pair) -> Judgement | None:
         """Return the judgement of an ignored form or of equal answers; None if the pair is to be rated."""

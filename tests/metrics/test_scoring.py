@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from hypothesis import given
@@ -148,6 +148,28 @@ def test_two_empty_answers_are_a_failure() -> None:
 
 def cheap(reference: str, candidate: str, context: str = CASE, task: str | None = None) -> Judgement:
     return asyncio.run(heuristic_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
+
+
+@pytest.mark.parametrize(
+    ("scorer", "outcome", "ratings"),
+    [
+        ("judge", "timeout", [None, None]),
+        ("judge", "no_text", [3, None]),
+        ("judge", 2, [3, 2]),
+        ("metrics", "cross_language", [3, None]),
+    ],
+)
+def test_identical_answers_do_not_count_while_the_judge_of_their_exchange_fails(
+    scorer: Literal["judge", "metrics"], outcome: int | str, ratings: list[int | None]
+) -> None:
+    """Of an outage only the identical answers would be left, and every cell would look steady."""
+    rater = TwoStageScorer(scorer, Planted({"b": outcome}), {})
+    pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b")]
+    same, other = asyncio.run(rater.score_all(pairs))
+    assert [same.rating, other.rating] == ratings
+    if ratings[0] is None:
+        assert same.failures == other.failures
+        assert (same.shifted, same.similarity, same.unsure) == (None, None, False)
 
 
 def test_a_degraded_answer_is_far_and_unsure() -> None:

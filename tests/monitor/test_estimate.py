@@ -144,6 +144,25 @@ def test_a_rating_off_the_scale_is_a_failure():
     assert counts.failures == {"rating_out_of_range": 1}
 
 
+def test_without_a_judge_identical_answers_are_no_content_figure():
+    """Nine identical and one different: counted alone, the nine would say that nothing ever shifts."""
+    counts = Counts()
+    same = altered(
+        VERDICT,
+        scorer="metrics",
+        rating=3,
+        quality=(),
+        similarity=1.0,
+        control_rating=3,
+        control_similarity=1.0,
+    )
+    for verdict in [same] * 9 + [altered(same, rating=None, unsure=True, similarity=0.3)]:
+        counts.add(verdict)
+    estimates = counts.estimates(alpha=ALPHA, min_trials=1)
+    assert (estimates.content_delta, estimates.robustness, estimates.excess) == (None, None, None)
+    assert (estimates.unsure.value, estimates.loss.value) == (1.0, pytest.approx(0.07))
+
+
 def test_unsure_and_invalid_trials_are_counted_beside_the_rated():
     """One the same, two unsure, one invalid: of four, two have known content, of which one shifted."""
     counts = Counts()
