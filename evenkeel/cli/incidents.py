@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from evenkeel.cli.options import by_option, emit, json_option, table_console, with_stores
+from evenkeel.cli.baseline import reports_of
+from evenkeel.cli.options import by_option, emit, json_option, store_options, table_console, with_stores
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.text import visible
+from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import Incident, IncidentBoard
 from evenkeel.monitor.notify import Writer, incident_json, summary
 from evenkeel.monitor.notify.notices import headline, over_line
+from evenkeel.runtime.notifications import contacts
+from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
 from evenkeel.stores.audit_log import Action
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenkeel.core.cells import CellReport
     from evenkeel.runtime.stores import Stores
 
 
@@ -75,20 +82,35 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
 @incidents.command()
 @click.argument("incident", metavar="ID")
 @json_option
-@with_stores
-def show(stores: Stores, incident: str, *, as_json: bool) -> None:
-    """Say what happened in one incident, and which alerts it consists of."""
-    found = _found(stores, incident)
+@store_options
+def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: bool) -> None:
+    """Say what happened in one incident, whom to call, how to roll back, and which alerts it consists of."""
+    settings = settings_of_stores(config, data_dir)
+    with opened(settings) as stores:
+        found = _found(stores, incident)
+        measured = MonitorSettings(min_trials=settings.alerts.min_trials)
+        writer = Writer(
+            contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured)
+        )
+        notice = writer.notice(found, "resolved" if found.state == "resolved" else "opened", 1)
     if as_json:
-        emit({**incident_json(found), "headline": _said(found)})
+        emit({**incident_json(found), "headline": _said(found), "facts": list(notice.facts)})
         return
-    lines = [_said(found)]
+    lines = [_said(found), f"Opened {figures.date_and_time(found.opened_at)}; {found.state}."]
     if found.state == "resolved":
         lines.append(headline(found))
-    lines += Writer().facts(found)
+    lines += notice.facts
     if found.acknowledged_at is not None:
         at = figures.date_and_time(found.acknowledged_at)
         lines.append(f"Acknowledged by {found.acknowledged_by} at {at}.")
+    for label, value in (
+        ("Owner", notice.contact.owner),
+        ("Roll back", notice.contact.rollback),
+        ("Runbook", notice.contact.runbook_url),
+        ("Open", notice.url),
+    ):
+        if value:
+            lines.append(f"{label}: {value}")
     for part in found.parts:
         over = f"over since {figures.date_and_time(part.over.at)}" if part.over else "up"
         lines.append(f"- {over}: {summary(part.raised)}")
@@ -138,6 +160,14 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
         )
     else:
         click.echo(f"Recorded. The monitor marks {found.id} as {decided.replace('_', ' ')} within seconds.")
+
+
+def _reports(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
+    """Return the cells as they are now; none if the checkpoint cannot be read, as during an upgrade."""
+    try:
+        return reports_of(stores, settings)
+    except SettingsError:
+        return []
 
 
 def _said(incident: Incident) -> str:

@@ -1,0 +1,49 @@
+"""`evenkeel incidents show`: what happened, since when, whom to call, and how to roll back."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.core.cells import ChangeMark
+from evenkeel.monitor.changes import kinds
+from evenkeel.runtime.stores import opened, settings_of_stores
+from evenkeel.stores.monitor_state import AlertEvent, IncidentRow
+from tests.monitor.notify.scene import incidents_of
+
+SETTINGS = """
+data_dir: {folder}
+routes:
+  - name: support
+    upstream: https://api.example.com/v1
+    contact: {{owner: "@support-ml", rollback: helm rollback support}}
+alerts: {{console_url: "https://evenkeel.example.com"}}
+"""
+
+
+def test_an_incident_says_whom_to_call_how_to_roll_back_and_where_to_look(tmp_path):
+    """Headline with its cause, time, state, owner, rollback, link, and its alerts."""
+    config = tmp_path / "evenkeel.yaml"
+    config.write_text(SETTINGS.format(folder=tmp_path / "data"))
+    swap = ChangeMark(kinds.MODEL, "helpdesk-1", "helpdesk-2", 100.0, 7)
+    event = AlertEvent(
+        "e", 160.0, "raised", "support", "helpdesk-2", "general.tone", 1, 40, 0.4, incident="0123456789ab",
+        measure="content", value=0.4, limit=0.1, marks=(swap,),
+    )  # fmt: skip
+    (incident,) = incidents_of([event])
+    with opened(settings_of_stores(config, None), create=True) as stores:
+        row = IncidentRow(incident.id, 1, incident.to_bytes())
+        stores.monitor.commit(b"", 1, [event], [], incidents=[row])
+
+    done = CliRunner().invoke(main, ["incidents", "show", incident.id, "--config", str(config)])
+
+    assert done.exit_code == 0, done.output
+    for text in (
+        "helpdesk-1 → helpdesk-2",
+        "Opened 1 Jan 1970 00:02 UTC; open.",
+        "Owner: @support-ml",
+        "Roll back: helm rollback support",
+        f"Open: https://evenkeel.example.com/incidents/{incident.id}",
+        "- up: ",
+    ):
+        assert text in done.output
