@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 import random
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -16,9 +17,11 @@ from rapidfuzz.distance import Levenshtein
 from rich.console import Console
 from rich.text import Text
 
-from evenkeel.cli.options import emit, file_option, json_option
+from evenkeel.cli.options import emit, experiment_settings, file_option, json_option, model_options
 from evenkeel.core.text import visible
+from evenkeel.release.kit.cost import Costs, PayeeBudget
 from evenkeel.runtime import choices
+from evenkeel.runtime.replays import endpoint, prices
 from evenkeel.settings import SettingsError, load
 from evenkeel.shadow.perturbations import (
     Draft,
@@ -32,10 +35,12 @@ from evenkeel.shadow.perturbations import (
 from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt, api_of_request
 from evenkeel.shadow.prompt.segments import TYPED
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from evenkeel.shadow.rewriter import Rewriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from evenkeel.core.budget import CallBudget
     from evenkeel.settings import Route, Settings
     from evenkeel.shadow.perturbations import Outcome, Perturbation, Protected
     from evenkeel.shadow.prompt import Api, Classifier, InputSource
@@ -75,6 +80,14 @@ if TYPE_CHECKING:
     "Settings file; uses perturbations and template of its first route, or of the route with --task.",
 )
 @click.option("--task", metavar="NAME", help="Task of the route to use from the settings file.")
+@model_options("rewriter", "Model to call for paraphrases, translations and the parts of the prompt.")
+@click.option(
+    "--max-usd",
+    type=click.FloatRange(0),
+    default=0.5,
+    metavar="USD",
+    help="Most that the rewriter's calls may cost.",
+)
 @json_option
 def perturb(
     file: Path,
@@ -87,18 +100,22 @@ def perturb(
     config: Path | None,
     task: str | None,
     *,
+    max_usd: float,
     as_json: bool,
+    **rewriter: str | None,
 ) -> None:
     """Show what each perturbation does to the prompt in FILE, or on standard input (-).
 
-    FILE holds a request body (JSON, any supported API) or a prompt as plain text. No calls are made. Shows
-    how the prompt splits into template and input, which parts are protected, each variant as a diff, which
-    perturbations need a rewriter, and why the others do not apply.
+    FILE holds a request body (JSON, any supported API) or a prompt as plain text. Shows how the prompt splits
+    into template and input, which parts are protected, each variant as a diff, which perturbations need a
+    rewriter, and why the others do not apply. No calls are made, unless --rewriter-model names a model: then
+    what needs one is shown as that writes it.
 
     \b
       evenkeel perturb request.json
       evenkeel perturb request.json --only general --severity 0.5
       evenkeel perturb request.json --template prompt.txt --only "positional.*" --only format.json
+      evenkeel perturb request.json --only general.paraphrase --rewriter-model gpt-4.1-mini
       echo "Why does my printer stop?" | evenkeel perturb - --json
 
     Exit code: 0 done, 2 invalid file or options.
@@ -106,7 +123,8 @@ def perturb(
     source = None if str(file) == "-" else file
     settings = _settings(config)
     route = _route(settings, config, task)
-    known = choices.perturbations(settings) if settings else catalogue()
+    writes = rewriter["rewriter_model"] is not None
+    known = choices.perturbations(settings) if settings else catalogue(rewriter=writes)
     stated = [_read(template)] if template else route.template if route else []
     kinds = _kinds(only or (tuple(route.trials.perturbations) if route else ()), known)
     classify = _stated(stated) if stated else TemplateLearner().classifier("")
@@ -114,6 +132,9 @@ def perturb(
     view = read_prompt(_read(source), str(source or "standard input"), by_name.get(api or ""), classify)
     view = view.changing(inputs or (route.trials.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
+    if writes:
+        given = {"config": config, "embeddings": None, **rewriter}
+        tried = asyncio.run(written(tried, experiment_settings(given, services=("rewriter",)), max_usd))
     if as_json:
         emit(record(view, tried))
     else:
@@ -169,6 +190,50 @@ def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tr
     elif outcome.body() == view.body():
         status = "unchanged"
     return Tried(kind, severity, number, status, outcome)
+
+
+class _Remembered:
+    """A `Cache` for one run."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, bytes] = {}
+
+    def get(self, key: str) -> bytes | None:
+        return self._bodies.get(key)
+
+    def put(self, key: str, body: bytes) -> None:
+        self._bodies[key] = body
+
+
+async def written(tried: Sequence[Tried], settings: Settings, max_usd: float) -> tuple[Tried, ...]:
+    """Have the rewriter of the settings write what the variants wait for."""
+    chosen = settings.replays.rewriter
+    assert chosen is not None  # its model is named
+    budget = PayeeBudget(Costs(max_usd))
+    model = endpoint(chosen, prices(settings))
+    async with Rewriter(model, cache=_Remembered(), headroom_tokens=chosen.headroom_tokens) as rewriter:
+        return tuple([await _written(one, rewriter, budget) for one in tried])
+
+
+async def _written(tried: Tried, rewriter: Rewriter, budget: CallBudget) -> Tried:
+    outcome = tried.outcome
+    while isinstance(outcome, Draft):
+        texts: list[str] = []
+        for task in outcome.tasks:
+            text = await rewriter.rewrite(task, budget)
+            if isinstance(text, str) or task.kind == "blocks":
+                texts.append(text if isinstance(text, str) else "")  # without a list what is plain counts
+                continue
+            failed = NotApplicable(f"rewriter_{text.reason}", text.detail)
+            return replace(tried, status="not_applicable", outcome=failed)
+        outcome = outcome.finish(texts)
+    return replace(tried, status=_status(outcome, tried), outcome=outcome)
+
+
+def _status(outcome: Outcome, tried: Tried) -> Status:
+    if isinstance(outcome, NotApplicable):
+        return "not_applicable"
+    return "changed" if tried.status == "needs_rewriter" else tried.status
 
 
 def protected_in(view: PromptView) -> list[tuple[int, Protected, str]]:

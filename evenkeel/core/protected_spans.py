@@ -245,6 +245,10 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         rf"|(?:{_ALSO_A_WORD})(?=[ ](?:--?[A-Za-z]|[\w-]{{0,40}}[./]\w)))"
         rf"(?:[ ]+(?!{_NO_ARGUMENT})[^\s,;!?]{{1,200}}+(?<![.:])){{1,6}}+"
     ),
+    # An action of an application's own language, as a list shows it: "3. put {object} in {place}".
+    "form": re.compile(
+        r"^[ \t]*(?:\d{1,3}[.)]|[-*+•])[ \t][^\n{}]{0,80}\{[A-Za-z_]{1,30}\}[^\n]*", re.MULTILINE
+    ),
     "spaced": re.compile(
         # Figures in groups, with signs between them: accounts, telephone numbers, sums, cron's fields.
         rf"(?<!\S)(?:(?:[A-Z]{{1,4}}|{_SIGN})[ \t\u00a0]+){{0,3}}+(?:{_NUMERIC}|\*)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import random
@@ -12,9 +13,10 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from evenkeel.cli.main import main
-from evenkeel.cli.perturb import diff_lines, show, try_all
+from evenkeel.cli.perturb import diff_lines, read_prompt, show, try_all, written
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.rewordings import Category, Rewording
+from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import (
     BUILTIN,
     Draft,
@@ -24,7 +26,8 @@ from evenkeel.shadow.perturbations import (
     seed_for,
 )
 from evenkeel.shadow.perturbations.protocol import GENERAL
-from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt import PromptView, by_role
+from tests.llm.scripted import said, serving
 
 ASKED = "Hello, the export to https://a.example stops after 4,200 rows.\nWhat should we try next, please?"
 
@@ -241,6 +244,25 @@ def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
     shown = page_of(view_of(), [Sworn()])
     assert "Needs a rewriter" in shown
     assert "would rewrite 2 texts (translation to fr); needs a judge that compares answers" in shown
+
+
+def test_a_rewriter_writes_what_needs_one():
+    """A paraphrase is shown as the model words it; what it words wrongly is not applicable."""
+    view = read_prompt("Why did order 4711 not arrive yet? I paid for it last week.", "test", None, by_role)
+    tried = try_all(view, by_name(["general.paraphrase"]), 1.0, "0")
+
+    async def outcome(reply):
+        async with serving([said(reply)]) as server:
+            rewriter = {"base_url": server.url, "model": "m"}
+            settings = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], replays={"rewriter": rewriter})
+            (found,) = await written(tried, settings, 1.0)
+            return found
+
+    good = asyncio.run(outcome("What is keeping order 4711? My payment for it went through last week."))
+    assert good.status == "changed"
+    assert "What is keeping order 4711?" in good.outcome.text
+    bad = asyncio.run(outcome("What is keeping my order? My payment for it went through last week."))
+    assert (bad.status, bad.outcome.reason) == ("not_applicable", "rewriter_lost_protected")
 
 
 def test_changes_outside_the_text_are_shown():
