@@ -161,7 +161,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """Estimates of a cell at one time, for trend lines. None = fewer trials than the minimum."""
+    """Estimates of a cell since the last change of its route, for trend lines. None = too few trials."""
 
     at: float
     trials: int

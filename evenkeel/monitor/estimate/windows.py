@@ -183,6 +183,14 @@ class Windows:
         """Return a key that changes whenever time or a new era changes the windows without an observation."""
         return self._hour.place(now), self._day.place(now), era
 
+    def since_change(self, era: int) -> Counter[str]:
+        """Return the number of occurrences of each word since the last change.
+
+        Args:
+            era: number of changes so far.
+        """
+        return self._since.total() if self._era == era else Counter()
+
     def totals(
         self, now: float, era: int, unfinished: Iterable[tuple[str, float, int]] = ()
     ) -> dict[Window, Counter[str]]:
@@ -194,7 +202,7 @@ class Windows:
             unfinished: observation, time and era of what may still change, in log order.
         """
         hour, day = self._hour.total(now), self._day.total(now)
-        since = self._since.total() if self._era == era else Counter()
+        since = self.since_change(era)
         recent = list(self._recent)
         for observation, at, observed_era in unfinished:
             words = observation.split(" ")

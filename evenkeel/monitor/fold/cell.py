@@ -205,6 +205,10 @@ class Cell:
                 self._letters = letters
         return self._windowed
 
+    def since_change(self, settings: MonitorSettings, era: int) -> WindowEstimates:
+        """Return the estimates since the last change of the route."""
+        return self._window_estimates(self.windows.since_change(era), settings)
+
     def _window_estimates(self, letters: Counter[str], settings: MonitorSettings) -> WindowEstimates:
         counts = Counts.of_outcomes(letters)
         counts.effect = self.counts.effect

@@ -40,22 +40,18 @@ class Applied(NamedTuple):
     trend: list[TrendRow]
 
 
-def trend_point(cell: Cell, at: float, settings: MonitorSettings) -> TrendPoint:
-    """Return the cell's estimates at a time."""
-    # Only what a point shows: a fold of old verdicts may make one for nearly every verdict.
-    counts, alert = cell.counts, cell.alert
-    trials = counts.trials
-    alpha, min_trials = 1 - settings.confidence, settings.min_trials
-    excess = counts.excess(alpha=alpha, min_trials=min_trials) if alert else None
-    robustness = counts.robustness(alpha=alpha, min_trials=min_trials)
+def trend_point(cell: Cell, at: float, settings: MonitorSettings, era: int) -> TrendPoint:
+    """Return the cell's estimates since the last change: an average over all trials would lag in a chart."""
+    window, alert = cell.since_change(settings, era), cell.alert
+    excess = window.excess if alert else None
     return TrendPoint(
         at=at,
-        trials=trials,
-        content_delta=counts.content_delta_value if trials >= max(min_trials, 1) else None,
+        trials=window.trials,
+        content_delta=window.content_delta.value if window.content_delta else None,
         excess=excess.value if excess else None,
         excess_lower=excess.lower if excess else None,
         excess_upper=excess.upper if excess else None,
-        robustness=robustness.value if robustness else None,
+        robustness=window.robustness.value if window.robustness else None,
         evidence_log10=alert.evidence_log10 if alert else 0.0,
         alert=alert.up if alert else False,
     )

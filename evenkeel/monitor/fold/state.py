@@ -230,7 +230,8 @@ class MonitorState:
             verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
         ):
             cell.mark_trend(verdict.scored_at)
-            trend = [TrendRow(*cell.key.parts, trend_point(cell, verdict.scored_at, self.settings))]
+            point = trend_point(cell, verdict.scored_at, self.settings, eras.route)
+            trend = [TrendRow(*cell.key.parts, point)]
         return Applied(events, trend)
 
     def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
