@@ -115,6 +115,7 @@ def test_without_input_a_kind_does_not_apply(perturbation) -> None:
         ("general.punctuation", "# Head\n- don't use well-known 3,5 e.g. J. Smith's\n* a: b\n1. it 7"),
         ("general.casing", "the VPN of USA and iPhone or my_var at A B"),
         ("general.punctuation", "x - y of a - b"),
+        ("general.punctuation", "No. Dr. Bell of St. Louis 7"),
         ("general.casing", "Ada Bell, Rio"),
     ],
 )
@@ -214,7 +215,8 @@ def test_whitespace_places(text: str, outcomes: set[str]) -> None:
         ("You open at 7, then?", {"You open at 7, then??", "You open at 7, then ?", "You open at 7, then?!"}),
         ("red, blue 7", {"red,, blue 7", "red , blue 7"}),
         ("red, and 7", {"red and 7", "red,, and 7", "red , and 7"}),
-        ("No. Take it 7", {"No.. Take it 7", "No... Take it 7", "No! Take it 7"}),
+        ("Wait. Take it 7", {"Wait.. Take it 7", "Wait... Take it 7", "Wait! Take it 7"}),
+        ("No, but take it 7", {"No,, but take it 7", "No , but take it 7"}),
         ("No, take it 7", {"No,, take it 7", "No , take it 7"}),
         ("Quoi ? 7", {"Quoi ?? 7", "Quoi  ? 7", "Quoi ?! 7"}),
         ("so; maybe 7", {"so, maybe 7", "so;; maybe 7"}),

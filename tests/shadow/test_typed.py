@@ -44,6 +44,30 @@ def test_a_users_words_are_told_from_an_applications(text, own) -> None:
     assert typed(view_of(("user", text))) == own
 
 
+@pytest.mark.parametrize(("text", "own"), [
+    ("Sort.\n\nInput: good\nOutput: a\n\nInput: bad\nOutput: b\n\nInput: so so\nOutput:", "so so"),
+    ("Q: One?\nA: 1\n\nQ: Two?\nA: 2\n\nQ: Three?\nA:", "Three?"),
+    ("Review: good\nLabel: a\n\nReview: bad\nLabel: b\n\nReview: so so", "so so"),
+    ("Texte : bon\nClasse : a\n\nTexte : moyen\nClasse :", "moyen"),
+    ("dog => chien\ncat => chat\nbird =>", "bird"),
+    ("Question: How far is it?\nAnswer:", "How far is it?"),
+    ("入力: 良い\n出力: a\n\n入力: 悪い\n出力:", "悪い"),
+])  # fmt: skip
+def test_the_open_demonstration_is_typed(text, own) -> None:
+    """Of few-shot prompts the last input is what a user typed, whatever its label is."""
+    assert typed(view_of(("user", text))) == [own]
+
+
+def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> None:
+    """The rest is instructions and data, unless a template tells more."""
+    rules = "You sort mail for a shop. " * 20
+    data = "The lamp of the customer is dark, and a new one is on its way. " * 8
+    for last in ("Please draft a short reply for her.", "What may I tell her?"):
+        assert typed(view_of(("user", f"{rules}\n\n{data}\n\n{last}"))) == [last]
+    labelled = f"{rules}\n\nQuestion: What may I tell her?\n\n{data}"
+    assert typed(view_of(("user", labelled))) == ["Question: What may I tell her?"]
+
+
 def test_tool_results_and_instructions_are_not_typed() -> None:
     """They can be asked for, one by one; earlier answers and code cannot."""
     view = view_of(

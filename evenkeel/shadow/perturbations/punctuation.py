@@ -17,23 +17,24 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
-# A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing, "n!" is a product) and
-# a new sentence, a line end or a closing mark after it; French puts a space before "?" and "!". Marks are
-# left out only where a line ends there: "No. Refunds are possible" is not "No refunds are possible". A
-# question mark is left out only behind a sentence that asks without it, a comma only before a conjunction.
-# A hyphen between blanks may be a minus. Apostrophes, colons and marks at the start of a line are no places
-# at all. The mark is matched before its surroundings, so that the search can leap to it.
+# A terminal mark needs a word of two letters before it ("J." and "e.g." end nothing, "n!" is a product),
+# inside a line one of four ("St. Louis"), and a new sentence, a line end or a closing mark after it; French
+# puts a space before "?" and "!". Marks are left out only where a line ends there: "No. Refunds are possible"
+# is not "No refunds are possible". A question mark is left out only behind a sentence that asks without it,
+# a comma only before a conjunction. A hyphen between blanks may be a minus. Apostrophes, colons and marks at
+# the start of a line are no places at all. The mark is matched first: the search can leap to it.
 _L: Final = r"[^\W\d_]"
 _SPACED: Final = r"[ \u00a0\u202f]"
 _OPENING: Final = r"""["'“\u2018«(¿¡]"""
 _CLOSING: Final = r"""["'”’»)]"""
 _LINE_END: Final = r"(?= [ \t]*(?:\r?\n|\Z) )"
+_NOT_BEHIND_NO: Final = r"(?<![Nn]o,)(?<![Nn]ein,)(?<![Nn]on,)(?<![Nn]ão,)(?<![Nn]ee,)"
 _CONJUNCTION: Final = rf"(?:{'|'.join(sorted(small_words('joins')))})\b"
 _PLACES: Final = re.compile(
     rf"""
     [.?!,;—。、؟،¿¡\uff01\uff0c\uff1f] (?:
         (?P<last_stop>     (?<={_L}{_L}\.) {_LINE_END} )
-      | (?P<full_stop>     (?<={_L}{_L}\.) (?= {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
+      | (?P<full_stop>     (?<={_L}{_L}{_L}{_L}\.) (?<!Prof\.) (?= {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
       | (?P<question>      (?: (?<={_L}\?) | (?<={_L}{_SPACED}\?) ) (?= \s | \Z | {_CLOSING} ) )
       | (?P<last_exclamation> (?: (?<={_L}{_L}!) | (?<={_L}{_SPACED}!) ) {_LINE_END} )
       | (?P<exclamation>   (?: (?<={_L}{_L}!) | (?<={_L}{_SPACED}!) ) (?= \s | {_CLOSING} ) )
@@ -43,7 +44,7 @@ _PLACES: Final = re.compile(
       | (?P<wide_exclamation> (?<={_L}\uff01) )
       | (?P<arabic_question>  (?<={_L}؟) )
       | (?P<arabic_comma>     (?<={_L}،) (?= [ ]{_L} ) )
-      | (?P<joining_comma> (?<={_L}{_L},) (?= [ ]{_CONJUNCTION} ) )
+      | (?P<joining_comma> (?<={_L}{_L},) {_NOT_BEHIND_NO} (?= [ ]{_CONJUNCTION} ) )
       | (?P<comma>         (?<={_L}{_L},) (?= [ ]{_L} ) )
       | (?P<enumeration>   (?<={_L}[、\uff0c]) (?={_L}) )
       | (?P<semicolon>     (?<={_L};) (?= [ ]{_L} ) )
