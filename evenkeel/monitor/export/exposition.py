@@ -81,7 +81,7 @@ class Lately(Generic[Found]):
 
 
 class Exposition:
-    """Page for Prometheus, written outside of requests, so that a scrape only joins four texts."""
+    """Page for Prometheus, written outside of requests, so that a scrape only joins five texts."""
 
     def __init__(
         self,
@@ -89,6 +89,7 @@ class Exposition:
         collectors: Sequence[Collector],
         incidents: Collector,
         stored: Callable[[], list[Snapshot]],
+        measuring: Callable[[], Snapshot],
         *,
         detail: bool = False,
     ) -> None:
@@ -100,6 +101,7 @@ class Exposition:
             incidents: Exports open incidents; reads the store. What it found last stays while the store can't
                 be read: an incident that is not exported looks as if it were over.
             stored: Counters and gauges that take the store to be read.
+            measuring: Gauges of the state of measuring; known also while the store is away, which they say.
             detail: Whether to export every estimate of every cell.
         """
         self._monitor = monitor
@@ -112,6 +114,7 @@ class Exposition:
         counters = SnapshotCollector(lambda: [monitor.snapshot(), *stored()], detail=detail)
         self._counters = Lately(lambda: _text(counters), b"")
         self._own = SnapshotCollector(lambda: [monitor.snapshot()])
+        self._measuring = Lately(lambda: _text(SnapshotCollector(lambda: [measuring()])), b"")
         self._responses = Lately(lambda: _text(*collectors), b"")
         self._incidents = Lately(lambda: _text(incidents), b"", stale_s=math.inf)
 
@@ -120,9 +123,8 @@ class Exposition:
         if self._begun != (self._monitor.stepped_at is not None):
             # The first step reads the checkpoint, and may have nothing to fold.
             self.refresh()
-        return b"".join(
-            (self._folded, self._counters() or _text(self._own), self._responses(), self._incidents())
-        )
+        counters = self._counters() or _text(self._own)
+        return b"".join((self._folded, counters, self._measuring(), self._responses(), self._incidents()))
 
     def refresh(self) -> None:
         """Write the estimates again, as of the monitor's last commit."""
@@ -132,7 +134,8 @@ class Exposition:
 
     def readers(self, stop: threading.Event) -> tuple[Callable[[], None], ...]:
         """Return the bodies of the threads that read the store until `stop` is set."""
-        return tuple(partial(one.run, stop) for one in (self._counters, self._responses, self._incidents))
+        read = (self._counters, self._measuring, self._responses, self._incidents)
+        return tuple(partial(reading.run, stop) for reading in read)
 
 
 def _text(*collectors: Collector) -> bytes:

@@ -129,7 +129,8 @@ class MonitorRole:
             monitor,
             (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
             IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
-            lambda: [pipeline.snapshot(), watch().snapshot(), stores.losses(), *counted()],
+            lambda: [pipeline.snapshot(), stores.losses(), *counted()],
+            lambda: watch().snapshot(),
             detail=settings.telemetry.metrics_detail,
         )
         proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
