@@ -202,7 +202,6 @@ def verdict_of(
             prompt_version=exchange.version.name,
             prompt_chars=exchange.version.chars,
             prompt_language="en",
-            cluster=exchange.cluster,
         ),
         selection=Selection(path_weight=trial.path_weight, split_of=trial.split_of),
     )

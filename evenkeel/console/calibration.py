@@ -18,9 +18,9 @@ _APPROVALS: Final = 60
 _NAMES: Final = {
     "content": "shifted answers, points above noise",
     "similarity": "loss of similarity, points against the control",
-    "segment": "shifted answers of one client, prompt version, task or language, points above noise",
     "quality": "answers that got worse, points above the control",
     "invalid": "invalid answers, percent",
+    "segment": "shifted answers of one client, prompt version, task or language, points above noise",
     "drift": "drift, points around the baseline",
 }
 

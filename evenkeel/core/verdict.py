@@ -152,9 +152,6 @@ class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
     """Length of the answer in characters."""
     client: str = ""
     """Name of the client that sent the request, as in `Exchange.client`; "" if unknown."""
-    cluster: str = ""
-    """Cluster of near-equal prompts and prompts of one session, whose outcomes are not independent. "" = the
-    exchange is like no other."""
 
 
 class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):

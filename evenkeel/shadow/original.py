@@ -13,7 +13,6 @@ from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.shadow import limits
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.clusters import Clusters
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
@@ -69,8 +68,6 @@ class Original:
     """Size, template share and language of the prompt."""
     parameters: str = ""
     """Request parameters besides the prompt, as a short text (see `parameters_of`)."""
-    cluster: str = ""
-    """Id shared by exchanges whose prompts are almost equal or that belong to the same session."""
 
 
 def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
@@ -125,7 +122,6 @@ class Reader:
     learner: TemplateLearner = field(default_factory=TemplateLearner)
     stated: Mapping[str, StatedTemplate] = field(default_factory=dict)
     """Templates from the settings, by route."""
-    clusters: Clusters = field(default_factory=Clusters)
 
     def read(self, exchange: Exchange) -> Original | Left:
         """Return an exchange's prompt and answer, or the reason why it is not tried. CPU work, no I/O."""
@@ -150,7 +146,6 @@ class Reader:
             return Left(error.reason, dead=True)
         view, template = self._classified(exchange, view)
         view = view.changing(route.inputs)
-        cluster = self.clusters.of(exchange.route, template, view, answer.text, exchange.session)
         model = named(answer.model or view.model or "unknown")
         task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
         return Original(
@@ -163,7 +158,6 @@ class Reader:
             named_if(task),
             traits_of(view),
             parameters_of(view),
-            cluster,
         )
 
     def _classified(self, exchange: Exchange, view: PromptView) -> tuple[PromptView, str | None]:

@@ -168,7 +168,6 @@ class TrialLog:
                 prompt_language=original.traits.language,
                 answer_chars=len(original.answer.text),
                 client=original.exchange.client,
-                cluster=original.cluster,
             ),
             wanted=trial.perturbation.wanted,
             selection=Selection(

@@ -64,8 +64,6 @@ class Reference:
     headers: tuple[tuple[str, str], ...] = ()
     """Headers of the request among `API_HEADERS`."""
     task: str | None = None
-    cluster: str = ""
-    """Cluster of the request, as in `Verdict.cluster`."""
     sketch: tuple[int, ...] = ()
     """Sketch of the prompt, a small vector (`evenkeel.shadow.references.sketch`)."""
     taken_at: float
@@ -137,7 +135,6 @@ class ReferenceState(NamedTuple):
     route: str
     requested_model: str
     prompt_version: str
-    cluster: str
     answers: int
     failed: int
     asked_at: float
@@ -295,7 +292,6 @@ _REFERENCES: Final = Collection(
         reference.route,
         reference.requested_model,
         reference.prompt_version,
-        reference.cluster,
         len(reference.answers),
         reference.failed,
         int(reference.asked_at),

@@ -267,7 +267,6 @@ def references(documents: Documents, now: float) -> ReferenceSources:
                 prompt_version="v3" if number < 3 else "",
                 path="/v1/chat/completions",
                 request=json.dumps(body),
-                cluster=f"k{number}",
                 taken_at=now - 50_000,
                 answers=(kept("A printer fails. Cause: driver. Status: waiting.", now - 7000),)
                 * (6 - number),

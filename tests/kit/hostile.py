@@ -34,7 +34,6 @@ from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.proxy.credentials import is_credential, key_fingerprints, redacted
 from evenkeel.shadow import original
 from evenkeel.shadow.answer import read_answer
-from evenkeel.shadow.clusters import Clusters
 from evenkeel.shadow.perturbations import BUILTIN, Draft
 from evenkeel.shadow.perturbations.gate import attempt, faults_of, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
@@ -270,15 +269,6 @@ def _fingerprints(text: str) -> object:
     return key_fingerprints(raw, len(raw))
 
 
-def _cluster(view: PromptView) -> object:
-    return Clusters().of("main", None, view, view.text, None)
-
-
-def _clusters(views: tuple[PromptView, ...]) -> object:
-    known = Clusters()
-    return [known.of("main", None, view, "x", None) for view in views]
-
-
 def _stated(view: PromptView) -> object:
     return view.classified(fixed_template(["Answer in {form}:\n\n{text}\nThank you"]))
 
@@ -335,9 +325,6 @@ def _readers() -> Iterator[Subject]:
     yield Subject("traits of a prompt", view_of, original.traits_of)
     yield Subject("sketch", view_of, sketch_of)
     yield Subject("sketch of many messages", _many_of, sketch_of)
-    yield Subject("cluster", view_of, _cluster)
-    yield Subject("clusters", _unlike_views, _clusters)
-    yield Subject("cluster of many messages", _many_of, _cluster)
     yield Subject("answer", _answered, _read_whole)
     yield Subject("streamed answer", _streamed, _read_stream)
 

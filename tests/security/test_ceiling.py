@@ -290,7 +290,6 @@ class Process:
                 prompt_version="p1",
                 path=original.exchange.path,
                 request=original.exchange.request_body.decode(),
-                cluster="c",
                 taken_at=self.world.clock() - 2,
                 answers=kept,
             )

@@ -232,7 +232,7 @@ def folder(tmp_path: Path) -> Path:
     database = Database(tmp_path / "evenkeel.db")
     log, documents = SqliteVerdictLog(database), SqliteDocuments(database)
     answer = Answer(STEERING, (ToolCall(STEERING, STEERING),), STEERING, STEERING)
-    places = ("model", "explanation", "parameters", "cluster", "prompt_version", "judge_model")
+    places = ("model", "explanation", "parameters", "prompt_version", "judge_model")
     everywhere: Any = dict.fromkeys(places, STEERING)
     for number in range(40):
         said = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)

@@ -54,7 +54,6 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
         failure=failure,
         quality_failures=(failure,),
         parameters=short,
-        cluster=short,
         task=short,
         prompt_version=short,
     )
@@ -93,7 +92,7 @@ def test_labels_goldens_references_archive_and_audit_log_round_trip(backend, ope
     kept = KeptAnswer(answer, 1.0, short, "original")
     reference = Reference(
         id=f"x {short}", route=short, requested_model=short, prompt_version=short, path=short, request=said,
-        task=short, cluster=short, sketch=(1,), taken_at=1.0, answers=(kept,),
+        task=short, sketch=(1,), taken_at=1.0, answers=(kept,),
     )  # fmt: skip
     archived = altered(ARCHIVED, id=f"x {short}", route=f"r {short}", request=said, answer=answer)
     action = Action(1.0, short, "typed", "golden_approved", short, short)

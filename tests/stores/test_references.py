@@ -31,7 +31,6 @@ REFERENCE = Reference(
     path="/v1/chat/completions",
     request=r'{"messages":[{"role":"user","content":"How long? \é"}]}',
     task="chat",
-    cluster="c1",
     sketch=(1, -2, 3),
     taken_at=10.5,
     answers=(kept("Four days.", 10.5, "original"), kept("Four.", 11.5, "resend")),
@@ -58,7 +57,7 @@ def test_what_is_kept_is_there(store, reopen):
     assert again.of_route("shop") == [REFERENCE]
     assert again.of_route("other") == []
     (state,) = again.states()
-    assert state[:7] == ("x1", "shop", "m", "p1", "c1", 2, 0)
+    assert state[:6] == ("x1", "shop", "m", "p1", 2, 0)
     assert (state.asked_at, state.taken_at, state.chars) == (0, 10, REFERENCE.chars)
     assert not state.ripe
     assert again.find("other") is None

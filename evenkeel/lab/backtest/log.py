@@ -55,7 +55,7 @@ CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
 """Names under which a file may call the identical resend."""
 _PROVING: Final = frozenset(("equality", "heuristic"))
 _REMEMBERED: Final = 4096
-"""Exchanges whose control is remembered, and names of sessions and clusters in use."""
+"""Exchanges whose control is remembered."""
 _AT: Final = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<member>[^`]*)`$")
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<member>.*)`$")
 _BATCH: Final = 2_000
@@ -93,7 +93,9 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     parameters: str = ""
     settings: str = ""
     exchange: str | None = None
+    client: str = ""
     session: str = ""
+    """Read so that a log may have it, like `cluster`: no figure depends on either."""
     cluster: str = ""
     rating: Rating | None = None
     similarity: Share | None = None
@@ -221,7 +223,6 @@ class _Reader:
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
-        self._names = _Belonging()
 
     def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
         """Yield a line's trial, before it maybe its exchange's control, after it maybe a label."""
@@ -235,13 +236,12 @@ class _Reader:
             return
         _check(line)
         exchange = line.exchange or f"line-{number}"
-        cluster = self._names.of(line.session, line.cluster)
         at = _time(line.time)
         name = _drawn(line.id or f"line-{number}", line)
         known = self._controls.get(exchange)
         if line.perturbation in CONTROLS:
             if known is None or known.written:
-                verdict = _control(line, exchange, cluster, at, name)
+                verdict = _control(line, exchange, at, name)
                 if known is None:
                     self._remember(exchange, _said_of(line, proven=verdict.proven, written=True))
                 yield from _labelled(verdict, line)
@@ -256,8 +256,8 @@ class _Reader:
                 failure=None, wanted_format=None, wanted_language=None, label_share=0.0, audit_share=0.0,
                 heuristic_rating=None, stage=line.control_stage, label=None,
             )  # fmt: skip
-            yield _control(resend, exchange, cluster, at, f"line-{number}.control")
-        yield from _labelled(_variant(line, own, exchange, cluster, at, name), line)
+            yield _control(resend, exchange, at, f"line-{number}.control")
+        yield from _labelled(_variant(line, own, exchange, at, name), line)
 
     def _remember(self, exchange: str, control: _Control) -> None:
         self._controls[exchange] = control
@@ -292,27 +292,6 @@ def _labelled(verdict: Verdict, line: Line) -> Iterator[Verdict | Label]:
     if line.label is not None:
         said = Said("log", rating=line.label, drawn=line.label_share > 0)
         yield label_of(verdict, said, at=verdict.scored_at)
-
-
-class _Belonging:
-    """A name for everything that shares a session or a cluster."""
-
-    def __init__(self) -> None:
-        self._names: OrderedDict[tuple[str, str], str] = OrderedDict()
-
-    def of(self, session: str, cluster: str) -> str:
-        """The name of what belongs together; "" without either."""
-        keys = [(kind, value) for kind, value in (("session", session), ("cluster", cluster)) if value]
-        if not keys:
-            return ""
-        known = (self._names[key] for key in keys if key in self._names)
-        name = next(known, cluster or session)
-        for key in keys:
-            self._names[key] = name
-            self._names.move_to_end(key)
-        while len(self._names) > _REMEMBERED:
-            self._names.popitem(last=False)
-        return name
 
 
 def _stored(text: bytes | str) -> Verdict | None:
@@ -365,14 +344,14 @@ def _time(said: float | str) -> float:
     return float(at)
 
 
-def _control(line: Line, exchange: str, cluster: str, at: float, name: str) -> Verdict:
+def _control(line: Line, exchange: str, at: float, name: str) -> Verdict:
     """The verdict of the identical resend that a line describes."""
     nothing = _Control(None, None, None, None, written=False)
     plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0, path_weight=1.0, split_of="")
-    return _variant(plain, nothing, exchange, cluster, at, name)
+    return _variant(plain, nothing, exchange, at, name)
 
 
-def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: float, name: str) -> Verdict:
+def _variant(line: Line, control: _Control, exchange: str, at: float, name: str) -> Verdict:
     rated = line.rating is not None
     unsure = not rated and line.failure is None
     stage = line.stage or ("judge" if line.judge or rated else "unsure")
@@ -414,8 +393,8 @@ def _variant(line: Line, control: _Control, exchange: str, cluster: str, at: flo
             prompt_chars=line.prompt_chars,
             template_share=line.template_share,
             prompt_language=line.prompt_language,
+            client=line.client,
             answer_chars=line.answer_chars,
-            cluster=cluster,
         ),
         wanted=Wanted(line.wanted_format, line.wanted_language),
         selection=Selection(line.exchange_weight, line.path_weight, line.split_of, line.label_share),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import CellReport, Estimate
 from evenkeel.core.figures import date_and_time, number, percent
+from evenkeel.monitor.estimate import BLOCK
 from evenkeel.monitor.notify import event_json, summary
 from evenkeel.release.kit.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Picture, Section, Table
@@ -107,6 +108,9 @@ def _cell(report: CellReport) -> dict[str, Any]:
         **_place(report.key),
         **_figures(report),
         "failures": report.counts.failures,
+        "standing": report.standing,
+        "more_trials": report.more_trials,
+        "segment": plain(report.segment),
         "state": _state(report),
         "alert": report.detection.alert,
         "over": list(report.detection.over),
@@ -159,7 +163,8 @@ def _summary(found: Backtest) -> Iterator[str]:
     yield (
         f"Limit {number(100 * settings.threshold, 1)} points above noise, tolerance of drift "
         f"{percent(settings.drift_tolerance)}; false alarms at most once in "
-        f"{number(settings.mean_trials_between_false_alarms)} trials of all cells."
+        f"{number(settings.mean_trials_between_false_alarms)} trials of all cells, if blocks of "
+        f"{BLOCK} exchanges are exchangeable."
     )
     if found.variant.share < 1:
         yield f"Of the exchanges, {percent(found.variant.share)} were taken."

@@ -30,6 +30,7 @@ _EFFECTS: Final[dict[str, Effect]] = {
     "quality": "worse",
     "content": "fragile",
     "similarity": "fragile",
+    "segment": "fragile",
     "drift": "unsteady",
     "invalid": "invalid",
     "references": "different",

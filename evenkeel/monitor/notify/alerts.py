@@ -117,8 +117,9 @@ def _excess(event: AlertEvent) -> str:
             f"{overall.upper:+.0%}]"
         )
     clients = f" {figures.clients(event.clients)}." if len(event.clients) > 1 else ""
+    segment = f", {event.facts.segment} alone" if event.facts.segment else ""
     return (
-        f"{verb} for {_place(event)}: {said} over the last {event.run_trials} trials, "
+        f"{verb} for {_place(event)}{segment}: {said} over the last {event.run_trials} trials, "
         f"limit {100 * (event.limit or 0.0):g} ({event.limit_source}){pairs}.{clients}"
     )
 

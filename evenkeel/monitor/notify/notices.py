@@ -564,6 +564,7 @@ def _alerted(part: Part, more: tuple[str, ...]) -> str:
     points = 100 * (part.raised.value or 0.0)
     said = {
         "content": f"{points:.0f} points above noise",
+        "segment": f"{points:.0f} points above noise for {part.raised.facts.segment}",
         "similarity": f"similarity {points:.0f} points below that of resends",
         "quality": f"quality worse in {points:.0f} points more answers than in resends",
         "invalid": f"{points:.0f}% of the answers are invalid",

@@ -130,7 +130,6 @@ class ReferenceKeeper:
             request=request,
             headers=api_headers(exchange),
             task=original.task,
-            cluster=original.cluster,
             sketch=sketch,
             taken_at=exchange.received_at,
             answers=(first, again),
@@ -157,7 +156,7 @@ class ReferenceKeeper:
         alike = max((float(mine @ self._sketch(one.id)) for one in own), default=0.0)
         if alike >= 1 - 1e-9:
             return None
-        new = alike < _LIKE and all(one.cluster != original.cluster or not one.cluster for one in own)
+        new = alike < _LIKE
         if len(own) < _most(of_route, own) and (new or len(own) < _LIKE_ONES):
             if len(of_route) < A_ROUTE:
                 return _Place(None)

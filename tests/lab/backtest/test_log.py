@@ -28,12 +28,7 @@ def test_little_is_needed():
     (found,) = read(TRIAL)
     assert (found.scored_at, found.perturbation, found.rating) == (1000.0, "general.typos", 3)
     assert (found.route, found.model, found.exchange_id) == ("default", "model", "line-1")
-    assert (found.scoring.scorer, found.shifted, found.control.rating, found.origin.cluster) == (
-        "judge",
-        False,
-        None,
-        "",
-    )
+    assert (found.scoring.scorer, found.shifted, found.control.rating) == ("judge", False, None)
 
 
 @pytest.mark.parametrize(
@@ -70,11 +65,13 @@ def test_a_control_line_gives_its_outcome_to_the_trials_after_it():
     assert [one.control.worse for one in found] == [None, True, None]
 
 
-def test_sessions_and_clusters_name_what_belongs_together():
-    """Whatever shares either is one cluster; without both a trial stands alone."""
-    said = [{"session": "s"}, {"session": "s", "cluster": "c"}, {"cluster": "c"}, {"session": "t"}, {}]
-    clusters = [one.origin.cluster for one in read(*(TRIAL | more for more in said))]
-    assert clusters == ["s", "s", "s", "t", ""]
+def test_names_of_clusters_change_nothing():
+    """A log may name sessions and clusters; clients are a dimension of segments."""
+    named, plain = read(
+        TRIAL | {"session": "s", "cluster": "c", "client": "acme", "id": "t"}, TRIAL | {"id": "t"}
+    )
+    assert named.origin.client == "acme"
+    assert altered(named, client="", exchange_id="e") == altered(plain, exchange_id="e")
 
 
 def test_labels_follow_the_trials_that_chance_drew():
@@ -88,7 +85,7 @@ def test_labels_follow_the_trials_that_chance_drew():
 
 
 def test_outcomes_without_a_rating():
-    """An invalid answer has moved; a failure is counted by its reason; a similarity decides by itself."""
+    """An invalid answer has moved; a failure is counted by its reason; a similarity alone says nothing."""
     invalid, failed, alike, other = read(
         {"time": 1, "perturbation": "p", "invalid": True},
         {"time": 1, "perturbation": "p", "failure": "timeout"},
@@ -97,12 +94,12 @@ def test_outcomes_without_a_rating():
     )
     assert (invalid.invalid, invalid.shifted, invalid.unsure) == (("format",), True, False)
     assert failed.failure == Failure("log", 1, "timeout")
-    assert (alike.shifted, alike.unsure, other.shifted) == (False, True, True)
+    assert (alike.shifted, alike.unsure, other.shifted) == (None, True, None)
 
 
 def test_a_line_may_be_a_stored_verdict():
     """As it was written, with everything that it has."""
-    stored = altered(VERDICT, similarity=0.7, cluster="c", quality_failures=(Failure("m", 1, "timeout"),))
+    stored = altered(VERDICT, similarity=0.7, quality_failures=(Failure("m", 1, "timeout"),))
     assert list(read_lines([to_json(stored).encode()], "log.jsonl")) == [stored]
 
 

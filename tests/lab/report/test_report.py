@@ -73,7 +73,6 @@ def planted(before: int = 120, after: int = 100, other: int = 60):
                 rating=None if lost else rating,
                 control_rating=resend,
                 quality=(QualityScore("faithfulness", 1, 3.0, quality),) if rating < 3 and not lost else (),
-                cluster=f"job {number % 3}" if number % 5 == 0 else "",
                 failure=Failure("replay", 1, "timeout") if lost else None,
                 details={"rouge_l": 0.8, "decided_by": 2.0, "judged_again": 3.0 if step else 2.0},
                 rated_by="similarity@1",

@@ -44,7 +44,6 @@ def reference(number, *, route="shop", model="m", version="p1", **changes):
         prompt_version=version,
         path="/v1/chat/completions",
         request=body,
-        cluster=f"c{number}",
         taken_at=START,
         answers=(KeptAnswer(first, START, "m-1", "original"), KeptAnswer(first, START + 1, "m-1", "resend")),
     )

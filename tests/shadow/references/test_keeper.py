@@ -62,7 +62,7 @@ WORDS = [
 ]
 
 
-def original(number, *, text=None, model="m", version="p1", cluster=None, route="shop", **changes):
+def original(number, *, text=None, model="m", version="p1", route="shop", **changes):
     """An exchange whose prompt shares nothing with those of other numbers."""
     said = text or " ".join(f"{word}{number}{word[::-1]}" for word in WORDS[number % 7 :: 7])
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": said}]}).encode()
@@ -74,7 +74,6 @@ def original(number, *, text=None, model="m", version="p1", cluster=None, route=
         route=RoutePlan((), (0.3,), 1, None),
         prompt_version=version,
         task="chat",
-        cluster=f"c{number}" if cluster is None else cluster,
     )
     return altered(given, **changes)
 
@@ -110,7 +109,7 @@ def test_an_exchange_is_kept_with_its_two_answers(keeping):
     assert (kept.id, kept.requested_model, kept.prompt_version) == (given.exchange.id, "m", "p1")
     assert kept.path == "/v1/chat/completions"
     assert kept.request == given.view.body().decode()
-    assert (kept.task, kept.cluster, kept.taken_at) == ("chat", "c1", 1001.0)
+    assert (kept.task, kept.taken_at) == ("chat", 1001.0)
     assert kept.answers == (
         KeptAnswer(given.answer, 1001.0, "m-1", "original"),
         KeptAnswer(Answer("Again.", model="m-1"), 1500.0, "m-1", "resend"),
@@ -129,13 +128,10 @@ def test_what_has_no_second_answer_is_not_kept(keeping):
 
 
 def test_a_set_is_diverse(keeping):
-    """A second prompt of a cluster only while there are few others, the very same never."""
+    """The very same prompt never comes twice."""
     keeping.keep(original(1))
     keeping.keep(altered(original(1), exchange=exchange(50, route="shop")))
     assert len(keeping.ids) == 1
-    for number in range(2, 12):
-        keeping.keep(original(number, cluster="c1"))
-    assert len(keeping.ids) == 8
     for number in range(20, 60):
         keeping.keep(original(number))
     assert len(keeping.ids) == A_SET

@@ -29,7 +29,6 @@ def state(name, answers=4, *, version="p1", model="m", **changes):
         "route": "shop",
         "requested_model": model,
         "prompt_version": version,
-        "cluster": name,
         "answers": answers,
         "failed": 0,
         "asked_at": 0.0,
