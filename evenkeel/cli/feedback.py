@@ -13,7 +13,7 @@ from rich.table import Table
 from evenkeel.cli.label_lines import judge_lines, rating_lines
 from evenkeel.cli.options import emit, json_option, table_console, with_stores
 from evenkeel.console import wording
-from evenkeel.console.labels import QUALITIES, RATINGS, agreement_lines
+from evenkeel.console.labels import QUALITIES, RATINGS, in_order
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import one_line
 from evenkeel.monitor.labels import human_agreement
@@ -62,11 +62,19 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
         click.echo("No ratings yet. Rate trials on their page in the console.", err=True)
         return
     console.print(_table(labels))
-    agreement = agreement_lines(human_agreement(labels))
+    agreement = in_order(human_agreement(labels))
     if agreement:
         shown = Table("rated by", "verdicts", "agree", "95 % interval", "counted", "where not")
-        for line in agreement:
-            shown.add_row(line.decider, line.source, line.share, line.interval, line.counts, line.too_high)
+        for one in agreement:
+            wrong = one.n - one.agreed
+            shown.add_row(
+                " ".join(filter(None, (one.decided_by, one.judge))),
+                "drawn at random and rated blind" if one.source == "drawn" else "chosen by people",
+                figures.percent(one.value),
+                figures.interval(one),
+                f"{one.agreed:,} of {one.n:,}",
+                f"{one.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
+            )
         console.print(shown)
 
 

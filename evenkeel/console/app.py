@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from evenkeel.console.downloads import Table
     from evenkeel.console.sources import ConsoleSources
+    from evenkeel.monitor.measuring import Measuring
 
 
 def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], Table]]:
@@ -142,7 +143,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
         guards=[allowed],
         before_send=[_add_headers],
         csrf_config=csrf_config(),
-        exception_handlers={Exception: _error_handler(renderer)},
+        exception_handlers={Exception: _error_handler(renderer, sources.measuring)},
         compression_config=CompressionConfig(backend="gzip", gzip_compress_level=4, minimum_size=2048),
         openapi_config=None,  # its documentation page loads scripts from elsewhere
         logging_config=None,  # the process that serves the console has configured logging
@@ -201,7 +202,7 @@ _TITLES: Final = {
 }
 
 
-def _error_handler(renderer: Renderer) -> Any:
+def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> Any:
     def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         """Answer an error with a page for people, or JSON for programs; only the log has details."""
         if isinstance(error, HTTPException):
@@ -222,6 +223,8 @@ def _error_handler(renderer: Renderer) -> Any:
                 "does not help, check that the store can be reached: the log says why it failed. "
                 "Requests are forwarded all the while."
             )
+            # Where the store is away no page can be shown; what is held up can still be said.
+            text = " ".join([*(f"Held up: {said}" for said in measuring().sentences()), text])
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
         said: dict[str, Any] = {

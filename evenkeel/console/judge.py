@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from evenkeel.console.labels import agreement_lines
+from evenkeel.console.labels import in_order
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spent_today
 from evenkeel.core.budget import total
@@ -42,7 +42,7 @@ def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -
         stages=STAGES,
         decided=decided,
         cost=total(spend for (_, purpose), spend in spent.items() if purpose == "judge") if spent else None,
-        people=agreement_lines(people),
+        people=in_order(people),
         can_label=sources.labels is not None,
     )
 

@@ -15,7 +15,6 @@ from evenkeel.console import links
 from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
-from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels, LabelError, Said, decided_by, label_of
@@ -41,35 +40,15 @@ QUALITIES: Final = {
     "equal": "just as good",
     "better": "better than the original answer",
 }
-_DECIDERS: Final = {
-    "judge": "the judge",
-    "heuristic": "heuristics instead of the judge",
-    "equality": "identical, no judge",
-    "metrics": "heuristics",
-}
-_SOURCES: Final = {"drawn": "drawn at random and rated blind", "chosen": "chosen by people"}
 _DRAWN_FROM: Final = 2_000
 """Newest verdicts from which a random one is drawn."""
-
-
-class AgreementLine(NamedTuple):
-    """The agreement of people with a decider."""
-
-    decider: str
-    source: str
-    share: str
-    interval: str
-    counts: str
-    """Cases in which they agree, of all, such as "12 of 15"."""
-    too_high: str
-    """Description of the disagreement, "" if there is none."""
 
 
 class Feedback(NamedTuple):
     """The labels that the page of a trial shows."""
 
     labels: Sequence[Label]
-    agreement: tuple[AgreementLine, ...]
+    agreement: Sequence[HumanAgreement]
     ratings: Mapping[int, str]
     qualities: Mapping[str, str]
 
@@ -89,13 +68,12 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
         judge: model of the verdict's judge, "" without a judge.
     """
     found = [one for one in human_agreement(counted) if one.judge == judge]
-    return Feedback(store.of_verdict(verdict_id), agreement_lines(found), RATINGS, QUALITIES)
+    return Feedback(store.of_verdict(verdict_id), in_order(found), RATINGS, QUALITIES)
 
 
-def agreement_lines(found: Sequence[HumanAgreement]) -> tuple[AgreementLine, ...]:
-    """Describe agreement, first on verdicts drawn at random, then on those that people chose."""
-    ordered = sorted(found, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
-    return tuple(_line(one) for one in ordered)
+def in_order(found: Sequence[HumanAgreement]) -> list[HumanAgreement]:
+    """Order agreement: first on verdicts drawn at random, then on those that people chose."""
+    return sorted(found, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
 
 
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:
@@ -124,18 +102,6 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
             if readable_evidence(log, verdict.id) is not None:
                 return verdict.id
     return None
-
-
-def _line(one: HumanAgreement) -> AgreementLine:
-    wrong = one.n - one.agreed
-    return AgreementLine(
-        decider=" ".join(filter(None, (_DECIDERS[one.decided_by], one.judge))),
-        source=_SOURCES[one.source],
-        share=figures.percent(one.value),
-        interval=figures.interval(one),
-        counts=f"{one.agreed:,} of {one.n:,}",
-        too_high=f"{one.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
-    )
 
 
 Limit = Annotated[int, QueryParameter(ge=1, le=10_000)]

@@ -32,8 +32,8 @@ _NAMED: Final = 3
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set replays.rewriter.model",
-    "no_judge": "needs a judge, because answers in two languages are compared: set judge.model",
-    "budget": "the day's budget is spent",
+    "no_judge": "needs a judge, to check rewordings and compare answers in two languages: use --judge MODEL",
+    "budget": "what is left of the day's budget is too small",
     "budget_pace": "held back so that the budget lasts the day",
     "budget_reserve": "the day's budget is spent but for what is kept for changes",
     "budget_share": "the route has had its share; the rest is kept for other routes",
@@ -171,8 +171,7 @@ DEAD_IN_FILE: Final = 1000
 _BODY_CHARS: Final = 20_000
 
 _DROPPED: Final = {
-    "budget": "the day's budget is spent",
-    "settled": "answers are steady, so only a share of the requests is tried (routes.trials.plan)",
+    "settled": "its cells are within their limits, so only a share is tried (routes.trials.plan)",
     "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
     "store_full": "the queue was full: more is sampled than is scored",
     "store_error": "the queue could not be written to",

@@ -39,51 +39,6 @@ class Snippet(NamedTuple):
     text: str
 
 
-class Try(NamedTuple):
-    """A part of the set-up that a button tries."""
-
-    name: str
-    title: str
-    what: str
-    """Description of what the check does and costs."""
-    button: str
-
-
-_TRIES: Final = (
-    Try(
-        "upstream",
-        "Keys and endpoint",
-        "Looks whether the variables with keys are set and each upstream accepts connections. Sends nothing.",
-        "Check keys and endpoint",
-    ),
-    Try(
-        "request",
-        "Test request",
-        "Sends one request through the data plane to the first route. It costs what such a request costs "
-        "and is never sampled.",
-        "Send a test request",
-    ),
-    Try(
-        "judge",
-        "Judge",
-        "Asks the judge one question whose answer is known, of about a hundred tokens.",
-        "Ask the judge",
-    ),
-    Try(
-        "budget",
-        "Budget",
-        "Looks at the limits and at the prices of the models. Sends nothing.",
-        "Check the budget",
-    ),
-    Try(
-        "notification",
-        "Notification",
-        "Sends a message that is marked as a test to every channel.",
-        "Send a test message",
-    ),
-)
-
-
 def snippets(base_url: str, model: str) -> tuple[Snippet, ...]:
     """Lines for the usual clients, with the base URL of a route."""
     hello = {"model": model, "messages": [{"role": "user", "content": "Hello"}]}
@@ -156,7 +111,7 @@ def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:
             routes=routes,
             snippets=snippets(routes[0].base_url, model or "MODEL") if routes else (),
             model=(asked or {}).get("model", model),
-            tries=_TRIES if sources.setup else (),
+            can_try=sources.setup is not None,
             sending=_SENDING,
             tried=tried,
             result=result,

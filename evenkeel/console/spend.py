@@ -47,16 +47,6 @@ class SpendLine(NamedTuple):
     """Limits of this route."""
 
 
-class SpendPart(NamedTuple):
-    """Spend as the page shows it."""
-
-    total: tuple[Meter, ...]
-    routes: list[SpendLine]
-    purposes: list[SpendLine]
-    words: Mapping[str, str]
-    """Names of the purposes for people."""
-
-
 def spent_today(sources: ConsoleSources) -> Mapping[tuple[str, SpendKind], Spend]:
     """Return the spend of this UTC day by route and purpose. Blocks on the cost tracker."""
     return sources.ledger.by_route_and_kind() if sources.ledger else {}
@@ -67,16 +57,15 @@ def total_meters(view: PipelineView) -> tuple[Meter, ...]:
     return meters(Spend(view.tokens_today, view.usd_today), Budget(view.budget_tokens, view.budget_usd))
 
 
-def spend_part(sources: ConsoleSources) -> SpendPart:
-    """Return the day's totals, and the spend by route and by purpose."""
-    view = sources.pipeline()
-    routes = dict.fromkeys((flow.route for flow in view.routes), NOTHING)
+def spend_lines(sources: ConsoleSources) -> tuple[list[SpendLine], list[SpendLine]]:
+    """Return the day's spend by route and by purpose."""
+    routes = dict.fromkeys((flow.route for flow in sources.pipeline().routes), NOTHING)
     purposes = dict.fromkeys((name for name in PURPOSES if name != "lost"), NOTHING)
     for (route, purpose), spend in spent_today(sources).items():
         routes[route] = routes.get(route, NOTHING).plus(spend)
         purposes[purpose] = purposes.get(purpose, NOTHING).plus(spend)
     routes.pop("", None)
-    return SpendPart(total_meters(view), _lines(routes, sources.budgets), _lines(purposes, {}), PURPOSES)
+    return _lines(routes, sources.budgets), _lines(purposes, {})
 
 
 def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
@@ -171,11 +160,14 @@ def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     """Handlers of `/spend` and its live part."""
 
     def page(_: object) -> Page:
-        routes = (flow.route for flow in sources.pipeline().routes)
+        view, (routes, purposes) = sources.pipeline(), spend_lines(sources)
         return Page(
             "Cost · evenkeel",
-            spend=spend_part(sources),
-            paces=paces(sources.log, routes, sources.clock()),
+            total=total_meters(view),
+            routes=routes,
+            purposes=purposes,
+            words=PURPOSES,
+            paces=paces(sources.log, (flow.route for flow in view.routes), sources.clock()),
             delays=DELAYS,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from litestar import Response, get
 
@@ -14,7 +14,6 @@ from evenkeel.console.labels import feedback
 from evenkeel.console.questions import question, reworded_question
 from evenkeel.console.rendering import AnyRequest, PathText, QueryText  # noqa: TC001 - litestar reads the annotations
 from evenkeel.core import figures, rewordings
-from evenkeel.core.labels import label as metric_label
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.text import visible
 from evenkeel.core.verdict import BASELINE, PROVENANCE, stage_of
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.core.pair import Answer
-    from evenkeel.core.verdict import Evidence, QualityScore, Verdict
+    from evenkeel.core.verdict import Evidence, Verdict
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.archive import ArchivedExchange
     from evenkeel.stores.verdict_log import VerdictLog
@@ -74,17 +73,6 @@ def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | No
         return sources.archive.find(exchange_id)
     except SealError:
         return None
-
-
-class QualityRow(NamedTuple):
-    """A quality metric on both answers, each on the metric's scale."""
-
-    name: str
-    reference: str
-    candidate: str
-    of: str
-    """Suffix " of 3" for ratings, else ""."""
-    change: Literal["same", "better", "worse", "changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +125,6 @@ class TrialView(NamedTuple):
         """Reason why there is no rating, "" if there is one."""
         failure = self.verdict.failure
         return f"{failure.metric}: {failure.reason.replace('_', ' ')}" if failure else ""
-
-    @property
-    def quality(self) -> list[QualityRow]:
-        """Scores of the quality metrics on both answers."""
-        return [quality_row(score) for score in self.verdict.quality]
 
     @property
     def details(self) -> list[tuple[str, str]]:
@@ -221,17 +204,6 @@ def answer_text(answer: Answer | None) -> str:
         return ""
     calls = [f"→ {call.name}({call.arguments})" for call in answer.tool_calls]
     return "\n".join([answer.text, *calls] if answer.text else calls)
-
-
-def quality_row(score: QualityScore) -> QualityRow:
-    """Describe a metric on both answers."""
-    change: Literal["same", "better", "worse", "changed"] = "same"
-    if score.changed:
-        change = score.direction or "changed"
-    # Ratings are whole numbers, ratios are shown to two digits.
-    reference, candidate = (f"{round(value, 2):g}" for value in (score.reference, score.candidate))
-    of = " of 3" if score.scale == "rating" else ""
-    return QualityRow(metric_label(score.metric), reference, candidate, of, change)
 
 
 def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -145,8 +145,13 @@ class ChangeMark:
     run: int = 0
     """Number of exchanges before the mark that already seem to belong to the change; only for shares that
     moved."""
-    since: int = 0
-    """Number of exchanges between the first mark of the same change and this one."""
+    began: float | None = None
+    """Unix time in seconds of the earliest moment at which it may have come about; None = at `at`."""
+
+    @property
+    def begun_at(self) -> float:
+        """Unix time in seconds of the earliest moment at which it may have come about."""
+        return self.at if self.began is None else self.began
 
 
 @dataclass(frozen=True, slots=True)

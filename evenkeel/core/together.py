@@ -15,13 +15,17 @@ _NAMED: Final = re.compile(r"([0-9]+_.+?)(?:_([0-9]))?$")
 """Count and category; then the number of the group among those of its category."""
 
 
+_SETS: Final = "0ABCDEFGHI"
+"""Names for people of the groups of a category, by their number."""
+
+
 def _kind(name: str) -> str:
     found = _NAMED.fullmatch(name)
     if found is None:
         return name.replace("_", " ")
     several, part = found.groups()
     said = several.replace("_", " ")
-    return f"{said} (part {part})" if part else said
+    return f"set {_SETS[int(part)]} of {said}" if part else said
 
 
 TOGETHER: Final = Category(

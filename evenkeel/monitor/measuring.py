@@ -34,6 +34,8 @@ _WAITED_S: Final = 120.0
 _STANDS_S: Final = 60.0
 """Seconds without a trial after which scoring stands still rather than being behind."""
 _MONITOR_STALLED_S: Final = 120.0
+_SPENT: Final = 0.9
+"""Share of a budget from which on it is called spent."""
 _LOST: Final = 5
 """Trials lost in a row that hold a route up."""
 _LOST_BY_CHANCE: Final = 50
@@ -276,13 +278,16 @@ class MeasuringWatch:
         step = _STEPS.get(reason, "Pipeline and Trials show what was tried and what came back.")
         if reason.startswith("budget"):
             spent, budget = self._ledger.today(), self._ledger.budget
-            limits = [
-                f"{figures.usd(spent.usd)} of {figures.usd(budget.usd_per_day)}"
-                if budget.usd_per_day
-                else "",
-                f"{spent.tokens:,} of {budget.tokens_per_day:,} tokens" if budget.tokens_per_day else "",
-            ]
-            said += f" ({' and '.join(filter(None, limits)) or 'a limit is 0'})"
+            limits, left = [], True
+            if budget.usd_per_day is not None:
+                limits.append(f"{figures.usd(spent.usd)} of {figures.usd(budget.usd_per_day)}")
+                left = spent.usd < _SPENT * budget.usd_per_day
+            if budget.tokens_per_day is not None:
+                limits.append(f"{spent.tokens:,} of {budget.tokens_per_day:,} tokens")
+                left = left and spent.tokens < _SPENT * budget.tokens_per_day
+            if reason == "budget" and left:
+                said = "What is left of the day's budget is too small for an exchange"
+            said += f" ({' and '.join(limits)})"
         return said, step
 
     def _folded(self, now: float) -> Iterable[Cause]:

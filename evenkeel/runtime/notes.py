@@ -94,6 +94,8 @@ def unpriced(settings: Settings) -> list[str]:
 def _left_undone(settings: Settings) -> Iterator[str]:
     """Name the parts of valid settings that leave something unmeasured."""
     budget = settings.budget
+    if settings.replays.rewriter and (settings.judge is None or settings.judge.local):
+        yield "replays.rewriter: no judge checks its texts, so nothing is rewritten; name one with --judge"
     if 0 in {budget.usd_per_day, budget.tokens_per_day}:
         yield "budget: a limit is 0, so nothing is replayed, and no judge is asked; null is no limit"
     found: dict[str, list[str]] = {}

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evenkeel.settings.replay import Rewriter as RewriterSettings
     from evenkeel.settings.scoring import Embeddings
     from evenkeel.shadow.original import Original
-    from evenkeel.shadow.perturbations import Perturbation, Requirement
+    from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt.template import TemplateLearner
     from evenkeel.shadow.rewriter import EqualMeaning
     from evenkeel.stores.archive import ExchangeArchive
@@ -110,14 +110,15 @@ def endpoint(
     return Endpoint(served, price=costs.usd, observer=observer, **more)
 
 
-def capabilities(settings: Settings) -> frozenset[Requirement]:
-    """Return the services that perturbations can use."""
-    found: set[Requirement] = set()
-    if settings.replays.rewriter:
-        found.add("rewriter")
-    if settings.judge and not settings.judge.local:
-        found.add("judge")
-    return frozenset(found)
+def _missing(settings: Settings, kind: Perturbation) -> str | None:
+    """Return the service that a perturbation needs and that the settings lack; None if it can run.
+
+    What a rewriter writes needs a judge, too, that checks its meaning.
+    """
+    if "rewriter" in kind.requires and settings.replays.rewriter is None:
+        return "rewriter"
+    has_judge = settings.judge is not None and not settings.judge.local
+    return "judge" if kind.requires and not has_judge else None
 
 
 def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
@@ -131,9 +132,8 @@ def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
 
 def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
     """Return, by route, the perturbations that cannot run, each with a reason such as "no_rewriter"."""
-    have = capabilities(settings)
     return {
-        route: {kind.name: f"no_{max(kind.requires - have)}" for kind in kinds if not kind.requires <= have}
+        route: {kind.name: f"no_{service}" for kind in kinds if (service := _missing(settings, kind))}
         for route, kinds in chosen(settings).items()
     }
 
@@ -141,10 +141,9 @@ def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
 def route_plans(settings: Settings) -> dict[str, RoutePlan]:
     """Return the plan of each route."""
     kinds = chosen(settings)
-    have = capabilities(settings)
     return {
         route.name: RoutePlan(
-            perturbations=tuple(kind for kind in kinds[route.name] if kind.requires <= have),
+            perturbations=tuple(kind for kind in kinds[route.name] if not _missing(settings, kind)),
             severities=tuple(route.trials.severities),
             trials_per_exchange=route.trials.per_exchange,
             settled_rate=_SETTLED_RATE if route.trials.plan == "adaptive" else None,
@@ -230,7 +229,7 @@ def reference_target(settings: Settings) -> Callable[[Reference], Target]:
 def meaning(settings: Settings, judge: judging.Judge | None, book: CostTracker) -> EqualMeaning | None:
     """Return the judge's check that a rewritten text means the same; its cost counts for no route."""
     wanted = settings.replays.rewriter
-    if wanted is None or judge is None or wanted.check_meaning is False:
+    if wanted is None or judge is None:
         return None
     return JudgedMeaning(judge, RouteBudget(book, "", "rewriter"))
 
@@ -243,9 +242,9 @@ def rewriter(
     equal_meaning: EqualMeaning | None,
     observer: CallObserver = UNOBSERVED,
 ) -> Rewriter | None:
-    """Return the model that paraphrases and translates, if one is set; `observer` sees its calls."""
+    """Return the model that paraphrases and translates, if one is set and a judge checks what it writes."""
     wanted = settings.replays.rewriter
-    if wanted is None:
+    if wanted is None or equal_meaning is None:
         return None
     stronger = wanted.stronger_model
     return Rewriter(

@@ -47,6 +47,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "judge.tokens_per_minute": "limit `judge.requests_per_minute`, or remove it",
         "replays.answer_factor": _FIXED,
         "replays.references.burst_calls": _FIXED,
+        "replays.rewriter.check_meaning": "the judge checks every rewritten text; remove it",
         "replays.rewriter.concurrency": _FIXED,
         "replays.rewriter.timeout_s": _FIXED,
         "routes.headers": "write `match.headers`",

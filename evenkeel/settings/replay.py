@@ -10,7 +10,10 @@ from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Upstre
 
 
 class Rewriter(Section):
-    """An OpenAI-compatible model that paraphrases, changes the tone and translates."""
+    """An OpenAI-compatible model that paraphrases, changes the tone and translates.
+
+    The judge checks each text for its meaning; without one nothing is rewritten.
+    """
 
     base_url: HttpUrl = "https://api.openai.com/v1"
     """Its endpoint, up to and including the version."""
@@ -22,8 +25,6 @@ class Rewriter(Section):
     """Variable with its key."""
     headroom_tokens: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Tokens allowed beyond the text itself; a few thousand for models that reason first."""
-    check_meaning: bool | None = None
-    """Makes the judge check that a text still means the same; `null` = if there is a judge."""
 
 
 class Goldens(Section):

@@ -135,11 +135,11 @@ class TrialMaker:
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._entrance = asyncio.Lock()
 
-    async def make(self, original: Original) -> int | Literal["budget", "settled"]:
+    async def make(self, original: Original) -> int | Refused | Literal["unpriced", "settled"]:
         """Make the missing trials of an exchange.
 
-        Returns: how many verdicts the exchange has now; why it has none: "budget" if nothing may be spent,
-            "settled" if there is little to learn and chance left it out.
+        Returns: how many verdicts the exchange has now; why it has none: the reason for which nothing may be
+            spent, or "settled" if there is little to learn and chance left it out.
         """
         exchange = original.exchange
         state = ExchangeTrial(
@@ -152,10 +152,10 @@ class TrialMaker:
         planned = await asyncio.to_thread(state.first)
         if planned is None:
             return "settled"
-        await self.carry_out(state, planned)
+        refused = await self.carry_out(state, planned)
         if state.control is not None:
             await self.carry_out(state, await asyncio.to_thread(state.follow))
-        return len(state.verdicts) or "budget"
+        return len(state.verdicts) or refused or "budget"
 
     def perturb(self, original: Original, trial: Trial) -> Perturbed:
         """Apply a trial's perturbation to the prompt, without any call.
@@ -165,14 +165,18 @@ class TrialMaker:
         made = attempt(trial.perturbation, original.view, trial.severity, random.Random(trial.seed))
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
-    async def carry_out(self, state: ExchangeTrial, planned: Sequence[Planned]) -> None:
+    async def carry_out(
+        self, state: ExchangeTrial, planned: Sequence[Planned]
+    ) -> Refused | Literal["unpriced"] | None:
         """Make some trials of an exchange; none of them if the budget is too small for all.
 
         An exchange is begun only if there is room for everything in its first round, and then it is finished:
         a budget that is let go as the day goes would else be spent on resends, which alone show nothing.
+
+        Returns: why none were made; None if they were.
         """
         if not planned:
-            return
+            return None
         route = state.original.exchange.route
         async with self._places(len(planned)):
             with ExitStack() as trials:
@@ -183,11 +187,12 @@ class TrialMaker:
                     for (trial, _), report in zip(planned, reports, strict=True):
                         self._skip(trial, route, booking)
                         report.skipped(booking)
-                    return
+                    return booking
                 try:
                     await self._make(state, planned, booking, reports)
                 finally:
                     await asyncio.to_thread(booking.close)
+        return None
 
     @asynccontextmanager
     async def _places(self, count: int) -> AsyncIterator[None]:

@@ -14,6 +14,7 @@ the material imitates.
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -240,7 +241,39 @@ def marked_texts(prompt: str) -> dict[str, str]:
 REWRITER_MODEL: Final = "simulated-rewriter"
 """The name under which it is served."""
 
-_TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation)(?: (\S+))?$", re.MULTILINE)
+_TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation|blocks)(?: (\S+))?$", re.MULTILINE)
+
+
+def blocks(text: str) -> str:
+    """List the paragraphs of numbered lines as the blocks of a template, by their first words and values."""
+    lines = [line.partition("| ")[2] for line in text.split("\n")]
+    starts = [
+        0,
+        *(
+            number
+            for number in range(1, len(lines))
+            if lines[number].strip() and not lines[number - 1].strip()
+        ),
+    ]
+    found: list[dict[str, object]] = []
+    for number, start in enumerate(starts):
+        end = starts[number + 1] if number + 1 < len(starts) else len(lines)
+        said = "\n".join(lines[start:end]).strip()
+        part = "other"
+        if re.match(r"(?:Respond|Reply|Output)\b", said):
+            part = "output"
+        elif re.match(r"Question:", said):
+            part = "question"
+        elif re.search(r"\{\w+ \d+\}", said):
+            part = "context"
+        found.append(
+            {
+                "first": start + 1, "last": end, "part": part, "free": said.startswith("Doc "),
+                "fixed": number == 0,
+                "joined": number > 0 and lines[starts[number - 1]].rstrip() == "Documents:",
+            }
+        )  # fmt: skip
+    return json.dumps({"blocks": found})
 
 
 def rewrite(messages: Sequence[Message], subjects: Subjects | None = None) -> str:
@@ -257,6 +290,8 @@ def rewrite(messages: Sequence[Message], subjects: Subjects | None = None) -> st
         return "The simulated rewriter takes rewriting requests of evenkeel only."
     kind, target = task[1], task[2] or ""
     rewritten = paraphrase(text) if kind == "paraphrase" else None
+    if kind == "blocks":
+        return blocks(text)
     if kind == "tone":
         rewritten = in_tone(text, target)
     elif kind == "translation":

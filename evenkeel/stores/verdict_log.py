@@ -9,6 +9,7 @@ from msgspec import structs
 
 from evenkeel.core.approval import Approval
 from evenkeel.core.incidents import Decision
+from evenkeel.core.panel import PanelRated
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Verdict
@@ -52,11 +53,11 @@ class LoggedLabel:
 
 @dataclass(frozen=True, slots=True)
 class LoggedSighting:
-    """Answer to a reference prompt, and its place among the verdicts."""
+    """Answer to a reference prompt or round of a judge's panel, and its place among the verdicts."""
 
     offset: int
     """Place in the log, as for an approval."""
-    sighting: ReferenceAnswered
+    sighting: ReferenceAnswered | PanelRated
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ LoggedNote: TypeAlias = LoggedApproval | LoggedLabel | LoggedSighting | LoggedDe
 """Entry of the log that is not a verdict."""
 Logged: TypeAlias = LoggedVerdict | LoggedNote
 
-Note: TypeAlias = Approval | Label | Decision | ReferenceAnswered
+Note: TypeAlias = Approval | Label | Decision | ReferenceAnswered | PanelRated
 Entry: TypeAlias = Verdict | Note
 """Content of an entry, without its offset."""
 
@@ -111,6 +112,7 @@ _KINDS: Final[dict[str, type[Note]]] = {
     "label": Label,
     "decision": Decision,
     "reference": ReferenceAnswered,
+    "panel": PanelRated,
 }
 _NAMES: Final = {kind: name for name, kind in _KINDS.items()}
 

@@ -15,7 +15,10 @@ def test_a_report_has_what_was_noticed_measured_and_compared():
     assert lines[0] == "chat: another model"
     assert "Effect: answers got worse" in lines
     assert "  - returned model: a → b" in lines
-    assert "  - Another model: Returned model: “a” → “b”." in lines
+    assert (
+        "  - Another model (changed at that time): Returned model: “a” → “b”, at 1 Jan 1970 00:01 UTC."
+        in lines
+    )
     assert "  - 200 exchanges before, 200 after" in lines
     (casing,) = (line for line in lines if line.startswith(f"  - {label('general.casing')}: "))
     assert "→" in casing

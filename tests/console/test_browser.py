@@ -7,12 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from evenkeel.console import create_app
-from evenkeel.core import rewordings
-from evenkeel.core.cells import CellKey
-from tests.console.planted_trials import cell
-from tests.console.whole_scene import whole
 from tests.kit.chromium import served
-from tests.kit.records import altered
 from tests.services import free_port
 
 pytestmark = pytest.mark.service("chromium")
@@ -73,13 +68,8 @@ def test_an_incident_appears_without_disturbing_the_reader(make_scene, serve, op
     """Status, title, icon and the count in the navigation change; what is open and scrolled to stays."""
     scene = make_scene("quiet")
     after = make_scene("alert")
-    scene.reports += [
-        altered(report, key=CellKey("chat", *report.key.parts[1:]), last_scored_at=scene.now)
-        for report in whole(make_scene("alert"), cell).scene.reports
-        if rewordings.language_pair(report.key.perturbation)
-    ]
     page = open_page(serve(scene))
-    page.locator("#matrices summary").click()
+    page.locator("#cells-help summary").click()
     page.evaluate("scrollTo({top: 300, behavior: 'instant'})")
     scene.reports += [report for report in after.reports if report.key.route == "case-summaries"]
     scene.store.history = after.store.history
@@ -89,7 +79,7 @@ def test_an_incident_appears_without_disturbing_the_reader(make_scene, serve, op
     expect(page.locator("#open-incidents")).to_be_visible()
     expect(page.locator("#icon")).to_have_attribute("href", page.locator("#icon").get_attribute("data-alert"))
     expect(page.locator("#announce")).to_contain_text("after steady-2026-05 → swift-2026-08")
-    assert page.locator("#matrices").evaluate("item => item.open")
+    assert page.locator("#cells-help").evaluate("item => item.open")
     assert page.evaluate("scrollY") > 100
 
 
@@ -104,7 +94,7 @@ def test_focus_survives_a_refresh_of_its_section(make_scene, serve, open_page):
     changed = make_scene("alert").reports[-1]
     scene.reports.append(changed)
     page.clock.run_for(3200)
-    expect(page.locator("#heatmap")).to_contain_text(changed.key.route)
+    expect(page.locator("#cells")).to_contain_text(changed.key.route)
     assert page.evaluate("document.activeElement.id") == focused
 
 
@@ -150,7 +140,7 @@ def test_cell_details_show_on_keyboard_focus(make_scene, serve, open_page):
     page.locator("a.cell.alert").first.focus()
     tip = page.locator(".tip")
     expect(tip).to_be_visible()
-    for part in ("content changed in", "quality changed in", "points above noise", "open incident"):
+    for part in ("over its limit", "content changed in", "points above noise", "open incident"):
         expect(tip).to_contain_text(part)
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()

@@ -11,7 +11,7 @@ from evenkeel.console import PipelineView, create_app
 from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import judged
 from evenkeel.console.pipeline import untried_lines
-from evenkeel.console.spend import DELAYS, paces, spend_part
+from evenkeel.console.spend import DELAYS, paces, spend_lines
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
@@ -143,19 +143,21 @@ def spending(**spent):
 
 def test_shares_of_spend_add_up():
     """0.20, 0.60 and 0.20 of one dollar; limits of a route's own are shown with it."""
-    part = spend_part(spending(b=[("replay", 10, 0.2)], a=[("replay", 30, 0.6)], c=[("judge", 20, 0.2)]))
-    assert [(line.name, line.share) for line in part.routes] == [
+    routes, purposes = spend_lines(
+        spending(b=[("replay", 10, 0.2)], a=[("replay", 30, 0.6)], c=[("judge", 20, 0.2)])
+    )
+    assert [(line.name, line.share) for line in routes] == [
         ("a", pytest.approx(0.6)),
         ("c", pytest.approx(0.2)),
         ("b", pytest.approx(0.2)),
     ]
-    assert [(meter.text, meter.share) for meter in part.routes[0].meters] == [
+    assert [(meter.text, meter.share) for meter in routes[0].meters] == [
         ("$0.60 of $1.20 today", 0.5),
         ("30 tokens of 100 today", 0.3),
     ]
-    assert [(line.name, line.spent.tokens) for line in part.purposes][:2] == [("replay", 40), ("judge", 20)]
-    free = spend_part(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
-    assert [line.share for line in free.routes] == [0.75, 0.25]
+    assert [(line.name, line.spent.tokens) for line in purposes][:2] == [("replay", 40), ("judge", 20)]
+    free, _ = spend_lines(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
+    assert [line.share for line in free] == [0.75, 0.25]
 
 
 def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():

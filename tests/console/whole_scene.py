@@ -189,9 +189,7 @@ def change_report(route: str, now: float) -> ChangeReport:
         CellSides("baseline.identical", sides(0.04, 0.05), nothing, sides(0.98, 0.97)),
         CellSides("general.spelling", sides(0.05, 0.46), sides(0.01, 0.42), sides(0.97, 0.66)),
     )
-    comparison = Comparison(
-        400, 200, sides(0.05, 0.31), cells, (), JudgeSides(sides(0.05, 0.06), nothing, nothing)
-    )
+    comparison = Comparison(400, 200, sides(0.05, 0.31), cells, (), JudgeSides(sides(0.05, 0.06), nothing))
     return ChangeReport(
         id="c-7",
         route=route,
@@ -199,7 +197,7 @@ def change_report(route: str, now: float) -> ChangeReport:
         marks=(ChangeMark("model", "steady-2026-05", "swift-2026-08", now - 1500, 640),),
         cause=Cause.MODEL,
         candidates=(
-            Candidate(Cause.MODEL, weaker=False, why="Returned model: “steady-2026-05” → “swift-2026-08”."),
+            Candidate(Cause.MODEL, "changed", "Returned model: “steady-2026-05” → “swift-2026-08”."),
         ),
         evidence=("Another model answers.",),
         ruled_out=("The goldens are answered as before.",),

@@ -12,7 +12,7 @@ from evenkeel.core.together import by_themselves, together_count, together_name
     ("part", "said"),
     [
         ("", "5 general"),
-        ("2", "5 general (part 2)"),
+        ("2", "set B of 5 general"),
     ],
 )
 def test_a_group_is_named_in_words(part, said):

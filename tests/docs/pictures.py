@@ -145,7 +145,7 @@ class Walk:
     def _shoot(self, name: str, place: str, height: int) -> None:
         if self._page is None:
             return
-        shifted = "/trials?model=helpdesk-2&perturbation=general.spelling&outcome=worse"
+        shifted = "/trials?model=helpdesk-2&perturbation=general.spelling&rating=1"
         if place == "first-shifted":
             place = self._first_link(shifted, "/verdicts/")
         elif place == "first-incident":

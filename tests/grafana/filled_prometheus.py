@@ -108,7 +108,7 @@ def _settings(url: str) -> dict[str, Any]:
         "judge": {"base_url": f"{url}/v1", "model": JUDGE_MODEL, "recheck_share": 0.5},
         # A judge that errs by chance may reject the translation of an instruction that all prompts share,
         # for good: then the language has no trial in the whole run.
-        "replays": {"rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL, "check_meaning": False}},
+        "replays": {"rewriter": {"base_url": f"{url}/v1", "model": REWRITER_MODEL}},
         "budget": {
             "prices": dict.fromkeys((MODEL, "simulated-2", JUDGE_MODEL, REWRITER_MODEL), price),
             "spread": False,

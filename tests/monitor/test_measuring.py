@@ -22,7 +22,7 @@ class Plant:
         self.trouble = None
         self.stepped_at = 1000.0
         self.figures = True
-        self.budget, self.spent = Budget(1000, 0.5), Spend(20, 0.01)
+        self.budget, self.spent = Budget(1000, 0.5), Spend(20, 0.49)
         self.watch = MeasuringWatch(
             self,
             self,
@@ -84,7 +84,7 @@ def test_all_well_is_measuring_or_learning(plant):
             "trials_skipped",
             "budget",
             5,
-            "budget is spent ($0.01 of $0.50 and 20 of 1,000 tokens)",
+            "budget is spent ($0.49 of $0.50 and 20 of 1,000 tokens)",
             "midnight",
         ),
         ("trials_skipped", "budget_pace", 50, "held back so that it lasts the day", "Nothing is wrong"),
@@ -111,6 +111,15 @@ def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, sa
     assert [name for name, *_ in held.snapshot()["gauges"]].count("held_up") == 1
     plant.count("trials", 1, outcome="rated_3")
     assert plant.later().state == "measuring"
+
+
+def test_a_budget_that_is_too_small_for_an_exchange_is_not_called_spent(plant):
+    """Nothing was spent of it: the words would send people to the wrong place."""
+    plant.budget, plant.spent = Budget(1500, None), Spend(0, 0.0)
+    plant.watch()
+    plant.count("trials_skipped", 9, reason="budget")
+    (cause,) = plant.later().causes
+    assert cause.said == "What is left of the day's budget is too small for an exchange (0 of 1,500 tokens)"
 
 
 def test_a_judge_in_trouble_holds_everything_up(plant):

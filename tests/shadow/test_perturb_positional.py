@@ -174,6 +174,14 @@ def test_words_that_point_ahead_stay_before_what_they_point_at(pointing) -> None
             assert f"{pointing}\n\n{FACTS}" in texts_of(outcome)[0]
 
 
+def test_a_form_stays_behind_the_words_that_announce_it() -> None:
+    """A skeleton goes along with its output instructions, with or without a colon between them."""
+    shown = 'Output instructions:\n- Use the following JSON format.\n\n{\n  "a": "<b>"\n}'
+    view = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{shown}"))
+    for kind in (Context(), OutputInstructions(), Mixed()):
+        assert all(shown in text for text in variants(kind, view))
+
+
 def test_sections_move_whole() -> None:
     """A section takes its heading along, and nothing comes under another one."""
     rules, documents, question = "# Rules\nBe brief.", f"# Documents\n{FACTS}", "# Question\nWhere are lamps?"
@@ -181,6 +189,15 @@ def test_sections_move_whole() -> None:
     assert made == {
         "\n\n".join(order) for order in ((documents, rules, question), (rules, question, documents))
     }
+
+
+def test_sections_below_a_section_stay_in_it() -> None:
+    """Documents with headings of their own move with the heading above them, and nothing comes between."""
+    sources = "# Sources\n\n## Source A\n\nLamps are in store A.\n\n## Source B\n\nCables are in store B."
+    view = view_of(("user", f"# Question\n\nWhere are lamps?\n\n{sources}\n\n# Output\n\nOne sentence."))
+    for kind in (Context(), OutputInstructions()):
+        assert all(sources in text for text in variants(kind, view))
+    assert reason(Reordering(), view) == "nothing_to_reorder"
 
 
 def test_tags_around_documents_move_with_them() -> None:

@@ -376,3 +376,23 @@ def test_slip_tables_hold_together(language: str) -> None:
         assert wrong not in real_words(language)
         assert right == right.lower()
     assert all(len(letter) == 1 and typed for letter, typed in slips.bare.items())
+
+
+SCRIPTS = """
+请问我的订单为什么还没有发货\uff1f我上周五已经付款了。
+注文した商品が届いていません。いつ発送されますか\uff1f
+주문한 상품이 아직 도착하지 않았습니다. 언제 발송되나요?
+لماذا لم يصل طلبي حتى الآن؟ لقد دفعت يوم الجمعة.
+למה ההזמנה שלי עדיין לא הגיעה? שילמתי ביום שישי.
+"""
+
+
+@pytest.mark.parametrize("text", SCRIPTS.strip().split("\n"))
+def test_three_kinds_apply_in_scripts_without_case(text) -> None:
+    """White space and marks change no letter, and a tone adds a sentence or two."""
+    for seed in range(20):
+        for name in ("general.whitespace", "general.punctuation"):
+            changed = variant(name, text, 0.3, seed)
+            assert changed != text
+            assert list(filter(str.isalpha, changed)) == list(filter(str.isalpha, text))
+        assert len(variant("general.tone", text, 0.3, seed)) != len(text)

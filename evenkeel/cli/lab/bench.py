@@ -45,7 +45,7 @@ from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import SWAP_SHARE, make_encoder
-from evenkeel.runtime.replays import capabilities, endpoint, prices
+from evenkeel.runtime.replays import endpoint, prices
 from evenkeel.settings import Credential
 from evenkeel.settings.credentials import shadow_origin
 from evenkeel.shadow.perturbations import by_name
@@ -308,7 +308,9 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
         wanted = by_name(words(text), known) if text else known
     except ValueError as error:
         raise InputError(f"--perturbations: {error}") from error
-    have = capabilities(settings)
+    has_judge = settings.judge is not None and not settings.judge.local
+    served = {"rewriter": settings.replays.rewriter is not None, "judge": has_judge}
+    have = {service for service, is_there in served.items() if is_there}
     missing: dict[str, int] = {}
     for kind in wanted:
         for need in sorted(kind.requires - have):
@@ -370,7 +372,7 @@ def _rewriter(
         cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
         stronger=endpoint(chosen, prices, model=stronger) if stronger else None,
         headroom_tokens=chosen.headroom_tokens,
-        equal_meaning=JudgedMeaning(judge, budget) if judge and chosen.check_meaning is not False else None,
+        equal_meaning=JudgedMeaning(judge, budget) if judge else None,
     )
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"

@@ -13,7 +13,7 @@ from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.measurement import Measured
 from evenkeel.metrics.similarity.words import content_words, stem
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
-from evenkeel.metrics.workflow.alignment import Alignment, ExactText, Matched
+from evenkeel.metrics.workflow.alignment import Alignment, Matched, equal_steps
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
@@ -40,7 +40,7 @@ class SharedWords:
 
         Beyond 2,500 comparisons of what is left, only equal texts are paired.
         """
-        equal = ExactText().align(reference, candidate).matched
+        equal = equal_steps(reference, candidate).matched
         taken = {match.reference for match in equal}, {match.candidate for match in equal}
         left = [index for index in range(len(reference.steps)) if index not in taken[0]]
         right = [index for index in range(len(candidate.steps)) if index not in taken[1]]
@@ -151,9 +151,7 @@ class StepsKept:
 
 
 _NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
-_DIAGRAM: Final = re.compile(
-    r"^[ \t]*(?:```mermaid|flowchart|graph (?:TD|LR|TB|BT|RL))|^(?:Node|Edge)s?:", re.MULTILINE
-)
+_DIAGRAM: Final = re.compile(r"^(?:Node|Edge)s?:", re.MULTILINE)
 
 
 def _has_order(answer: Answer) -> bool:

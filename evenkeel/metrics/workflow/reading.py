@@ -16,9 +16,7 @@ from evenkeel.metrics.workflow.diagrams import (
     NamedEdge,
     Node,
     assemble,
-    looks_like_mermaid,
     looks_like_node_edge,
-    read_mermaid,
     read_node_edge,
 )
 from evenkeel.metrics.workflow.workflow import MOST_EDGES, WorkflowError, sequence
@@ -307,9 +305,7 @@ def _first(keys: Mapping[str, Tree], words: tuple[str, ...]) -> Tree | None:
     return next((keys[word] for word in words if word in keys), None)
 
 
-WorkflowFormat = Literal["node_edge", "json", "yaml", "mermaid", "list"]
-
-_MERMAID_FENCE = re.compile(r"^[ ]{0,3}(?:`{3,}|~{3,})[ \t]*mermaid\b", re.IGNORECASE | re.MULTILINE)
+WorkflowFormat = Literal["node_edge", "json", "yaml", "list"]
 
 
 def read_answer(answer: Answer) -> Workflow:
@@ -330,8 +326,8 @@ def read_workflow(text: str, form: WorkflowFormat | None = None) -> Workflow:
 
     Args:
         text: Perhaps with a fence, or with prose around it.
-        form: How it is written. None = the first of these that it looks like: Mermaid, Node:/Edge:,
-            JSON or YAML, a list.
+        form: How it is written. None = the first of these that it looks like: Node:/Edge:, JSON or
+            YAML, a list.
 
     Raises:
         WorkflowError: What is wrong, and where; "no_workflow" if it looks like none of them.
@@ -345,8 +341,6 @@ def _read_text(text: str, form: WorkflowFormat | None) -> Workflow:
         raise WorkflowError("too_large", f"{len(text)} characters")
     body = text.replace("\r\n", "\n").replace("\r", "\n")
     match form or _form(body):
-        case "mermaid":
-            return read_mermaid(_fenced(body, "mermaid"))
         case "node_edge":
             return read_node_edge(_unwrapped(body))
         case "json" | "yaml" as wanted:
@@ -361,8 +355,6 @@ def _read_text(text: str, form: WorkflowFormat | None) -> Workflow:
 
 
 def _form(text: str) -> WorkflowFormat:
-    if _MERMAID_FENCE.search(text) or (looks_like_mermaid(text) and "-" in text):
-        return "mermaid"
     if looks_like_node_edge(_unwrapped(text)):
         return "node_edge"
     structure = read_structure(text)
@@ -371,11 +363,6 @@ def _form(text: str) -> WorkflowFormat:
     if structure is not None and structure.format in ("json", "yaml"):
         return "json" if structure.format == "json" else "yaml"
     return "list"
-
-
-def _fenced(text: str, language: str) -> str:
-    """Return the first fenced block in a language; the whole text if there is none."""
-    return next((fence.text for fence in fences(text) if fence.language == language), text)
 
 
 def _unwrapped(text: str) -> str:

@@ -7,7 +7,7 @@ rests on the `comparison` of the two sides: `effects` say what was measured, `ca
 `book` gathers the reports of all changes, `exporter` exports them.
 """
 
-from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
+from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
 from evenkeel.monitor.changes.record import ChangeRecord, change_id
 from evenkeel.monitor.changes.route import RouteWatch
@@ -18,6 +18,7 @@ __all__ = [
     "Cause",
     "ChangeRecord",
     "Comparison",
+    "Experiments",
     "RouteWatch",
     "change_id",
     "compare",

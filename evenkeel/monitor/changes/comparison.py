@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.changes.record import LENGTH
-from evenkeel.monitor.changes.traits import HEURISTICS, SHIFTED
+from evenkeel.monitor.changes.record import LENGTH, distance
 from evenkeel.monitor.estimate import Counts, proportion
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes.record import Tally
@@ -122,15 +119,6 @@ class JudgeSides:
     noise: Sides
     """Probability that a pair gets another rating when it is judged again."""
     swap_consistency: Sides
-    strictness: Difference | None = None
-    """Rise in how often the judge rates pairs as shifted that look alike to the heuristics; the ends are
-    three standard errors away. None if it rated too few such pairs."""
-
-    @property
-    def moved(self) -> bool:
-        """True if any of the three figures moved."""
-        sides = (self.noise, self.swap_consistency)
-        return any(one.moved for one in sides) or (self.strictness is not None and self.strictness.moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +291,8 @@ def _trait(name: str, before: Tally, after: Tally) -> TraitSides:
         (value, old.get(value, 0) / n_old, new.get(value, 0) / n_new)
         for value in sorted(old.keys() | new.keys())
     ]
-    distance = sum(abs(was - now) for _, was, now in rows) / 2
     rows.sort(key=lambda row: (-max(row[1:]), row[0]))
-    return TraitSides(name, tuple(rows[:_SHOWN_VALUES]), distance)
+    return TraitSides(name, tuple(rows[:_SHOWN_VALUES]), distance(old, new))
 
 
 def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeSides:
@@ -318,35 +305,4 @@ def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeS
     return JudgeSides(
         sides("other_again", "same_again"),
         sides("same_swapped", "other_swapped"),
-        _strictness(before.judged, after.judged, min_trials),
     )
-
-
-_SURE: Final = 3.0
-"""Standard errors on either side of a strictness estimate."""
-
-
-def _strictness(
-    before: Mapping[str, Counter[str]], after: Mapping[str, Counter[str]], min_trials: int
-) -> Difference | None:
-    """Return the difference of the shares of shifted pairs, class by class of likeness.
-
-    Source: Mantel and Haenszel's weights; a class that is empty on one side has none.
-    """
-    total = difference = variance = 0.0
-    for name in sorted((before.keys() & after.keys()) - {HEURISTICS}):
-        old, new = before[name], after[name]
-        n_old, n_new = old.total(), new.total()
-        weight = n_old * n_new / (n_old + n_new)
-        was, now = old[SHIFTED] / n_old, new[SHIFTED] / n_new
-        total += weight
-        difference += weight * (now - was)
-        # Half an observation more on each side: a class in which all are the same is not without error.
-        both = [(one[SHIFTED] + 0.5) / (one.total() + 1) for one in (old, new)]
-        errors = (rate * (1 - rate) / n for rate, n in zip(both, (n_old, n_new), strict=True))
-        variance += weight**2 * sum(errors)
-    if total < min_trials / 2:  # as many pairs on each side as anything is said about
-        return None
-    reach = _SURE * sqrt(variance) / total
-    value = difference / total
-    return Difference(value, max(-1.0, value - reach), min(1.0, value + reach))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
+
+AskedAgain = Literal["moved", "same", ""]
+"""Outcome of what was asked or rated again since answers moved; "" if too little was."""
 
 MODEL: Final = "model"
 """The name that the endpoint returns."""
@@ -24,8 +27,8 @@ ANSWERS: Final = "answers"
 """Lengths of answers, or their similarity to each other by heuristics; no judge is involved."""
 RATINGS: Final = "ratings"
 """Share of shifted answers in a cell that has left its baseline (`evenkeel.monitor.detect.drift`)."""
-JUDGE_DRIFT: Final = "judge_drift"
-"""Ratings by the judge that have changed for pairs that look alike to the heuristics."""
+JUDGE_PANEL: Final = "judge_panel"
+"""Stored pairs that the judge rates differently than it did (`evenkeel.core.panel`)."""
 GOLDENS: Final = "goldens"
 """Replayed goldens that are answered differently. Read from the replays, not from the log."""
 
@@ -34,9 +37,11 @@ REFERENCES: Final = "references"
 
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
 """Kinds whose values every verdict states."""
-TESTED: Final = (TRAFFIC, ANSWERS, RATINGS, JUDGE_DRIFT)
+TESTED: Final = (TRAFFIC, ANSWERS, RATINGS)
 """Kinds that are found by comparing shares with a reference."""
-KINDS: Final = (*STATED, *TESTED, REFERENCES, GOLDENS)
+CAUSES: Final = (*STATED, JUDGE_PANEL)
+"""Kinds that may be why answers or ratings moved, rather than a sign of it."""
+KINDS: Final = (*STATED, *TESTED, JUDGE_PANEL, REFERENCES, GOLDENS)
 
 NAMES: Final = {
     MODEL: "returned model",
@@ -49,7 +54,7 @@ NAMES: Final = {
     TRAFFIC: "traffic mix",
     ANSWERS: "answers",
     RATINGS: "shifted answers",
-    JUDGE_DRIFT: "ratings of the judge",
+    JUDGE_PANEL: "ratings of the judge's panel",
     REFERENCES: "reference prompts",
     GOLDENS: "goldens",
 }

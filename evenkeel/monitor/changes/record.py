@@ -18,10 +18,10 @@ from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.noise import JudgeCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.changes.traits import Compared
+    from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.estimate import Outcome
 
 
@@ -36,7 +36,7 @@ class Tally:
     """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     __slots__ = (
-        "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judge", "judged", "traits",
+        "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judge", "traits",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -52,14 +52,12 @@ class Tally:
         self.invalid: Counter[str] = Counter()
         """Answers by perturbation that ignore the format or language asked for."""
         self.judge = JudgeCounts()
-        self.judged: dict[str, Counter[str]] = {}
-        """Ratings of the judge by class of heuristic similarity."""
         self.began_at: float | None = None
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
 
-    def add(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
-        """Count a verdict with its outcome and the comparison of its answers."""
+    def add(self, verdict: Verdict, outcome: Outcome | str) -> None:
+        """Count a verdict with its outcome and the likeness of its answers."""
         if self.began_at is None:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
@@ -70,22 +68,20 @@ class Tally:
             cell[outcome.letter] += 1
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
-        self._compare(verdict, seen)
+        self._compare(verdict)
         if verdict.scoring.scorer == "judge":
             self.judge.add(verdict)
 
-    def _compare(self, verdict: Verdict, seen: Compared) -> None:
-        """Count the heuristics' and the judge's view of the pair."""
+    def _compare(self, verdict: Verdict) -> None:
+        """Count how long the answer is, and how alike the two answers are."""
         resend = verdict.perturbation == BASELINE
         if verdict.is_control and verdict.origin.answer_chars is not None:
             _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[
                 length_step(verdict.origin.answer_chars)
             ] += 1
-        if seen.alike is not None:
+        if verdict.similarity is not None:
             own = self.answers.setdefault(LIKENESS[resend], {})
-            _counted(own, verdict.perturbation)[alike_step(seen.alike)] += 1
-        for name, value in seen.said.items():
-            _counted(self.judged, name)[value] += 1
+            _counted(own, verdict.perturbation)[alike_step(verdict.similarity)] += 1
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:
         """Count an exchange and its traits."""
@@ -103,10 +99,9 @@ class Tally:
             counted = self.traits.setdefault(name, Counter())
             for value, count in values.items():
                 counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += count
-        answers = ((self.answers.setdefault(name, {}), own) for name, own in other.answers.items())
-        for mine_of, theirs_of in (*answers, (self.judged, other.judged)):
-            for name, values in theirs_of.items():
-                _counted(mine_of, name).update(values)
+        for trait, own in other.answers.items():
+            for name, values in own.items():
+                _counted(self.answers.setdefault(trait, {}), name).update(values)
         self.invalid.update(other.invalid)
         theirs = other.judge.to_json()
         mine = self.judge.to_json()
@@ -135,7 +130,6 @@ class Tally:
             "traits": self.traits,
             "answers": self.answers,
             "invalid": self.invalid,
-            "judged": self.judged,
             "judge": self.judge.to_json(),
             "at": [self.began_at, self.ended_at],
         }
@@ -152,7 +146,6 @@ class Tally:
             for trait, own in raw["answers"].items()
         }
         tally.invalid = Counter(raw["invalid"])
-        tally.judged = {name: Counter(values) for name, values in raw["judged"].items()}
         tally.judge = JudgeCounts.from_json(raw["judge"])
         tally.began_at, tally.ended_at = raw["at"]
         return tally
@@ -165,10 +158,36 @@ def _counted(counters: dict[str, Counter[str]], name: str) -> Counter[str]:
     return found
 
 
+Mix = dict[str, Counter[str]]
+"""Exchanges by trait of the traffic and value."""
+
+
+def mix_of(tallies: Iterable[Tally]) -> Mix:
+    """Return the traffic of several stretches together."""
+    found: Mix = {}
+    for tally in tallies:
+        for trait, values in tally.traits.items():
+            found.setdefault(trait, Counter()).update(values)
+    return found
+
+
+def mix_distance(one: Mix, other: Mix) -> float:
+    """Return the total variation distance of the trait that differs most, in [0, 1]."""
+    return max((distance(one[trait], other[trait]) for trait in one.keys() & other.keys()), default=0.0)
+
+
+def distance(one: Counter[str], other: Counter[str]) -> float:
+    """Return the total variation distance of two distributions, in [0, 1]."""
+    here, there = max(1, one.total()), max(1, other.total())
+    return sum(abs(one[value] / here - other[value] / there) for value in one.keys() | other.keys()) / 2
+
+
 TOGETHER: Final = 60
 """Number of exchanges within which changed values belong to one change."""
-_TOGETHER_TESTED: Final = 600
-"""Number of exchanges for changes that are found by tests on shares, which take longer."""
+_TOGETHER_SLOW: Final = 600
+"""Number of exchanges for changes that are found by tests, which take longer."""
+_SLOW: Final = frozenset((*kinds.TESTED, kinds.JUDGE_PANEL))
+"""Kinds that are found by tests, some time after they came about."""
 _SHORTLY_S: Final = 3_600.0
 """Seconds by which a silent change may precede its first sign."""
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
@@ -203,6 +222,15 @@ class ChangeRecord:
     """Evidence of a silent change, alone or in addition to a stated one; None without any."""
     end: End | None = None
     """Reversal or replacement of the change; None while its values are still in the traffic."""
+    references: AskedAgain = ""
+    """Outcome of the reference prompts that were asked since answers moved."""
+    panel: AskedAgain = ""
+    """Outcome of the panel of the route's judge since answers moved."""
+
+    @property
+    def judged(self) -> bool:
+        """True if a judge took part in the ratings."""
+        return any(sum(side.judge.decided.values()) for side in (self.before, self.after))
 
     @property
     def at(self) -> float:
@@ -229,10 +257,11 @@ class OpenRecord:
         self.stay = Stay()
 
     def takes(self, mark: ChangeMark) -> bool:
-        """Return whether a mark belongs to this change."""
-        first = self.marks[0].kind
-        slow = mark.kind in kinds.TESTED or first in kinds.TESTED
-        return self.since <= (_TOGETHER_TESTED if slow else TOGETHER)
+        """Return whether a mark belongs to this change: it came soon after, or its interval overlaps."""
+        slow = mark.kind in _SLOW or any(own.kind in _SLOW for own in self.marks)
+        if self.since <= (_TOGETHER_SLOW if slow else TOGETHER):
+            return True
+        return slow and any(mark.begun_at <= own.at and mark.at >= own.begun_at for own in self.marks)
 
     def shows(self, silent: Silent) -> bool:
         """Return whether evidence of a silent change is about this change."""
@@ -252,8 +281,20 @@ class OpenRecord:
         """Return whether a trial counts as after the change; none does once the change is reversed."""
         return self.after.exchanges < _MOST_AFTER and self.stay.covers(turns_of(self.marks), verdict)
 
-    def record(self, route: str) -> ChangeRecord:
-        """Return a copy that later exchanges do not change."""
+    @property
+    def moved_at(self) -> float:
+        """Unix time in seconds by which answers had moved, or of the change if nothing says that they did."""
+        falls = [mark.at for mark in self.marks if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
+        return max(falls, default=self.marks[0].at)
+
+    def record(self, route: str, references: AskedAgain = "", panel: AskedAgain = "") -> ChangeRecord:
+        """Return a copy that later exchanges do not change.
+
+        Args:
+            route: The record's route.
+            references: Outcome of the reference prompts since answers moved.
+            panel: Outcome of the judge's panel since then.
+        """
         before, after = Tally(), Tally()
         before.merge(self.before)
         after.merge(self.after)
@@ -266,6 +307,8 @@ class OpenRecord:
             self.since,
             self.silent,
             self.stay.end,
+            "moved" if self.silent is not None else references,
+            panel,
         )
 
     def to_json(self) -> dict[str, Any]:

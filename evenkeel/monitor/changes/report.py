@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core import figures
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, likely_cause
+from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
 from evenkeel.monitor.changes.effects import (
     EFFECTS,
@@ -31,7 +31,9 @@ from evenkeel.monitor.detect.gate import Verdict as GateVerdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from evenkeel.monitor.changes.causes import Strength
     from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
+    from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.record import ChangeRecord
     from evenkeel.monitor.changes.stay import End
     from evenkeel.monitor.detect.gate import GateReport
@@ -40,11 +42,20 @@ if TYPE_CHECKING:
 
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
 """Causes that make the ratings of the two sides incomparable."""
+_JUDGE: Final = frozenset((kinds.JUDGE, kinds.JUDGE_PANEL))
 _SAME_TIME_S: Final = 86_400.0
 """Longest time in seconds from a change to the run that raises a golden alarm belonging to it."""
 
 
 PROVEN: Final = "a silent change by the provider"
+STRENGTHS: Final[dict[Strength, str]] = {
+    "shown": "shown by experiment",
+    "changed": "changed at that time",
+    "possible": "not ruled out",
+}
+"""Phrases for the evidence of a candidate."""
+_OWN: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.SETTINGS))
+"""Kinds of changes that the team made itself."""
 Severity = Literal["critical", "warning", ""]
 UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
 """Causes with which even a neutral difference matters, because others may have made the change."""
@@ -80,7 +91,7 @@ class ChangeReport:
     marks: tuple[ChangeMark, ...]
     cause: Cause
     candidates: tuple[Candidate, ...]
-    """Candidates that coincided with the change and fit it, the best first."""
+    """Candidates for the cause, in the order of their evidence."""
     evidence: tuple[str, ...]
     """Sentences about the marks, one for each."""
     ruled_out: tuple[str, ...]
@@ -114,15 +125,14 @@ class ChangeReport:
 
     @property
     def among(self) -> tuple[Cause, ...]:
-        """The causes that fit equally well; one for a clear one."""
-        strong = tuple(one.cause for one in self.candidates if not one.weaker)
-        return strong or (() if self.cause is Cause.NOTHING else (self.cause,))
+        """The causes that are named, in the order of their evidence."""
+        return tuple(candidate.cause for candidate in self.candidates)
 
     @property
     def coincided(self) -> str:
         """Likely cause of the change, in a few words."""
         if self.cause is Cause.UNCLEAR:
-            return " or ".join(self.words(cause) for cause in self.among)
+            return f"{' or '.join(self.words(cause) for cause in self.among)}, which cannot be told apart"
         return self.words(self.cause)
 
     def words(self, cause: Cause) -> str:
@@ -139,7 +149,7 @@ class ChangeReport:
     @property
     def rated_differently(self) -> bool:
         """True if the judge or the settings changed, so that ratings of the two sides cannot be compared."""
-        return self.cause in _YARDSTICKS or any(mark.kind == kinds.JUDGE for mark in self.marks)
+        return self.cause in _YARDSTICKS or any(mark.kind in _JUDGE for mark in self.marks)
 
     @property
     def said(self) -> str:
@@ -178,8 +188,8 @@ class ChangeReport:
         """Candidates that coincided with the change, one line each, the best first."""
         lines = []
         for candidate in self.candidates:
-            weaker = " (weaker)" if candidate.weaker else ""
-            lines.append(f"{self.words(candidate.cause).capitalize()}{weaker}: {candidate.why}")
+            how = STRENGTHS[candidate.strength]
+            lines.append(f"{self.words(candidate.cause).capitalize()} ({how}): {candidate.why}")
         return lines
 
     @property
@@ -192,7 +202,9 @@ class ChangeReport:
             return ""
         if self.effect == "worse":
             return "critical"
-        if self.effect == "fragile" or (self.effect == "different" and self.cause in UNEXPECTED):
+        ours = any(mark.kind in _OWN for mark in self.marks)
+        unexpected = self.cause in UNEXPECTED and not (self.cause is Cause.UNCLEAR and ours)
+        if self.effect == "fragile" or (self.effect == "different" and unexpected):
             return "warning"
         return ""
 
@@ -228,6 +240,13 @@ def reports_of(
             settings or {},
             min_trials,
             judged=record.id in history.judged,
+            beside=[
+                mark
+                for other in records
+                if other.route == record.route and other.id != record.id
+                for mark in other.marks
+                if mark.kind in {*kinds.CAUSES, kinds.TRAFFIC}
+            ],
         )
         ids = (_incident(record), *(one.id for one in others))
         also = dict.fromkeys(one for one in (*report.also, *ids) if one not in {"", record.id})
@@ -270,6 +289,7 @@ def _of_record(
     min_trials: int,
     *,
     judged: bool,
+    beside: Sequence[ChangeMark],
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
     goldens = _goldens(gate, alarm)
@@ -278,14 +298,19 @@ def _of_record(
     found = found or tuple(noticed(record.marks))
     causes = likely_cause(
         record.marks,
-        goldens_moved=_moved(gate, alarm),
-        goldens_judged=judged,
-        comparison=comparison,
+        Experiments(
+            references=record.references,
+            goldens=_moved(gate, alarm),
+            goldens_judged=judged,
+            panel=record.panel,
+            judged=record.judged,
+        ),
+        beside=beside,
         differs=bool(found),
     )
     if silent is not None:
         causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))
-    if causes.cause in _YARDSTICKS or kinds.JUDGE in record.kinds:
+    if causes.cause in _YARDSTICKS or record.kinds & _JUDGE:
         found = as_different(found)
     known = comparison.measured or (gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE)
     differ = [
@@ -326,7 +351,7 @@ def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
         alarm.at,
         0,
     )
-    causes = likely_cause([mark], goldens_moved=True)
+    causes = likely_cause([mark], Experiments(goldens="moved"))
     goldens = _goldens(None, alarm)
     found = _of_goldens(goldens, judged=alarm.judged)
     return ChangeReport(
@@ -346,13 +371,13 @@ def _alarm_id(alarm: GoldenAlarm) -> str:
     return hashlib.sha256(f"{alarm.route}\0goldens\0{alarm.run}".encode()).hexdigest()[:12]
 
 
-def _moved(gate: GateReport | None, alarm: GoldenAlarm | None) -> bool | None:
-    """Return whether the goldens are answered differently; None if that is not settled."""
+def _moved(gate: GateReport | None, alarm: GoldenAlarm | None) -> AskedAgain:
+    """Return the outcome of the goldens; "" if that is not settled."""
     if alarm is not None:
-        return True
+        return "moved"
     if gate is None or not gate.settled:
-        return None
-    return gate.verdict is GateVerdict.REGRESSION
+        return ""
+    return "moved" if gate.verdict is GateVerdict.REGRESSION else "same"
 
 
 def _goldens(gate: GateReport | None, alarm: GoldenAlarm | None) -> GoldenSide | None:

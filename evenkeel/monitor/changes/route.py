@@ -22,19 +22,26 @@ with what is known about a route, and would pass for a change of its traffic.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import asdict, replace
 from math import comb
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.record import ChangeRecord, OpenRecord, Tally, change_id
+from evenkeel.monitor.changes.record import (
+    ChangeRecord,
+    Mix,
+    OpenRecord,
+    Tally,
+    change_id,
+    mix_distance,
+    mix_of,
+)
 from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
     UNSET,
-    compared,
     counted_traffic,
     evenly_drawn,
     judge_value,
@@ -47,9 +54,10 @@ from evenkeel.monitor.changes.traits import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.silent import Silent
-    from evenkeel.monitor.changes.traits import Compared
     from evenkeel.monitor.estimate import Outcome
 
 
@@ -220,10 +228,8 @@ LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, dete
 LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.1,))
 """Rules, in trials by perturbation, for pairs less alike than nine in ten of the reference. The tolerance
 makes the test one-sided: their share can only rise, that of all other pairs only fall."""
-JUDGE: Final = ShareRules(tolerance=0.2, reference=100, mean_run=50_000, detectors=9)
-"""Rules, in judged pairs, for the ratings of pairs that look alike."""
 
-_SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS, "judge": JUDGE}
+_SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS}
 """Rules by their names in a checkpoint."""
 
 _APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
@@ -248,6 +254,11 @@ _LIKENESS: Final = "likeness under "
 _NONE: Final[Counter[str]] = Counter()
 _FEW: Final = 10
 """Trials needed before their share of the exchanges counts as known."""
+ASKED: Final = 30
+"""Answers to reference prompts, as before, that rule out a silent change: real ones showed in 11 to 24."""
+_SAME_MIX: Final = 0.3
+"""Share of the exchanges in which two kinds of traffic differ that are still the same."""
+_MIXES_KEPT: Final = 8
 _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
 _BLOCK: Final = 50
@@ -304,12 +315,16 @@ class RouteWatch:
     """Watch over the values, shares and changes of one route, and the traffic around its latest changes."""
 
     __slots__ = (
+        "_asked_at",
         "_closed",
+        "_mixes",
         "_old",
+        "_panel_at",
         "_parameters",
         "_records",
         "_running",
         "_shares",
+        "_times",
         "_values",
         "changed",
         "counts",
@@ -335,11 +350,19 @@ class RouteWatch:
         self._closed: list[Tally] = []
         self._running = Tally()
         self._records: list[OpenRecord] = []
+        self._times: deque[float] = deque(maxlen=KEPT)
+        """Unix times in seconds of the latest exchanges."""
+        self._asked_at: deque[float] = deque(maxlen=ASKED)
+        """Unix times in seconds of the latest answers to reference prompts that were as before."""
+        self._mixes: list[Mix] = []
+        """Kinds of traffic seen so far, the present one last; none until it moves."""
+        self._panel_at = 0.0
+        """Unix time in seconds of the last round of the judge's panel that was as before."""
 
     @property
     def era(self) -> int:
-        """Number of marks so far."""
-        return sum(self.counts.values())
+        """Number of marks so far after which figures begin anew; other traffic is none."""
+        return sum(self.counts.values()) - self.counts.get(kinds.TRAFFIC, 0)
 
     @property
     def replaced(self) -> set[str]:
@@ -377,10 +400,9 @@ class RouteWatch:
             found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
         if verdict.is_control and self._records:
             self._follow(verdict, offset)
-        seen = compared(verdict)
         if not found:
-            found = self._tested(verdict, offset, seen)
-        self._count(verdict, outcome, seen)
+            found = self._tested(verdict, offset)
+        self._count(verdict, outcome)
         return found
 
     def _follow(self, verdict: Verdict, offset: int) -> None:
@@ -433,21 +455,20 @@ class RouteWatch:
                 return None
         return f"{model}|{requested}|{prompt}"
 
-    def _tested(self, verdict: Verdict, offset: int, seen: Compared) -> list[ChangeMark]:
+    def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
         one_of = self._population(verdict)
         if one_of is None:
             return []
         shown: list[tuple[str, str, Mapping[str, str | float]]] = []
         if verdict.is_control:
             shown = [(kinds.TRAFFIC, "mix", traffic(verdict)), (kinds.ANSWERS, "lengths", lengths(verdict))]
-        if verdict.scoring.rated_by:
-            shown.append((kinds.JUDGE_DRIFT, "judge", seen.said))
-        if seen.alike is not None:
-            shown.append((kinds.ANSWERS, "likeness", {_LIKENESS + verdict.perturbation: seen.alike}))
+        if verdict.similarity is not None:
+            alike = {_LIKENESS + verdict.perturbation: verdict.similarity}
+            shown.append((kinds.ANSWERS, "likeness", alike))
         moved: list[tuple[str, Moved]] = []
         for kind, name, traits in shown:
             found = self._shares[name].observe(one_of, traits)
-            if found:
+            if found and self._is_news(kind, found[0].run):
                 moved.append((kind, found[0]))
         return [
             ChangeMark(
@@ -461,26 +482,48 @@ class RouteWatch:
             for kind, one in moved
         ]
 
+    def _is_news(self, kind: str, run: int) -> bool:
+        """Return whether a share that moved is a change: not if the traffic is as it was some time before.
+
+        Neither are answers that moved with the traffic. Their references start again all the same.
+        """
+        blocks = [*self._closed, self._running]
+        # The run errs towards the change, and its first block may hold some of the traffic before.
+        recent = blocks[-max(1, run // _BLOCK) :]
+        now = mix_of(recent)
+        present = self._mixes[-1] if self._mixes else mix_of([self._old, *blocks[: -len(recent)]])
+        moved = mix_distance(present, now) > _SAME_MIX
+        if kind != kinds.TRAFFIC:
+            if moved:
+                self._forget(kind)
+            return not moved
+        known = next((mix for mix in self._mixes[:-1] if mix_distance(mix, now) <= _SAME_MIX), None)
+        if known is not None:
+            self._mixes.remove(known)
+            self._mixes.append(known)
+            self._forget(kind)
+            return False
+        self._mixes = [*(self._mixes or [present]), now][-_MIXES_KEPT:]
+        return True
+
     def _exchanges(self, change: ChangeMark) -> int:
-        """Return the length in exchanges of a mark's run, which is counted in trials or judged pairs."""
+        """Return the length in exchanges of a mark's run, which is counted in trials."""
         about = change.before.partition(":")[0]
         tallies = (self._old, *self._closed, self._running)
-        if change.kind == kinds.JUDGE_DRIFT:
-            seen = sum(tally.judged.get(about, _NONE).total() for tally in tallies)
-        else:
-            seen = sum(tally.cells.get(about.removeprefix(_LIKENESS), _NONE).total() for tally in tallies)
+        seen = sum(tally.cells.get(about.removeprefix(_LIKENESS), _NONE).total() for tally in tallies)
         exchanges = sum(tally.exchanges for tally in tallies)
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
-    def _count(self, verdict: Verdict, outcome: Outcome | str, seen: Compared) -> None:
+    def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
         tallies = [self._running]
         record = self._records[-1] if self._records else None
         if record is not None and record.counts(verdict):
             tallies.append(record.after)
         for tally in tallies:
-            tally.add(verdict, outcome, seen)
+            tally.add(verdict, outcome)
         if not verdict.is_control:
             return
+        self._times.append(verdict.scored_at)
         traits = counted_traffic(verdict)
         for tally in tallies:
             tally.add_exchange(traits)
@@ -494,14 +537,13 @@ class RouteWatch:
         """Record a mark: as part of the latest change, or as a new change."""
         self.changed = True
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        change = replace(change, run=self._exchanges(change))
-        record = self._records[-1] if self._records else None
-        together = record is not None and record.takes(change)
-        if record is not None and together:
-            change = replace(change, since=record.since)
+        run = self._exchanges(change)
+        began = self._time_before(run + max(run, LATEST)) if change.began is None else change.began
+        change = replace(change, run=run, began=min(began, change.at))
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
-        if record is not None and together:
-            self._join(record, change)
+        record = next((known for known in reversed(self._records) if known.takes(change)), None)
+        if record is not None:
+            record.marks.append(change)
         else:
             self._open(OpenRecord([change], self._before(change)))
         if change.kind not in _APART or _LEARNED.fullmatch(change.after):
@@ -518,7 +560,7 @@ class RouteWatch:
         else:
             blocks = [*self._closed, self._running]
             run = sum(one.exchanges for one in blocks if (one.began_at or 0.0) >= silent.since)
-            self._join(record, replace(change, since=record.since, run=run))
+            record.marks.append(replace(change, run=run))
             record.silent = silent
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
         self._forget(change.kind)
@@ -527,7 +569,7 @@ class RouteWatch:
     def record(self, change: str) -> ChangeRecord | None:
         """Return a change with the traffic on both sides, by its id; None if it is no longer kept."""
         record = self._find(change)
-        return None if record is None else record.record(self.route)
+        return None if record is None else self._copy(record)
 
     def silent(self, change: str) -> Silent | None:
         """Return the evidence of a silent change by its id; None if there is none or it is no longer kept."""
@@ -561,9 +603,6 @@ class RouteWatch:
 
     def _find(self, change: str) -> OpenRecord | None:
         return next((one for one in self._records if change_id(self.route, one.marks[0]) == change), None)
-
-    def _join(self, record: OpenRecord, change: ChangeMark) -> None:
-        record.marks.append(change)
 
     def _open(self, record: OpenRecord) -> None:
         self._records.append(record)
@@ -607,8 +646,6 @@ class RouteWatch:
             # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
             self._shares["lengths"].forget()
             self._shares["likeness"].forget()
-        if kind not in {kinds.FINGERPRINT, kinds.TRAFFIC, kinds.RATINGS}:
-            self._shares["judge"].forget()
 
     def report(self) -> RouteChanges:
         """Return the marks and their counts, for people."""
@@ -616,7 +653,51 @@ class RouteWatch:
 
     def records(self) -> list[ChangeRecord]:
         """Return the latest changes with the traffic on both sides, oldest first."""
-        return [record.record(self.route) for record in self._records]
+        return [self._copy(record) for record in self._records]
+
+    def _copy(self, record: OpenRecord) -> ChangeRecord:
+        """Return a record with the outcomes of what was asked again since answers moved."""
+        asked = sum(at > record.moved_at for at in self._asked_at)
+        references: AskedAgain = "same" if asked >= ASKED else ""
+        panel: AskedAgain = "same" if self._panel_at > record.moved_at else ""
+        return record.record(self.route, references, panel)
+
+    def note_reference(self, at: float, *, same: bool) -> None:
+        """Note an answer to a reference prompt that was compared with earlier ones.
+
+        Args:
+            at: Unix time in seconds.
+            same: Whether all such answers together say that nothing changed.
+        """
+        if same:
+            self._asked_at.append(at)
+        else:
+            self._asked_at.clear()
+        self.changed = True
+
+    def note_panel(self, rated: PanelRated, offset: int) -> ChangeMark | None:
+        """Take a round of the panel of the route's judge; return the mark to record if the judge changed."""
+        if rated.judge != self.judge:
+            return None
+        if rated.is_as_before:
+            self._panel_at, self.changed = rated.at, True
+        if not rated.shows_change:
+            return None
+        way = "stricter" if rated.stricter > rated.lenient else "more lenient"
+        said = f"{way} about {max(rated.stricter, rated.lenient)} of {len(rated.pairs)} pairs"
+        return ChangeMark(kinds.JUDGE_PANEL, "as before", said, rated.at, offset, began=rated.since)
+
+    def _time_before(self, exchanges: int) -> float:
+        """Return the time of the exchange so many before the latest, or of the block that held it."""
+        if exchanges < len(self._times):
+            return self._times[-1 - exchanges]
+        left = exchanges - self._running.exchanges
+        for tally in reversed(self._closed):
+            if left <= 0 and tally.began_at is not None:
+                return tally.began_at
+            left -= tally.exchanges
+        blocks = (*self._closed, self._running)
+        return next((tally.began_at for tally in blocks if tally.began_at is not None), 0.0)
 
     def to_json(self) -> dict[str, Any]:
         """Return the watch as JSON values; floats survive exactly."""
@@ -631,6 +712,10 @@ class RouteWatch:
             "closed": [tally.to_json() for tally in self._closed],
             "running": self._running.to_json(),
             "records": [record.to_json() for record in self._records],
+            "times": list(self._times),
+            "asked_at": list(self._asked_at),
+            "panel_at": self._panel_at,
+            "mixes": self._mixes,
         }
 
     @classmethod
@@ -645,5 +730,9 @@ class RouteWatch:
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
         watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]
+        watch._times.extend(raw["times"])
+        watch._asked_at.extend(raw["asked_at"])
+        watch._panel_at = raw["panel_at"]
+        watch._mixes = [{trait: Counter(values) for trait, values in mix.items()} for mix in raw["mixes"]]
         watch.changed = False
         return watch

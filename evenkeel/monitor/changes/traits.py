@@ -1,16 +1,11 @@
-"""What a verdict says about its exchange: the values and traits that changes are noticed in.
-
-Values (a model's name) and the traffic's traits are those of an exchange; how alike two answers are, and what
-a judge says about pairs that look alike, are those of a trial.
-"""
+"""Values and traits of an exchange that changes are noticed in, as its verdicts state them."""
 
 from __future__ import annotations
 
 import hashlib
 from math import log2
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.verdict import HEURISTIC_RATING, PROVENANCE
 from evenkeel.monitor.changes import kinds
 
 if TYPE_CHECKING:
@@ -22,17 +17,7 @@ UNKNOWN: Final = ""
 """In place of a value that an exchange has, but nobody knows (yet)."""
 UNSET: Final = "not set"
 """In place of a parameter that a request leaves to the provider."""
-_STEPS: Final = 4
-"""Classes of likeness that a judge's ratings are compared within."""
-_SPANS: Final = tuple(f"{step / _STEPS:.0%} to {(step + 1) / _STEPS:.0%}" for step in range(_STEPS))
-_CLASSES: Final = tuple(f"pairs alike by {span}" for span in _SPANS)
-_TURNED: Final = tuple(f"pairs in two languages or formats alike by {span}" for span in _SPANS)
 _OCTAVE: Final = 2
-HEURISTICS: Final = "heuristics"
-"""Trait of a judged pair: whether the judge says what the heuristics said."""
-SHIFTED: Final = "shifted"
-"""What a judge says of a pair."""
-
 
 _DRAWN_BYTES: Final = 6
 
@@ -118,58 +103,6 @@ def alike_step(alike: float) -> str:
 def length_step(chars: int) -> str:
     """Where the half of an octave begins that a length lies in: "256", "362"."""
     return str(round(2 ** (int(2 * log2(chars)) / 2))) if chars else "0"
-
-
-def likeness(verdict: Verdict) -> float | None:
-    """How alike the two answers are, in [0, 1]: their similarity, or the mean of an old verdict's scores."""
-    if verdict.similarity is not None:
-        return verdict.similarity
-    details = verdict.scoring.details
-    total, n = 0.0, 0
-    for name in details:
-        if name not in PROVENANCE:
-            score = details[name]
-            if 0 <= score <= 1:
-                total += score
-                n += 1
-    return total / n if n else None
-
-
-def judged(verdict: Verdict, alike: float | None) -> dict[str, str]:
-    """What the judge said, by how alike the answers are, and whether it agrees with the heuristics.
-
-    Empty if no judge was asked. Pairs of one class look alike, so that a judge that begins to rate them
-    otherwise has changed itself; answers that change move pairs from one class to another. Variants that ask
-    for another language or format have classes of their own: their answers look little alike though they say
-    the same, so that such a kind, where it stops to apply, would pass for another judge.
-    """
-    shifted = verdict.shifted if verdict.scoring.rated_by else None
-    if shifted is None:
-        return {}
-    found: dict[str, str] = {}
-    if alike is not None:
-        step = min(_STEPS - 1, int(_STEPS * alike))
-        turned = verdict.wanted.language or verdict.wanted.format
-        found[(_TURNED if turned else _CLASSES)[step]] = SHIFTED if shifted else "same"
-    audited = verdict.scoring.details.get(HEURISTIC_RATING)
-    if audited is not None:
-        found[HEURISTICS] = "agrees" if audited == verdict.rating else "disagrees"
-    return found
-
-
-class Compared(NamedTuple):
-    """What is seen of a verdict's two answers."""
-
-    alike: float | None
-    """As `likeness`."""
-    said: dict[str, str]
-    """As `judged`."""
-
-
-def compared(verdict: Verdict) -> Compared:
-    """How alike the two answers are, and what the judge said of them."""
-    alike = likeness(verdict)
-    return Compared(alike, judged(verdict, alike))
 
 
 def tenth(share: float) -> str:

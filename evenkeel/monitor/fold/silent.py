@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from evenkeel.monitor.detect.references import ReferenceEvidence
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.stores.monitor_state import AlertEvent
-    from evenkeel.stores.verdict_log import LoggedSighting
 
 MOST_MODELS: Final = 8
 """Most requested models that are tested on a route."""
+_LOW: Final = 0.5
+"""Share of the level, in logarithms, below which the evidence says that answers are as before."""
 DAY_S: Final = 86_400.0
 _NEW_BAG: Final = 4
 """Most answers that a reference compares after it began anew; references that did not compare more."""
@@ -157,6 +158,11 @@ class ModelTests:
         former = [alike for at, alike in self._former if at >= evidence.since]
         return bool(former) and sum(former) / len(former) > sum(known.alike) / 2
 
+    @property
+    def is_quiet(self) -> bool:
+        """True if the references' evidence is far below the level at which a change is found."""
+        return self.references.evidence_log10 < _LOW * log10(max(10.0, self.references.level))
+
     def report(self) -> SilentReport:
         """Return the state of the test."""
         return SilentReport(
@@ -215,20 +221,21 @@ class SilentChanges:
         self._due = inf
         """Unix time in seconds of the next step that is due."""
 
-    def observe(self, logged: LoggedSighting, now: float) -> list[AlertEvent]:
-        """Take the next sighting; return the events it causes, mostly none."""
-        sighting = logged.sighting
+    def observe(self, sighting: ReferenceAnswered, offset: int, now: float) -> list[AlertEvent]:
+        """Take the next answer to a reference; return the events it causes, mostly none."""
         events: list[AlertEvent] = []
         leaving = self._place(sighting, now)
         if leaving is not None:
-            events += self._drop(sighting.route, leaving, logged.offset, now)
+            events += self._drop(sighting.route, leaving, offset, now)
         tests = self._tests(sighting.route, sighting.requested_model)
         if tests is None:
             return events
         tests.changed = True
         found = tests.answered(sighting)
         if found is not None:
-            events += self._find(tests, found, logged.offset)
+            events += self._find(tests, found, offset)
+        elif sighting.p_value is not None:
+            self._watch(sighting.route).note_reference(sighting.at, same=tests.is_quiet)
         return events
 
     def expire(self, offset: int, now: float) -> list[AlertEvent]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
+from evenkeel.core.panel import PanelRated
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
@@ -235,12 +236,20 @@ class MonitorState:
         return Applied(events, trend)
 
     def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
-        """Pass a sighting of an answer or of a reference to the tests for silent changes."""
-        route = logged.sighting.route
-        now = self._seen_clock.add(logged.sighting.at)
-        watch, dropped = self._watch(route), self._silent.dropped
+        """Take an answer to a reference prompt, or a round of a judge's panel."""
+        sighting = logged.sighting
+        now = self._seen_clock.add(sighting.at)
+        watch, dropped = self._watch(sighting.route), self._silent.dropped
+        if isinstance(sighting, PanelRated):
+            changed = watch.note_panel(sighting, logged.offset)
+            if changed is not None:
+                self.mark_change(sighting.route, changed)
+            return []
         era = watch.era
-        events = [*self._silent.expire(logged.offset, now), *self._silent.observe(logged, now)]
+        events = [
+            *self._silent.expire(logged.offset, now),
+            *self._silent.observe(sighting, logged.offset, now),
+        ]
         self._changes += watch.era - era
         if self._silent.dropped > dropped:
             self._stored = False  # the store has a part of what is gone
@@ -412,8 +421,10 @@ class MonitorState:
 
         Part of the fold, so the cause has to be a verdict of the log and not a call from outside.
         """
-        self._watch(route).mark(change)
-        self._changes += 1
+        watch = self._watch(route)
+        era = watch.era
+        watch.mark(change)
+        self._changes += watch.era - era
 
     def _eras(self, route: str) -> Eras:
         history = self._routes.get(route)

@@ -207,7 +207,7 @@ class IncidentBook:
             self._known.setdefault(known.routes[0], []).append(known)
 
 
-_SIGNS: Final = frozenset((kinds.ANSWERS, kinds.RATINGS, kinds.JUDGE_DRIFT))
+_SIGNS: Final = frozenset((kinds.ANSWERS, kinds.RATINGS))
 """Signs that answers or ratings moved, without a reason."""
 _GONE_BACK: Final = frozenset(("reversed", "retired"))
 """Endings after which a new alert is about something else."""

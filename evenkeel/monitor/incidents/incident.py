@@ -264,8 +264,8 @@ class Incident:
 
     @property
     def stated(self) -> tuple[ChangeMark, ...]:
-        """Marks of the change that stand in the traffic: names of models, prompts, parameters."""
-        return tuple(mark for mark in self.marks if mark.kind in kinds.STATED)
+        """Marks that may be why: names of models, prompts, parameters, judge and its panel."""
+        return tuple(mark for mark in self.marks if mark.kind in kinds.CAUSES)
 
     @property
     def from_the_start(self) -> bool:

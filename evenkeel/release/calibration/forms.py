@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, UnreadableError
-from evenkeel.metrics.workflow.diagrams import looks_like_mermaid, looks_like_node_edge
+from evenkeel.metrics.workflow.diagrams import looks_like_node_edge
 from evenkeel.metrics.workflow.reading import read_workflow
 from evenkeel.metrics.workflow.workflow import WorkflowError
 
@@ -37,7 +37,7 @@ def form_of(answer: Answer, task: str | None) -> Form | Failure:
     """Tell the form of an answer.
 
     In this order: "workflow" if the task says so and a workflow can be read, if at least two tools are
-    called, or if the text is in the Node:/Edge: form or a Mermaid chart; "data" if it is JSON, YAML or XML,
+    called, or if the text is in the Node:/Edge: form; "data" if it is JSON, YAML or XML,
     alone, fenced or with a little talk around it; "list" if items make up at least half of it; else "prose".
 
     Returns: the form; a `Failure` "empty" without text and calls, "too_large" or "too_deep" beyond the limits
@@ -65,7 +65,7 @@ def _form_of_text(text: str, *, named: bool) -> Form | Failure:
 
 
 def _is_workflow(text: str, *, named: bool) -> bool:
-    if not named and not looks_like_node_edge(text) and not looks_like_mermaid(text):
+    if not named and not looks_like_node_edge(text):
         return False
     try:
         return bool(read_workflow(text).steps)

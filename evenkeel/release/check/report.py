@@ -252,9 +252,10 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
                 "looks robust in the same way."
             )
         else:
+            so = ", as they should" if estimate.lower >= _LOW_SENSITIVITY else ""
             yield (
                 f"{name}: {both(estimate, Form.PERCENT)} of {number(estimate.n)} answers moved when the "
-                "question was another one, as they should."
+                f"question was another one{so}."
             )
 
 

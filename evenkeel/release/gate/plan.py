@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from evenkeel.core.figures import count, number, percent
-from evenkeel.monitor.detect.e_detector import bets_against
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.detect.gate_evidence import SHARES
 from evenkeel.monitor.detect.last_look import p_value, scores
@@ -39,9 +38,6 @@ _SHOWN: Final = (20, 50, 100, 200, 500)
 LIKELY: Final = 0.8
 """Share of the runs from which on a number of clusters is enough."""
 _RUNS: Final = 400
-_CELL_RUNS: Final = 40
-MOST_TRIALS: Final = 5_000
-"""Trials after which a cell is given up."""
 _TENTHS: Final = 10
 _NEVER: Final = 10**9
 
@@ -156,35 +152,6 @@ def enough(scenario: Scenario, excess: float) -> int | None:
     )
 
 
-@lru_cache(maxsize=64)
-def trials_to_alert(noise: float, excess: float, *, limit: float, level: float) -> int | None:
-    """Trials of a cell after which half of the detectors have raised their alert.
-
-    Args:
-        noise: The noise floor.
-        excess: Points above noise, as a ratio.
-        limit: Of the alert.
-        level: Mean trials between false alarms of one detector.
-
-    Returns: None for an excess that the limit tolerates, or that takes more than `MOST_TRIALS`.
-    """
-    if excess <= limit:
-        return None
-    bets = bets_against(limit, "above", -1.0, 1.0)
-    stakes = np.array(bets.stakes)
-    rng = np.random.default_rng([round(excess * 1e6), round(noise * 1e6)])
-    wealth = np.zeros((_CELL_RUNS, len(stakes)))
-    raised = np.zeros(_CELL_RUNS, dtype=bool)
-    for trial in range(1, MOST_TRIALS + 1):
-        shifted = rng.random(_CELL_RUNS) < noise + excess
-        difference = shifted.astype(float) - (rng.random(_CELL_RUNS) < noise)
-        wealth = (wealth + 1 / len(stakes)) * (1 + stakes * (difference[:, None] - limit))
-        raised |= wealth.sum(axis=1) >= level
-        if 2 * raised.sum() >= _CELL_RUNS:
-            return trial
-    return None
-
-
 def noise_of(reports: Iterable[CellReport], route: str | None = None) -> float | None:
     """The noise floor that the cells of a route have, or of all routes; None if none was measured."""
     floors = {
@@ -224,21 +191,6 @@ def sentence(scenario: Scenario, goldens: int, clusters: int | None = None, exce
 
 def _tenths(share: float) -> str:
     return f"{round(_TENTHS * share)} of {_TENTHS}"
-
-
-def cell_sentence(noise: float, *, limit: float, level: float) -> str:
-    """Say how many trials a cell of live traffic takes to see regressions of several sizes."""
-    said = []
-    for excess in (each for each in EXCESSES if each + noise < 1):
-        found = trials_to_alert(noise, excess, limit=limit, level=level)
-        if found is not None:
-            said.append(f"{round(100 * excess)} points after about {number(found)} trials")
-        elif excess > limit:
-            said.append(f"{round(100 * excess)} points not within {number(MOST_TRIALS)}")
-    if not said:
-        return f"Live, a cell at this noise sees no regression of up to {round(100 * EXCESSES[-1])} points."
-    sizes = ", on ".join(said)
-    return f"Live, a cell at this noise alerts on {sizes}; up to {round(100 * limit)} points are tolerated."
 
 
 class Prospect(NamedTuple):

@@ -6,7 +6,7 @@ import re
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.figures import duration, number, percent, usd
+from evenkeel.core.figures import count, duration, number, percent, usd
 from evenkeel.core.text import one_line
 from evenkeel.core.version import VERSION
 from evenkeel.monitor.detect.gate import Verdict
@@ -57,7 +57,11 @@ _VERDICTS: Final = {
     Verdict.UNDECIDED: "UNDECIDED",
     Verdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
 }
-_WITHOUT_JUDGE: Final = {Verdict.PASS: "NOT SHOWN TO DIFFER", Verdict.REGRESSION: "DIFFERS"}
+_WITHOUT_JUDGE: Final = {
+    Verdict.PASS: "NOT SHOWN TO DIFFER",
+    Verdict.REGRESSION: "DIFFERS",
+    Verdict.UNDECIDED: "NOT SHOWN TO DIFFER",
+}
 """Words for what similarity alone settles: it tells neither better from worse, nor sees contradictions."""
 STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
 
@@ -85,7 +89,11 @@ def headline(report: GateReport) -> str:
         said = "; ".join(f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which)
         if report.verdict is Verdict.PASS:
             return f"{word} only because what is undecided passes (--undecided). Not settled: {said}."
-        return f"{word}: {number(report.measured)} goldens settle nothing. Not settled: {said}."
+        goldens = count(report.measured, "golden")
+        clusters = max((finding.clusters for finding in deciding), default=0)
+        if clusters < max((finding.n for finding in deciding), default=0):
+            goldens += f" in {count(clusters, 'cluster')}"
+        return f"{word}: {goldens} settle nothing. Not settled: {said}."
     if report.verdict is Verdict.REGRESSION:
         which = [finding for finding in deciding if finding.state == "regression"]
         said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)

@@ -54,7 +54,7 @@ _PLACES: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_UNENDED: Final = re.compile(rf"(?P<unended>(?<={_L}))")
+_UNENDED: Final = re.compile(rf"(?P<wide_unended>(?<=[\u3040-\u30ff\u3400-\u9fff]))|(?P<unended>(?<={_L}))")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "last_stop": ("", "..", "...", "!"),
     "full_stop": ("..", "...", "!"),
@@ -73,6 +73,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "semicolon": (",", ";;"),
     "tight_dash": (" - ", " – "),
     "inverted": ("",),
+    "wide_unended": ("。", "\uff01", "。。"),
     "unended": (".", "!", "..", "..."),
 }
 _ASKS: Final = re.compile(

@@ -79,7 +79,7 @@ _CLOSED: Final = ".!?…。\uff01\uff1f"
 class Tone:
     """Writes what the user says in another tone, which the generator picks.
 
-    By rule: greetings and closing words, set phrases and contractions, in eight languages; severity is the
+    By rule: greetings and closing words, set phrases and contractions, in twelve languages; severity is the
     share of these places. By the rewriter: the whole input at once. What is protected stays, and no phrase
     states a fact or asks for a form of answer.
 

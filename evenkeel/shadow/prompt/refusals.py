@@ -41,7 +41,9 @@ def _any_api(view: PromptView) -> Iterator[Refusal]:
         yield Refusal("remote_content", "the provider would fetch a file or picture from elsewhere again")
 
 
-_STATE: Final = ("previous_response_id", "conversation", "thread_id", "assistant_id", "session_params")
+_STATE: Final = ("conversation", "thread_id", "assistant_id", "session_params")
+"""Members that name a conversation which a replay would add to. `previous_response_id` is none of them: a
+replay with `store: false` forks from it and appends nothing."""
 
 
 def _stateful(view: PromptView) -> Iterator[Refusal]:
@@ -108,18 +110,25 @@ _CLIENT_CHOICES: Final = (None, "auto", "any", "none", "required", "tool", "allo
 """Values of `tool_choice` that are allowed besides the functions of the request."""
 _FUNCTION_MEMBERS: Final = frozenset({
     "type", "function", "custom", "name", "description", "parameters", "strict", "format", "input_schema",
-    "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
+    "output_schema", "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
+    "allowed_callers",
 })  # fmt: skip
 _DEFINITIONS: Final = ("function", "custom")
+_CALLERS: Final = (None, ["direct"])
+"""Values of `allowed_callers` with which only the model calls a function, and no code at the provider."""
 
 
 def _tools(view: PromptView) -> Iterator[Refusal]:
     tools = view.get("tools")
-    own = view.api.client_tools
-    if tools and not (isinstance(tools, list) and all(_runs_at_client(tool, own) for tool in tools)):
+    known = isinstance(tools, list) and all(
+        _is_function(tool) or (isinstance(tool, dict) and view.api.runs_at_client(tool, _is_function))
+        for tool in tools
+    )
+    if tools and not known:
         yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
     choice = view.get("tool_choice")
-    if isinstance(choice, dict) and choice.get("type") not in (*_CLIENT_CHOICES, *_DEFINITIONS):
+    allowed = (*_CLIENT_CHOICES, *_DEFINITIONS, *view.api.client_tools)
+    if isinstance(choice, dict) and choice.get("type") not in allowed:
         yield Refusal(
             "server_side_tools", "'tool_choice' names a tool that is not known to run at the client"
         )
@@ -129,6 +138,8 @@ def _is_function(tool: Any) -> bool:
     """Return whether a tool is a function by type and content: `{"google_search": {}}` has no type."""
     if not isinstance(tool, dict) or not tool.keys() <= _FUNCTION_MEMBERS:
         return False
+    if tool.get("allowed_callers") not in _CALLERS:
+        return False
     kind = tool.get("type")
     if kind not in (None, *_DEFINITIONS):
         return False
@@ -137,12 +148,6 @@ def _is_function(tool: Any) -> bool:
     # Moonshot's own functions, which run at the provider, begin with this sign.
     named = all(isinstance(name, str) and not name.startswith("$") for name in names)
     return named or (definitions != [tool] and names == [None])
-
-
-def _runs_at_client(tool: Any, client_tools: tuple[str, ...]) -> bool:
-    """Return whether a tool is a function, or one that the provider defined for clients to run."""
-    kind = tool.get("type") if isinstance(tool, dict) else None
-    return _is_function(tool) or (isinstance(kind, str) and kind.startswith(client_tools))
 
 
 _TEXTS: Final = frozenset({

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import Message
 
-_HOPELESS: Final = frozenset({"budget", "unauthorized", "bad_request", "too_long", "circuit_open"})
+_UNCHECKED: Final = "meaning_unknown"
+_HOPELESS: Final = frozenset(
+    {"budget", "unauthorized", "bad_request", "too_long", "circuit_open", _UNCHECKED}
+)
 """Reasons that another attempt with the same model cannot change."""
 _FIRST_SEED: Final = 7
 """First seed. Any fixed number will do: the same attempt at the same text should give the same words."""
@@ -51,7 +54,7 @@ EqualMeaning = Callable[[str, str], Awaitable[bool | None]]
 
 Count = Callable[[str], None]
 """Called with each outcome: "accepted", "cached", "shared", "rejected_<reason>"; and on the way there
-"retried_<reason>", "stronger", "meaning_unknown"."""
+"retried_<reason>", "stronger"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,9 @@ class Rewriter:
             model: Tried first.
             cache: Where accepted texts are kept.
             stronger: Tried once when the first model has failed.
-            equal_meaning: Asked last about a text that has passed the gate. False rejects it; None,
-                unknown, lets it pass and is counted: a judge in trouble is no fault of the text.
+            equal_meaning: Asked last about a text that has passed the gate. False rejects it, and None,
+                unknown, leaves it out this time: a judge in trouble is no fault of the text. What passed is
+                kept with the text, so each rewriting is checked once.
             attempts: Calls of the first model for one text.
             headroom_tokens: Added to the longest reply asked for; models that reason need some thousand.
             count: Called with each outcome.
@@ -260,7 +264,7 @@ class Rewriter:
                 break
             if number + 1 < self._attempts:
                 self._count(f"retried_{failed.rejection.reason}")
-        if self._stronger and failed.rejection.reason != "budget":
+        if self._stronger and failed.rejection.reason not in {"budget", _UNCHECKED}:
             self._count("stronger")
             outcome = await self._attempt(self._stronger, task, budget, failed, first + self._attempts)
             if isinstance(outcome, str):
@@ -293,14 +297,13 @@ class Rewriter:
         if faults:
             feedback = Rejected(said, tuple(fault.detail for fault in faults))
             return _Failed(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
-        if await self._means_the_same(task, said) is False:
+        # A list of blocks has no meaning to keep: it is checked by rule where it is used.
+        same: bool | None = True
+        if self._equal_meaning is not None and task.kind != "blocks":
+            same = await self._equal_meaning(task.text, said)
+        if same is None:
+            unknown = Rejection(_UNCHECKED, "The judge could not say whether it means the same.")
+            return _Failed(unknown, before.feedback, before.patience)
+        if not same:
             return _Failed(Rejection("meaning", _MEANING), Rejected(said, (_MEANING,)), before.patience)
         return said
-
-    async def _means_the_same(self, task: RewriteTask, text: str) -> bool | None:
-        if self._equal_meaning is None or task.kind == "blocks":
-            return True
-        same = await self._equal_meaning(task.text, text)
-        if same is None:
-            self._count("meaning_unknown")
-        return same

@@ -12,7 +12,7 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.simulate import Condition, Message
 from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import phrases_for
-from evenkeel.simulate.rewriter import translate
+from evenkeel.simulate.rewriter import blocks, translate
 
 ITEMS = builtin_items()
 SUBJECTS = IssueSubjects(ITEMS)
@@ -49,3 +49,12 @@ def test_format_and_language_of_the_answer_are_those_that_are_asked_for():
 def test_other_prompts_are_no_issue():
     """A text that shares a few common words is answered as before."""
     assert SUBJECTS.find("What is the capital of France, and how many people live there?") is None
+
+
+def test_the_simulated_rewriter_lists_the_blocks_of_a_template():
+    """Paragraphs are blocks that cover every line once; what holds a value is context, the form is output."""
+    lines = "1| Read the case.\n2| \n3| Case:\n4| {typed 1}\n5| \n6| Respond with JSON."
+    found = json.loads(blocks(lines))["blocks"]
+    assert [(block["first"], block["last"], block["part"]) for block in found] == [
+        (1, 2, "other"), (3, 5, "context"), (6, 6, "output"),
+    ]  # fmt: skip

@@ -22,6 +22,7 @@ from evenkeel.lab.report.findings import Wish, make_report
 from evenkeel.lab.report.period import Period
 from evenkeel.lab.report.tables import Rules
 from evenkeel.monitor.changes.book import ChangeBook
+from evenkeel.monitor.measuring import Measuring
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.renderings import html as rendered
@@ -164,7 +165,7 @@ def test_the_numbers_are_those_of_the_api(place, tmp_path):
             log=stores.verdicts,
             monitor_store=stores.monitor,
             exposition=lambda: b"",
-            ready=dict,
+            measuring=lambda: Measuring("measuring", NOW),
             pipeline=lambda: PipelineView("http://127.0.0.1:8100/v1"),
             clock=lambda: NOW,
         )

@@ -11,7 +11,6 @@ from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -48,7 +47,7 @@ def tally(*, shifted=0.05, resends=0.0, quality=SAME, invalid=0.0, chars=400, al
                 rated_by="similarity@2",
                 answer_chars=chars,
             )
-            counted.add(one, outcome_of(one), compared(one))
+            counted.add(one, outcome_of(one))
         counted.add_exchange({"language": "en"})
     return counted
 
@@ -111,22 +110,20 @@ def test_the_word_is_that_of_what_moved(before, after, effect, severity):
     assert (found.effect, found.severity) == (effect, severity)
 
 
-def test_a_stricter_judge_is_no_change_of_the_provider():
-    """15 points more shifts among pairs that look as alike as before; answers have not moved by rule."""
-    drifted = ChangeMark(
-        kinds.RATINGS, "general.casing: shifted in 5%", "general.casing: shifted in 20%", 9.0, 7
-    )
-    found = report(tally(), tally(strict=0.15, quality=WORSE), drifted)
+def test_a_judge_that_its_panel_shows_to_be_stricter_is_no_change_of_the_answers():
+    """What its ratings say is that answers are rated differently."""
+    drifted = ChangeMark(kinds.RATINGS, "shifted in 5%", "shifted in 20%", 9.0, 7)
+    panel = ChangeMark(kinds.JUDGE_PANEL, "as before", "stricter about 12 of 60 pairs", 9.0, 8)
+    found = report(tally(), tally(strict=0.15, quality=WORSE), drifted, panel)
     assert (found.cause, found.effect, found.severity) == (Cause.JUDGE, "different", "warning")
-    assert [one.cause for one in found.candidates] == [Cause.JUDGE]
     assert found.said == "answers are rated differently"
     assert all(line.startswith("Rated differently: ") for line in found.finding_lines)
-    assert "the judge rates pairs that look alike to the heuristics as shifted 8 points more often" in (
-        found.candidates[0].why
-    ), "of the resends, which it saw as well, none"
-    assert any(
-        line.startswith("A silent change by the provider: to the heuristics") for line in found.ruled_out
-    )
+    assert found.candidate_lines == [
+        (
+            "A judge that rates differently (shown by experiment): The judge rates its panel differently: "
+            "stricter about 12 of 60 pairs, at 1 Jan 1970 00:00 UTC."
+        )
+    ]
 
 
 def test_another_judge_makes_ratings_incomparable():

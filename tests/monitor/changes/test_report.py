@@ -12,7 +12,6 @@ from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
 from evenkeel.monitor.changes.record import OTHER, Tally
 from evenkeel.monitor.changes.report import reports_of
-from evenkeel.monitor.changes.traits import compared
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -38,7 +37,7 @@ def tally(exchanges, every, *, noise=1000, language="en", judge=None):
                 quality=(QualityScore("faithfulness", 1, 3, 2),) if rating == 2 else (),
                 details=judge(number) if judge else {},
             )
-            counted.add(one, outcome_of(one), compared(one))
+            counted.add(one, outcome_of(one))
         counted.add_exchange({"language": language if number % 4 else "fr"})
     return counted
 
@@ -85,7 +84,6 @@ def test_the_judge_is_compared_by_what_it_says_twice():
         tally(300, 20, judge=lambda number: {"judged_again": 1.0 if number % 2 == 0 else 3.0}),
     )
     assert found.judge.noise.rose
-    assert found.judge.moved
 
 
 def test_tallies_add_up_and_stay_small():
@@ -111,7 +109,9 @@ def test_a_report_says_cause_effect_and_evidence():
         "More fragile: Over all rewordings answers shift in 50% of the trials, 5% before.",
         f"Worse: {casing}: answers are worse than the original's in 50% of the trials, 5% before.",
     ]
-    assert report.candidate_lines == ["Another model: Returned model: “a” → “b”."]
+    assert report.candidate_lines == [
+        "Another model (changed at that time): Returned model: “a” → “b”, at 1 Jan 1970 00:01 UTC."
+    ]
     assert (report.title, report.said) == ("chat: another model", "answers got worse")
 
 

@@ -152,4 +152,4 @@ def test_facts_and_json_hold_the_evidence():
     body = asdict(report)["silent"]
     assert body["routes"][0]["references"]["versions"][0]["prompt_version"] == "v3"
     assert dumps(body)
-    assert report.candidate_lines[0].startswith("A silent change by the provider: ")
+    assert report.candidate_lines[0].startswith("A silent change by the provider (shown by experiment): ")

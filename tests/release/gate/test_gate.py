@@ -159,7 +159,7 @@ def test_undecided_goldens_fail_with_a_code_of_their_own_unless_told_otherwise(p
     planted(10)
     output, found = gate("equal", code=3)
     assert (found["verdict"], found["report"]["settled"]) == ("undecided", False)
-    assert "UNDECIDED: 10 goldens settle nothing. Not settled: differs" in output
+    assert "NOT SHOWN TO DIFFER: 10 goldens settle nothing. Not settled: differs" in output
     assert "10 goldens cannot settle a pass: it takes 31 even if no answer differs" in output
     output, _ = gate("equal", "--undecided", "pass", code=0)
     assert "NOT SHOWN TO DIFFER only because what is undecided passes (--undecided)." in output
@@ -367,4 +367,4 @@ def test_goldens_of_the_store_are_taken_without_a_file(planted, gate, tmp_path):
     with contextlib.closing(Database(tmp_path / "evenkeel.db")) as database:
         (run,) = ChangeStore(SqliteDocuments(database)).gates()
     assert (run.verdict, run.goldens, run.route) == ("undecided", 6, "")
-    assert run.headline.startswith("UNDECIDED: 6 goldens settle nothing")
+    assert run.headline.startswith("NOT SHOWN TO DIFFER: 6 goldens settle nothing")

@@ -107,7 +107,7 @@ def test_a_template_edit_puts_the_inputs_into_the_new_words(old, new, text, expe
     ("body", "path", "more", "reason"),
     [
         (chat(("user", "Hi"), web_search_options={}), CHAT, {}, "server_side_tools"),
-        ({"input": "Hi", "previous_response_id": "r"}, RESPONSES, {}, "stateful"),
+        ({"input": "Hi", "conversation": "c"}, RESPONSES, {}, "stateful"),
         ({"input": "Hi"}, "/v1/embeddings", {}, "api_unsupported"),
         ({"messages": "Hi"}, CHAT, {}, "unsupported_shape"),
         (chat(("user", "Hi")), CHAT, {"edit": NewSystemPrompt("Be kind.")}, "does_not_fit"),

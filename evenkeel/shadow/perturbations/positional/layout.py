@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.shadow.prompt.blocks import cut
 from evenkeel.shadow.prompt.demonstrations import open_input
-from evenkeel.shadow.prompt.references import calls_unordered, points_ahead, points_back, points_by_order
+from evenkeel.shadow.prompt.references import (
+    announces_input,
+    calls_unordered,
+    points_ahead,
+    points_back,
+    points_by_order,
+    refers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,6 +44,8 @@ _HEAD_OF_ROW: Final = re.compile(
     r"\s*[^\n:\uff1a]{1,60}[:\uff1a]\**[ \t]*\n\s*(?=\[\d{1,3}\]|(?:[^\W\d_]+[ ]\#?)?\d{1,3}[.):]|<[A-Za-z])"
 )
 """A line such as "Sources:" above the first of some documents."""
+_STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
+"""Beginnings of what the words before it announce: a form, code, a table."""
 _CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))++\s*+|\s++")
 _TAG: Final = re.compile(
@@ -233,7 +242,8 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
         begin, start = max(start, at), end
         if begin >= end:
             continue
-        joined = bool(units) and _leads(text[units[-1].start : units[-1].end], units[-1].part)
+        shown = part == "other" and text[begin:end].lstrip()[:1] in _STRUCTURE
+        joined = bool(units) and (shown or _leads(text[units[-1].start : units[-1].end], units[-1].part))
         units.append(Unit(begin, end, part, joined))
     if len(units) > _MOST_UNITS:
         return Layout(slot, text, (Unit(at, len(text), "other"),))
@@ -258,22 +268,40 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
         if unit.part in ("context", "examples"):
             continue
         written = text[unit.start : unit.end].strip()
-        asks = written.endswith(("?", "\uff1f", "؟")) and not _LABELLED.match(written)
-        if number and (points_back(written) or asks):
+        said = _said(written)
+        is_labelled = _LABELLED.match(written) is not None
+        asks = written.endswith(("?", "\uff1f", "؟")) and not is_labelled
+        points_at = points_back(said) or (refers(said) and not is_labelled)
+        if number and (points_at or asks):
             back = frozenset(range(number))
-            joined = found[number].joined or points_back(written)
-            found[number] = replace(found[number], joined=joined, needs=found[number].needs | back)
-        if points_ahead(written) and number + 1 < len(units):
+            found[number] = replace(
+                found[number], joined=found[number].joined or points_at, needs=found[number].needs | back
+            )
+        last_line = said.rpartition("\n")[2]
+        if unit.part == "output":
+            ahead = points_ahead(last_line) or announces_input(written)
+        else:
+            ahead = points_ahead(said)
+        if ahead and number + 1 < len(units):
             found[number + 1] = replace(found[number + 1], joined=True)
             for other in range(number + 1, len(units)):
                 found[other] = replace(found[other], needs=found[other].needs | {number})
     return found
 
 
+def _said(unit: str) -> str:
+    """Return a unit without the lines that lead in to something in the unit itself."""
+    lines = [line for line in unit.split("\n") if line.strip()]
+    return (
+        "\n".join(line for line in lines[:-1] if not _LEADS.search(line[-80:])) + "\n" + "".join(lines[-1:])
+    )
+
+
 def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
     """Yield the parts of a slot in order: blocks of one type, plain text by paragraph, no value cut."""
     text = "".join(segment.text for segment in segments)
     values: list[tuple[int, int]] = []
+    composed = any(segment.kind == "template" and segment.text.strip() for segment in segments)
     at = 0
     for segment in segments:
         if segment.kind == "input" and len(segments) > 1:
@@ -291,6 +319,9 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         if inside or demonstrates:
             continue
         part = _PART_OF.get(type_, "other")
+        before = values[value - 1] if value else (0, 0)
+        if part == "other" and composed and start <= before[0] and before[1] - before[0] >= _LONG_VALUE:
+            part = "context"
         if found and text[start - 1] != "\n":
             # What stands in one line with other words is no part by itself.
             found[-1] = ("other", found[-1][1], end)
@@ -303,6 +334,8 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         yield part, text[begin:stop]
 
 
+_LONG_VALUE: Final = 200
+"""Characters from which what fills a template is what the task is about."""
 _PART_OF: Final[dict[str, Part]] = {
     "document": "context",
     "examples": "examples",
@@ -354,15 +387,29 @@ def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
 
 
 def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
-    """Return the units, those under one heading joined, where a text has headings."""
-    heads = [_HEADING.match(text, unit.start) is not None for unit in units]
-    if sum(heads) == 0:
+    """Return the units, those under one heading of the highest level joined, where a text has headings."""
+    levels = [_level(text, unit) for unit in units]
+    highest = min((level for level in levels if level), default=0)
+    if not highest:
         return list(units)
-    first = heads.index(True)
+    first = levels.index(highest)
     return [
-        replace(unit, joined=unit.joined or (number > first and not heads[number]))
+        replace(unit, joined=unit.joined or (number > first and levels[number] != highest))
         for number, unit in enumerate(units)
     ]
+
+
+def _level(text: str, unit: Unit) -> int:
+    """Return the level of the heading that a unit begins with; 0 if it has none."""
+    found = _HEADING.match(text, unit.start)
+    if found is None:
+        return 0
+    written = found[0].lstrip()
+    return len(written) - len(written.lstrip("#")) or _BELOW_MARKS
+
+
+_BELOW_MARKS: Final = 7
+"""Level of a heading in bold type or capitals."""
 
 
 def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
@@ -370,7 +417,8 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
     found: list[Unit] = list(units)
     for part in ("context", "examples"):
         for head, last in _runs(units, part):
-            is_heading = _LEADS.search(text[units[head].start : units[head].end]) is not None  # "Sources:"
+            line = text[units[head].start : units[head].end].strip()
+            is_heading = _LEADS.search(line[-80:]) is not None or _HEADING.fullmatch(line[:200]) is not None
             first = head + is_heading
             written = [text[unit.start : unit.end] for unit in units[first:last]]
             labelled = all(_LABELLED.match(one) for one in written)

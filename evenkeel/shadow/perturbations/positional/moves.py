@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.pair import AS_BEFORE
@@ -208,16 +209,16 @@ def _has(known: Sequence[Layout], part: Part) -> bool:
 
 
 def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
-    """Return the sound orders in which all groups of a part stand together at another place."""
-    own = [place for place, group in enumerate(now) if layout.parts[group] == part]
-    if not own or own != list(range(own[0], own[-1] + 1)):
-        return []
-    moved = [now[place] for place in own]
-    others = [group for group in now if group not in moved]
-    orders = [
-        [*others[:place], *moved, *others[place:]] for place in range(len(others) + 1) if place != own[0]
-    ]
-    return [order for order in orders if layout.holds(order)]
+    """Return the sound orders in which a run of groups of a part stands at another place."""
+    orders: list[list[int]] = []
+    for is_part, run in groupby(now, lambda group: layout.parts[group] == part):
+        moved = list(run)
+        if not is_part:
+            continue
+        others = [group for group in now if group not in moved]
+        places = [[*others[:place], *moved, *others[place:]] for place in range(len(others) + 1)]
+        orders += [order for order in places if order != list(now) and layout.holds(order)]
+    return orders
 
 
 def _another_order(run: Sequence[int], rng: random.Random) -> list[int]:

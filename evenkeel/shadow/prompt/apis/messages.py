@@ -54,7 +54,8 @@ class MessagesApi(Api):
     prompt_members = ("messages", "system")
     kept = ANY_API | SAMPLING | _OWN_MEMBERS
     limits = ("max_tokens",)
-    client_tools = ("bash_", "text_editor_", "memory_")
+    # A search over the request's own definitions runs at the provider, and reads nothing else.
+    client_tools = ("bash_", "text_editor_", "memory_", "tool_search_tool_regex_", "tool_search_tool_bm25_")
     headers = (("anthropic-version", "2023-06-01"),)
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:

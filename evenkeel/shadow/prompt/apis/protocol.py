@@ -61,7 +61,7 @@ class Api(ABC):
     has_flex: ClassVar[bool] = False
     """True if `service_tier: "flex"` asks for a cheaper answer."""
     client_tools: ClassVar[tuple[str, ...]] = ()
-    """Prefixes of the `type` of provider-defined tools that run at the client; each type ends in a date."""
+    """Types of provider-defined tools that run at the client; one that ends in "_" is followed by a date."""
     parameters: ClassVar[tuple[tuple[str, str, str], ...]] = ()
     """Parameters nested in a member: the member, the key in it, and the other APIs' name for it."""
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -99,6 +99,18 @@ class Api(ABC):
     @abstractmethod
     def ask(self, question: str) -> dict[str, Any]:
         """Return the members of a request in which a user asks a question."""
+
+    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - for APIs with tools that hold tools
+        """Return whether a tool that is no function runs at the client, so that offering it has no effect.
+
+        Args:
+            tool: Its definition.
+            is_function: Tells whether a definition is a function's.
+        """
+        kind = tool.get("type")
+        return isinstance(kind, str) and any(
+            kind.startswith(known) if known.endswith("_") else kind == known for known in self.client_tools
+        )
 
     def refusals(self, get: Get) -> Iterator[Refusal]:  # noqa: ARG002 - for APIs with reasons of their own
         """Return this API's own reasons not to replay a request."""

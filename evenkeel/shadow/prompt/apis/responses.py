@@ -29,7 +29,7 @@ from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
 from evenkeel.shadow.prompt.spans import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from evenkeel.core.pair import Answer
     from evenkeel.shadow.prompt.apis.protocol import Get
@@ -37,11 +37,27 @@ if TYPE_CHECKING:
 
 _OWN_MEMBERS: Final = frozenset({
     "input", "instructions", "include", "max_output_tokens", "max_tool_calls", "text", "modalities",
-    "chat_template_kwargs", "provider",
+    "chat_template_kwargs", "provider", "previous_response_id",
 })  # fmt: skip
-_ARGUMENTS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+_ARGUMENTS: Final = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "apply_patch_call": "operation",
+    "shell_call": "action",
+    "local_shell_call": "action",
+}
 """Types of items that call a tool of the client, and the member with its arguments."""
-_RESULTS: Final = ("function_call_output", "custom_tool_call_output")
+_RESULTS: Final = (
+    "function_call_output",
+    "custom_tool_call_output",
+    "apply_patch_call_output",
+    "shell_call_output",
+    "local_shell_call_output",
+)
+_NAMELESS: Final = "_call"
+"""End of the type of a call without a name, which is named by the rest of its type: "apply_patch"."""
+_LOCAL: Final = ("local", "client")
+"""Places where a shell or a search for tools runs at the client."""
 _STORED_CONVERSATION: Final = ("previous_response_id", "conversation", "prompt")
 """Members with which the body may hold no text at all."""
 
@@ -57,6 +73,7 @@ class ResponsesApi(Api):
     added = (("store", "false"),)  # it is true unless it is said to be false
     limits = ("max_output_tokens",)
     has_flex = True
+    client_tools = ("apply_patch", "local_shell")
     parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
@@ -88,6 +105,22 @@ class ResponsesApi(Api):
             return RawMessage("tool", output.slots, output.notes)
         # reasoning, calls of tools that run at the provider, references to stored items
         return RawMessage("assistant", (), (f"[{kind}]",))
+
+    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:
+        """Implement `Api`: a namespace of functions, a shell or a search for tools at the client, too.
+
+        A search over the request's own definitions runs at the provider and reads nothing else.
+        """
+        match tool.get("type"):
+            case "namespace":
+                held = tool.get("tools")
+                return isinstance(held, list) and all(map(is_function, held))
+            case "shell":
+                return fields(tool.get("environment")).get("type") in _LOCAL
+            case "tool_search":
+                return tool.get("execution") in (None, "server", *_LOCAL)
+            case _:
+                return super().runs_at_client(tool, is_function)
 
     def refusals(self, get: Get) -> Iterator[Refusal]:
         """Implement `Api`."""
@@ -193,7 +226,10 @@ class ResponsesReader:
                     self._draft.refusal.append(text_of(part.get("refusal")))
         elif kind in _ARGUMENTS:
             arguments = written(item.get(_ARGUMENTS[kind]))
-            self._draft.add_call((number, 0), text_of(item.get("name")), arguments)
+            name = text_of(item.get("name")) or kind.removesuffix(_NAMELESS)
+            self._draft.add_call((number, 0), name, arguments)
+        elif kind == "tool_search_call":
+            self._draft.add_call((number, 0), "tool_search", written(item.get("arguments")))
 
 
 RESPONSES: Final = ResponsesApi()

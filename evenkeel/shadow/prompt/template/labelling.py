@@ -104,7 +104,7 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
     pieces = [
         Block("template", text, block.type)
         for block in blocks
-        for text in (_PARAGRAPH.findall(block.text) if block.type == "text" else [block.text])
+        for text in (_parts_of(block.text) if block.type == "text" else [block.text])
     ]
     texts = [place for place, piece in enumerate(pieces) if piece.type == "text" and piece.text.strip()]
     own = [place for place in texts if _is_labelled(pieces[place].text)] or texts[-1:]
@@ -116,6 +116,12 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
         else replace(piece, type="instructions" if piece.type == "text" else piece.type)
         for place, piece in enumerate(pieces)
     )
+
+
+def _parts_of(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a text, long ones line by line."""
+    for paragraph in _PARAGRAPH.findall(text):
+        yield from paragraph.splitlines(keepends=True) if len(paragraph) >= _LONG else [paragraph]
 
 
 def _is_labelled(paragraph: str) -> bool:

@@ -29,14 +29,6 @@ Node:
 Edge: (START,1) (1,2) (1,3) (2,4) (3,4) (4,END)
 
 Good luck!"""
-CHART = """The plan:
-
-```mermaid
-flowchart LR
-  a["Open the valve"] --> b["Check the \\"meter\\""]
-  b --> c["Close the valve"] --> d["Write it down"]
-```
-"""
 PLAN = json.dumps({"steps": ["Open the valve", "Check the meter", "Close the valve", "Write it down"]})
 LIST = "Steps:\n\n- Open the valve\n- Check the meter\n- Close the valve\n- Write it down"
 PROSE = "The pump starts at six. It runs for two hours. The valve stays closed. The crew goes home."
@@ -52,7 +44,7 @@ CALLS = Answer(
         (PROSE, None, "prose"), ("42", None, "prose"), ("水箱已经满了。", None, "prose"),
         (LIST, None, "list"),
         (LIST, "workflow", "workflow"), (PROSE, "workflow", "prose"), (NODES, None, "workflow"),
-        (CHART, None, "workflow"), (PLAN, None, "data"), (PLAN, "workflow", "workflow"),
+        (PLAN, None, "data"), (PLAN, "workflow", "workflow"),
         ("a: 1\nb: 2\n", None, "data"), ("<r><a>1</a></r>", None, "data"),
         (f"```json\n{PLAN}\n```", None, "data"),
         ("Node:\nnothing of the kind", None, "prose"), (PROSE + "\n\n- and one item", None, "prose"),
@@ -89,7 +81,7 @@ def test_a_candidate_is_the_same_on_every_platform() -> None:
 
 
 @given(
-    st.text(max_size=60) | st.sampled_from([NODES, CHART, PLAN, LIST, PROSE]),
+    st.text(max_size=60) | st.sampled_from([NODES, PLAN, LIST, PROSE]),
     st.sampled_from(list(DEGRADATIONS.values())),
     st.sampled_from([0.1, 0.5, 1.0]),
 )
@@ -99,7 +91,7 @@ def test_nothing_but_its_own_error_is_raised(text, each, severity) -> None:
         assert isinstance(each.apply(Answer(text), severity, random.Random(1)), Answer)
 
 
-@pytest.mark.parametrize("text", [NODES, CHART, PLAN, LIST], ids=["nodes", "chart", "plan", "list"])
+@pytest.mark.parametrize("text", [NODES, PLAN, LIST], ids=["nodes", "plan", "list"])
 def test_workflows_are_written_as_nodes_and_edges(text) -> None:
     """What is read back is the degraded workflow, whatever form the answer had."""
     own = read_workflow(text)

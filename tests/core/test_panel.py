@@ -1,0 +1,46 @@
+"""The exact test of a judge's panel."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from evenkeel.core.panel import LEVEL, PairRated, PanelRated
+
+
+def panel(*pairs):
+    return PanelRated("panel/1", 2.0, "chat", "judge-1 w1", 1.0, pairs)
+
+
+def test_the_probability_is_exact():
+    """Two pairs of 3 3 3 and now 2: the new rating is one of four, so both are the odd one in 1 of 16."""
+    odd = PairRated((3, 3, 3), 2)
+    assert panel(odd, odd).p_value == pytest.approx(2 / 16)
+    assert panel(odd, PairRated((3, 3, 3), 3)).p_value == pytest.approx(2 / 4)
+    assert panel(PairRated((2, 2, 2), 2)).p_value == 1.0
+
+
+def test_a_judge_that_is_stricter_about_nine_of_sixty_pairs_is_found():
+    """Its opposite, too; few pairs say nothing."""
+    same, stricter, lenient = PairRated((3, 3, 3), 3), PairRated((3, 3, 3), 2), PairRated((2, 2, 2), 3)
+    found = panel(*[same] * 51, *[stricter] * 9)
+    assert (found.shows_change, found.stricter, found.lenient) == (True, 9, 0)
+    assert panel(*[same] * 51, *[lenient] * 9).shows_change
+    assert not panel(*[stricter] * 9).shows_change
+    doubtful = panel(*[same] * 57, *[stricter] * 3)
+    assert (doubtful.shows_change, doubtful.is_as_before) == (False, False)
+
+
+def test_a_noisy_judge_that_did_not_change_keeps_the_level():
+    """In 400 rounds with 20 % noise the probabilities are no smaller than uniform."""
+    choice = random.Random(1)
+
+    def rated():
+        return 2 if choice.random() < 0.2 else 3
+
+    rounds = [
+        panel(*[PairRated((rated(), rated(), rated()), rated()) for _ in range(30)]) for _ in range(400)
+    ]
+    assert sum(found.p_value <= LEVEL for found in rounds) <= 2
+    assert sum(found.p_value <= 0.1 for found in rounds) <= 0.13 * len(rounds)
