@@ -272,6 +272,7 @@ class Alert:
                 self._watches.pop(measure, None)
                 if measure is Measure.SEGMENT:
                     self.segment = None
+                    self.segments.forget_evidence()
                 if not self.over:
                     return change
         return None

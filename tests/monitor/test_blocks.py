@@ -1,0 +1,77 @@
+"""Design effects: how many dependent trials tell as much as one that is independent."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from evenkeel.monitor.estimate import BLOCK, DesignEffect, bounded_mean
+from evenkeel.monitor.estimate.bounded_mean import weighted_mean
+
+
+def _effect(trials: list[float]) -> DesignEffect:
+    effect = DesignEffect()
+    for trial in trials:
+        effect.add(trial)
+    return effect
+
+
+def _independent(count: int, seed: int) -> list[float]:
+    rng = Random(seed)
+    return [float(rng.random() < 0.2) for _ in range(count)]
+
+
+def _bursts(count: int, seed: int) -> list[float]:
+    """Every block of twenty answers alike."""
+    rng = Random(seed)
+    return [value for _ in range(count // BLOCK) for value in [float(rng.random() < 0.2)] * BLOCK]
+
+
+def test_nothing_is_known_at_first() -> None:
+    """Intervals start as if ten trials told as much as one; bets as if trials were independent."""
+    effect = DesignEffect()
+    assert (effect.intervals, effect.bets) == (10.0, 1.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_independent_trials_come_to_count_as_what_they_are(seed: int) -> None:
+    """After 4,000 trials the start is nearly forgotten, and no bet is lowered by much."""
+    effect = _effect(_independent(4_000, seed))
+    assert 1.0 <= effect.intervals < 1.6
+    assert 1.0 <= effect.bets < 1.5
+
+
+def test_blocks_that_answer_alike_count_once() -> None:
+    """Twenty trials of one outcome tell as much as one."""
+    effect = _effect(_bursts(4_000, 1))
+    assert effect.intervals > 15
+    assert effect.bets > 12
+
+
+def test_a_rate_that_rises_once_is_no_dependence() -> None:
+    """Bets do not know of the latest hundred trials, and one step is one difference of many."""
+    effect = _effect([0.0] * 1_000 + [float(place % 2) for place in range(100)])
+    assert effect.bets == 1.0
+
+
+def test_a_tracker_read_again_goes_on_equally() -> None:
+    """In the middle of a block as well."""
+    trials = _independent(1_234, 3)
+    whole = _effect(trials)
+    half = DesignEffect.from_json(json.loads(json.dumps(_effect(trials[:617]).to_json())))
+    for trial in trials[617:]:
+        half.add(trial)
+    assert half.to_json() == whole.to_json()
+    assert (half.bets, half.intervals) == (whole.bets, whole.intervals)
+
+
+def test_an_interval_with_an_effect_is_that_of_so_many_fewer_trials() -> None:
+    """400 trials at an effect of 4 have the ends of 100."""
+    few = bounded_mean({0.0: 80, 1.0: 20})
+    many = weighted_mean({(0.0, 1.0): 320, (1.0, 1.0): 80}, effect=4.0)
+    assert few is not None
+    assert many is not None
+    assert (many.lower, many.upper) == pytest.approx((few.lower, few.upper), abs=1e-4)
+    assert (many.value, many.n) == (0.2, 400)
