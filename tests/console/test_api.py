@@ -137,7 +137,7 @@ def test_changes_are_given_by_route(make_scene, console_client):
     """Counts by kind and the last ones, each with what was before and after."""
     change = ChangeMark("model", "a", "b", 77.0, 5)
     routes = [RouteChanges("chat", {"model": 2}, (change,))]
-    latest = {"kind": "model", "before": "a", "after": "b", "at": 77.0, "offset": 5, "run": 0, "since": 0}
+    latest = {"kind": "model", "before": "a", "after": "b", "at": 77.0, "offset": 5, "run": 0, "began": None}
     assert console_client(make_scene("quiet"), changes=lambda: routes).get("/api/changes").json() == {
         "routes": [{"route": "chat", "counts": {"model": 2}, "latest": [latest]}],
         "changes": [],
