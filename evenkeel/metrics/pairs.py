@@ -91,7 +91,7 @@ def finding(judgement: Judgement) -> dict[str, Any]:
         "difference", "judge", "unsure", "invalid" or "nobody"), `explanation`, `qualities`, `invalid`, and
         where something failed `failures`.
     """
-    failed = judgement.shifted is None
+    failed = judgement.rating is None and not judgement.unsure
     found: dict[str, Any] = {
         "rating": judgement.rating,
         "similarity": None if judgement.similarity is None else round(judgement.similarity, 4),

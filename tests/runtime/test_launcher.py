@@ -94,7 +94,7 @@ def test_the_link_is_for_a_terminal_and_no_token_is_for_anything(tmp_path, monke
     code = kept(tmp_path, LOGIN_CODE)
     assert (f"http://127.0.0.1:8101/login?code={code} " in said) is terminal
     assert (code in said) is terminal
-    assert ("  console    http://127.0.0.1:8101/\n" in said) is not terminal
+    assert ("  console    http://127.0.0.1:8101/   (sign in with the token)\n" in said) is not terminal
     assert not any(file.read_text().strip() in said for file in tmp_path.iterdir() if file.name != LOGIN_CODE)
 
 
