@@ -1,0 +1,203 @@
+"""Generated logs of traffic that depends on itself, folded by the monitor as `evenkeel backtest` does.
+
+Every exchange has an identical resend and one rewording. Rates are shares of the traffic, so where the
+outcomes of a prompt are fixed (Zipf, families), the truth is what the log itself holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from math import inf, pi, sin
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from benchmarks.kit import Table
+from evenkeel.lab.backtest.log import read_lines
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.stores.verdict_log import logged
+
+if TYPE_CHECKING:
+    from evenkeel.core.cells import CellReport
+
+NOISE: Final = 0.04
+LIMIT: Final = 0.1
+_START: Final = 1_793_527_200.0
+_STEP_S: Final = 20.0
+_LOOKED: Final = 100
+"""Verdicts between two looks at the intervals."""
+_PROMPTS: Final = 500
+_BATCHED: Final = 0.8
+"""Share of a batch that has its one outcome."""
+_KIND: Final = "general.typos"
+
+Shift = Callable[[int, float, Random], bool]
+"""Tells whether an exchange's answer shifts, by its number and the rate."""
+
+
+def independent(_number: int, rate: float, rng: Random) -> bool:
+    """Every exchange by itself."""
+    return rng.random() < rate
+
+
+def bursts(repeating: float) -> Shift:
+    """A fifth of the exchanges in bursts of twenty, of which a share repeats the first one's outcome."""
+    left, outcome = 0, False
+
+    def shift(_number: int, rate: float, rng: Random) -> bool:
+        nonlocal left, outcome
+        if not left and rng.random() < 0.2 / 0.8 / 20:
+            left, outcome = 20, rng.random() < rate
+        shifted = rng.random() < rate
+        if left:
+            left -= 1
+            shifted = outcome if rng.random() < repeating else shifted
+        return shifted
+
+    return shift
+
+
+def batch(size: int) -> Shift:
+    """Every fifth stretch is a batch, four in five of its exchanges with one outcome."""
+    outcome = False
+
+    def shift(number: int, rate: float, rng: Random) -> bool:
+        nonlocal outcome
+        place = number % (5 * size)
+        if place == 0:
+            outcome = rng.random() < rate
+        shifted = rng.random() < rate
+        return outcome if place < size and rng.random() < _BATCHED else shifted
+
+    return shift
+
+
+def zipf(exponent: float) -> Shift:
+    """Prompts recur by Zipf's law, each with one outcome for good."""
+    weights = [1 / (place + 1) ** exponent for place in range(_PROMPTS)]
+    outcomes: dict[int, bool] = {}
+
+    def shift(_number: int, rate: float, rng: Random) -> bool:
+        prompt = rng.choices(range(_PROMPTS), weights)[0]
+        return outcomes.setdefault(prompt, rng.random() < rate)
+
+    return shift
+
+
+def families() -> Shift:
+    """Twelve families of prompts, each with a rate of its own around the stated one."""
+    rates: dict[int, float] = {}
+
+    def shift(_number: int, rate: float, rng: Random) -> bool:
+        family = rng.randrange(12)
+        own = rates.setdefault(family, rng.betavariate(2 * rate + 0.01, 2 * (1 - rate) + 0.01))
+        return rng.random() < own
+
+    return shift
+
+
+def diurnal(number: int, rate: float, rng: Random) -> bool:
+    """The rate swings between zero and twice itself over 1,000 exchanges."""
+    return rng.random() < rate * (1 + sin(2 * pi * number / 1000))
+
+
+def alternating(number: int, rate: float, rng: Random) -> bool:
+    """Stretches of 300 exchanges at zero and at twice the rate, in turn."""
+    return rng.random() < (2 * rate if number // 300 % 2 else 0.0)
+
+
+KINDS: Final[dict[str, Callable[[], Shift]]] = {
+    "independent": lambda: independent,
+    "bursts of 20, one outcome": lambda: bursts(1.0),
+    "bursts of 20, near (80 % repeat)": lambda: bursts(0.8),
+    "Zipf 1.1": lambda: zipf(1.1),
+    "Zipf 1.5": lambda: zipf(1.5),
+    "12 families": families,
+    "nightly batch of 40": lambda: batch(40),
+    "rate swings over 1,000": lambda: diurnal,
+    "rates in turn, 300 each": lambda: alternating,
+}
+
+
+def lines(shift: Shift, rates: Iterator[float], rng: Random) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a log: for each rate an exchange's control and its rewording."""
+    for number, rate in enumerate(rates):
+        outcomes = (rng.random() < NOISE, shift(number, rate, rng))
+        for perturbation, shifted in zip(("control", _KIND), outcomes, strict=True):
+            line: dict[str, Any] = {"time": _START + _STEP_S * number, "exchange": f"x{number}"}
+            line |= {"perturbation": perturbation, "prompt_version": "v1", "prompt_language": "en"}
+            if shifted:
+                line |= {"rating": 2, "similarity": 0.45, "quality": rng.choice(("worse", "same"))}
+            else:
+                line |= {"rating": 3, "similarity": rng.choice((0.85, 0.95))}
+            yield line
+
+
+@dataclass(slots=True)
+class Folded:
+    """What came of a log."""
+
+    verdicts: int = 0
+    alerts: list[int] = field(default_factory=list)
+    """Verdicts at which alerts were raised."""
+    missed: bool = False
+    """True if an interval missed the truth at any look."""
+
+
+def folded(rows: list[dict[str, Any]], truth: float | None) -> Folded:
+    """Fold a log; tell the verdicts at which alerts were raised, and whether an interval ever missed."""
+    state = MonitorState(replace(MonitorSettings(), trend_interval_s=inf))
+    found = Folded()
+    texts = (msgspec.json.encode(row) for row in rows)
+    for number, verdict in enumerate(read_lines(texts, "log"), start=1):
+        found.verdicts = number
+        events = state.apply(logged(number, verdict)).events
+        found.alerts += [number for event in events if event.kind == "raised"]
+        if truth is not None and number % _LOOKED == 0:
+            found.missed = found.missed or any(_misses(report, truth) for report in state.reports())
+    return found
+
+
+def _misses(report: CellReport, truth: float) -> bool:
+    rate = report.estimates.content_delta
+    return report.key.perturbation == _KIND and rate is not None and not rate.lower <= truth <= rate.upper
+
+
+def quiet_table(runs: int, exchanges: int, seed: int) -> Table:
+    """Verdicts between alerts, and coverage at every look, of quiet traffic and of traffic on its limit."""
+    rows = []
+    for name, make in KINDS.items():
+        for rate, said in ((NOISE, "quiet"), (NOISE + LIMIT, "on the limit")):
+            verdicts = alerts = covered = 0
+            for run in range(runs):
+                rng = Random(f"{seed}/{name}/{run}")
+                log = list(lines(make(), iter([rate] * exchanges), rng))
+                share = sum(line["rating"] < 3 for line in log[1::2]) / exchanges  # noqa: PLR2004 - shifted
+                fixed = name.startswith(("Zipf", "12"))
+                found = folded(log, share if fixed else rate)
+                verdicts, alerts = verdicts + found.verdicts, alerts + len(found.alerts)
+                covered += not found.missed
+            between = f"{verdicts / alerts:,.0f}" if alerts else f"> {verdicts:,}"
+            rows.append((name, said, between, f"{covered / runs:.2f}"))
+    heads = ("traffic", "rate", "trials between alerts", "coverage at every look")
+    return Table(
+        "traffic-quiet", heads, tuple(rows), notes=(f"{runs} logs of {exchanges:,} exchanges each.",)
+    )
+
+
+def delays_table(runs: int, seed: int) -> Table:
+    """Exchanges from a change after 1,500 quiet ones to the first alert of any detector."""
+    rows = []
+    for points in (0.2, 0.4, 0.9):
+        delays = []
+        for run in range(runs):
+            rates = iter([NOISE] * 1_500 + [NOISE + points] * 1_500)
+            log = list(lines(independent, rates, Random(f"{seed}/{points}/{run}")))
+            after = [alert for alert in folded(log, None).alerts if alert > 3_000]  # noqa: PLR2004 - both
+            delays.append((after[0] - 3_000) // 2 if after else 1_500)
+        rows.append(
+            (f"+{100 * points:.0f} points", sum(delays) / runs, sorted(delays)[runs // 2], max(delays))
+        )
+    return Table("traffic-delays", ("change", "mean", "median", "most"), tuple(rows), digits=0)
