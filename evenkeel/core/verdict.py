@@ -63,7 +63,7 @@ class QualityScore:
     """Scores of both answers in one quality metric; high = good."""
 
     metric: str
-    """e.g. "faithfulness", or "faithfulness_proxy" for the heuristic stand-in."""
+    """e.g. "faithfulness"."""
     version: int
     reference: float
     candidate: float

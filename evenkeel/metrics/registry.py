@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core import labels
 from evenkeel.core.extensions import ExtensionError, extensions
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.quality.bundles import BUNDLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -29,14 +28,12 @@ GROUP: Final = "evenkeel.metrics"
 """Name of the group of entry points."""
 
 BUILTIN: tuple[str, ...] = (
-    "evenkeel.metrics.similarity.normalised:NormalisedEquality",
     "evenkeel.metrics.similarity.likeness:Likeness",
     "evenkeel.metrics.similarity.sequence:RougeL",
     "evenkeel.metrics.similarity.ngrams:Bleu",
     "evenkeel.metrics.similarity.ngrams:Gleu",
     "evenkeel.metrics.similarity.sequence:EditSimilarity",
     "evenkeel.metrics.similarity.content_words:ContentWords",
-    "evenkeel.metrics.similarity.details:Details",
     "evenkeel.metrics.similarity.embeddings:Embeddings",
     "evenkeel.metrics.similarity.meaning:EndpointEmbeddings",
     "evenkeel.metrics.similarity.bert_score:BertScore",
@@ -150,7 +147,6 @@ def metric(name: str) -> Listed:
 def publish_labels() -> None:
     """Make the labels of all metrics and qualities known to this process, see `evenkeel.core.labels`."""
     labels.publish({one.name: one.label for one in metrics()})
-    labels.publish({one.name: one.label for bundle in BUNDLES.values() for one in bundle.stand_ins})
 
 
 def telling(form: AnswerForm) -> tuple[str, ...]:

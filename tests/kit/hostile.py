@@ -355,7 +355,7 @@ def _metrics() -> Iterator[Subject]:
         yield Subject(f"{one.name}, calls", calling_pair_of, one.score)
     known: dict[str, Any] = {}
     for bundle in BUNDLES.values():
-        known |= {one.name: one for one in (*bundle.stand_ins, *bundle.by_rule)}
+        known |= {one.name: one for one in bundle.by_rule}
     for name, quality in known.items():
         for kind, made in (("", pair_of), (", unlike", unlike_pair_of), (", scattered", scattered_pair_of)):
             if hasattr(quality, "measure_now"):

@@ -15,7 +15,6 @@ from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_o
 from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.measurement import Agreement, EachSide
 from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
-from evenkeel.metrics.quality.stand_ins import CitationsProxy, CompletenessProxy, FaithfulnessProxy
 from evenkeel.metrics.quality.workflow_steps import StepsKept
 from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
@@ -25,9 +24,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.prompts import Prompt
-    from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric, StandIn
+    from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric
 
-_PROXY: Final = "_proxy"
 _PROMPTS: Final = prompts_of(__package__)
 
 RESERVED: Final = frozenset(
@@ -43,12 +41,7 @@ class Bundle:
     """Metrics of a task."""
 
     judged: tuple[Prompt, ...] = ()
-    """Qualities for which a judge is asked."""
-    stand_ins: tuple[StandIn, ...] = ()
-    """Heuristics measured instead where there is no judge; their names end in `_proxy`.
-
-    A quality without one cannot be measured by rule and is left out.
-    """
+    """Qualities for which a judge is asked; left out where there is none."""
     by_rule: tuple[PairQuality, ...] = ()
     """Qualities measured with and without a judge."""
 
@@ -59,7 +52,7 @@ class Bundle:
             judged: Makes a metric of a prompt, e.g. `partial(JudgedQuality, judge)`; None = no judge.
         """
         if judged is None:
-            return self.stand_ins + self.by_rule
+            return self.by_rule
         return tuple(EachSide(judged(prompt)) for prompt in self.judged) + self.by_rule
 
 
@@ -92,15 +85,13 @@ WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),
 _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
 """Qualities of tasks whose answers may be workflows although the task does not ask for one."""
 
-_GROUNDED: Final[tuple[StandIn, ...]] = (FaithfulnessProxy(), CompletenessProxy())
-
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {
         Task.CASE_SUMMARY: Bundle(
-            (_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _GROUNDED, _STEPS
+            (_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _STEPS
         ),
         Task.CHAT_SUMMARY: Bundle(
-            (_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _GROUNDED, _STEPS
+            (_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _STEPS
         ),
         Task.QUESTION_ANSWERING: Bundle(
             (
@@ -110,17 +101,15 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
                 _PROMPTS["citations"],
                 _PROMPTS["conciseness"],
             ),
-            (*_GROUNDED, CitationsProxy()),
             _STEPS,
         ),
         # There is one right answer, so no judge is asked.
         Task.SLOT_FILLING: Bundle(by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES)),
         Task.WORKFLOW: Bundle(
             (FAITHFULNESS, COMPLETENESS),
-            _GROUNDED,
             (*WORKFLOW_QUALITIES, *TOOL_QUALITIES),
         ),
-        Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _GROUNDED, _STEPS),
+        Task.CHAT: Bundle((FAITHFULNESS, COMPLETENESS), _STEPS),
     }
 )
 
@@ -134,8 +123,8 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
             task may be named too and are asked in general words.
         custom: Prompts of `custom_prompt` that may be named.
 
-    Returns: the bundle with these judged qualities, and the stand-ins of those that have one. What is
-        measured by rule stays: it costs nothing, and says nothing where it does not apply.
+    Returns: the bundle with these judged qualities. What is measured by rule stays: it costs nothing, and
+        says nothing where it does not apply.
     Raises: ValueError for a name that no quality has, naming the nearest one, or that is named twice.
     """
     known = {
@@ -156,8 +145,7 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
             raise ValueError(f"no quality {name!r}; {nearest(name, list(known))}")
         if wanted.count(name) > 1:
             raise ValueError(f"the quality {name!r} is named twice")
-    stand_ins = tuple(one for one in bundle.stand_ins if one.name.removesuffix(_PROXY) in wanted)
-    return replace(bundle, judged=tuple(known[name] for name in wanted), stand_ins=stand_ins)
+    return replace(bundle, judged=tuple(known[name] for name in wanted))
 
 
 def bundles_by(
@@ -200,10 +188,6 @@ def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prom
     """
     if name in RESERVED:
         raise ValueError(f"the quality {name!r} is built in; choose another name")
-    if name.endswith(_PROXY):
-        raise ValueError(
-            f"the quality {name!r} is judged, and names in _proxy are for stand-ins without a judge"
-        )
     if len(name) > _LONGEST_NAME:
         raise ValueError(f"the quality {name!r} has a name of more than {_LONGEST_NAME} characters")
     if tuple(sorted(scale)) != SCALE:

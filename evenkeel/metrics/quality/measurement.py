@@ -25,7 +25,7 @@ class QualityMetric(Protocol):
 
     @property
     def name(self) -> str:
-        """Label of the score; that of a heuristic stand-in ends in `_proxy`."""
+        """Label of the score."""
         ...
 
     @property
@@ -74,15 +74,6 @@ class PairQuality(Protocol):
 
     async def measure(self, pair: Pair) -> Measured:
         """Measure both answers. Never raises for what an answer, a model or a network can do."""
-        ...
-
-
-class StandIn(PairQuality, Protocol):
-    """Heuristic in the place of a judged quality; its name ends in `_proxy`."""
-
-    @property
-    def label(self) -> str:
-        """Name for people, marked as a stand-in."""
         ...
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import unicodedata
 from dataclasses import dataclass
-from itertools import chain, combinations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.entity import Slot, read_schema, read_slots, slot_key
 from evenkeel.metrics.quality.measurement import Measured
-from evenkeel.metrics.similarity.details import read_details
-from evenkeel.metrics.similarity.statements import hard
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.entity import Schema
-    from evenkeel.metrics.similarity.details import Detail, Reading
 
 
 _PLACEHOLDERS = frozenset(
@@ -32,6 +30,13 @@ _MOST_LOOKED_FOR: Final = 1_000
 """Most slots whose values are looked for in the prompt as they are written."""
 
 
+_HARD: Final = re.compile(r"\S*\d\S*|\S+@\S+|\w+://\S+")
+"""Words with a digit, and addresses: parts of a value that must be spelled as in the prompt."""
+_AROUND: Final = ".,;:!?()[]{}<>\"'*_`"
+_DATE: Final = re.compile(r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d{2}\S*")
+"""Dates and times, which may be spelled in many ways."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlotValues:
     """Filled slots of both answers."""
@@ -40,39 +45,35 @@ class SlotValues:
     candidate: Sequence[Slot]
     schema: Schema
     """Schema of the prompt; empty if it shows none."""
-    source: Reading
     text: str
     """Prompt in lower case with single spaces."""
-    dates: frozenset[frozenset[str]]
-    """Year, month and day of each date in the prompt, as far as it names them."""
-    parts_of_dates: frozenset[frozenset[str]]
-    """Subsets of these dates, the whole dates included."""
+    hard: frozenset[str]
+    """Words of the prompt that have a digit or are an address, in lower case."""
 
     def supported(self, slot: Slot) -> bool | None:
         """Return whether the prompt holds the value of a slot.
 
-        Only values with something hard in them are looked for: numbers, dates, identifiers, addresses.
-        Dates may be spelled in any way. Words may be translated, and choices may be inferred.
+        Only values with something hard in them are looked for: numbers, identifiers and addresses. Words
+        may be translated, choices may be inferred, and dates may be spelled in any way.
 
         Returns: None if the value can't be checked by spelling.
         """
         if self.schema.get(slot.key):
             return None
-        details = hard(read_details(slot.value))
-        if not details:
+        value = " ".join(unicodedata.normalize("NFC", slot.value).lower().split())
+        hard = _hard_words(value)
+        if not hard:
             return None
-        few = len(self.reference) + len(self.candidate) <= _MOST_LOOKED_FOR
-        if few and " ".join(slot.value.lower().split()) in self.text:
+        if len(self.reference) + len(self.candidate) <= _MOST_LOOKED_FOR and value in self.text:
             return True
-        return all(self._mentions(detail) for detail in details)
+        missing = hard - self.hard
+        if any(_DATE.fullmatch(word) for word in missing):
+            return None
+        return not missing
 
-    def _mentions(self, detail: Detail) -> bool:
-        if self.source.mentions(detail):
-            return True
-        if detail.kind != "date":
-            return False
-        parts = _date_parts(detail.text)
-        return parts in self.parts_of_dates or any(one in self.dates for one in _subsets(parts))
+
+def _hard_words(text: str) -> frozenset[str]:
+    return frozenset(match[0].strip(_AROUND) for match in _HARD.finditer(text))
 
 
 def slot_values(pair: Pair, metric: str, version: int) -> SlotValues | Failure | None:
@@ -93,21 +94,9 @@ def slot_values(pair: Pair, metric: str, version: int) -> SlotValues | Failure |
         filled = [slot for slot in read or () if slot.value.strip().lower() not in _PLACEHOLDERS]
         sides.append([Slot(slot_key(slot.key), slot.value) for slot in filled])
     reference, candidate = sides
-    text = " ".join(pair.context.lower().split())
+    text = " ".join(unicodedata.normalize("NFC", pair.context).lower().split())
     schema = {slot_key(key): choices for key, choices in read_schema(pair.context).items()}
-    source = read_details(pair.context)
-    dates = frozenset(_date_parts(detail.text) for detail in source.details if detail.kind == "date")
-    parts = frozenset(some for date in dates for some in _subsets(date))
-    return SlotValues(reference, candidate, schema, source, text, dates - {frozenset()}, parts)
-
-
-def _date_parts(text: str) -> frozenset[str]:
-    return frozenset(part for part in text.split("-") if part)
-
-
-def _subsets(parts: frozenset[str]) -> Iterator[frozenset[str]]:
-    some = (combinations(parts, count) for count in range(len(parts) + 1))
-    return map(frozenset, chain.from_iterable(some))
+    return SlotValues(reference, candidate, schema, text, _hard_words(text))
 
 
 class SlotCoverage:
@@ -156,7 +145,7 @@ class SlotGrounding:
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
         """Return the share of supported values on each side, on the scale "ratio".
 
-        Checkable are numbers, dates, identifiers and addresses in slots without a fixed choice (see
+        Checkable are numbers, identifiers and addresses in slots without a fixed choice (see
         `SlotValues.supported`), so languages and wording do not count.
 
         Returns: 1 = every such value is in the prompt, also if there is none to check; 0 = none is.
