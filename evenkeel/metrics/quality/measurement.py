@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QualityMetric(Protocol):
-    """Metric that rates one answer on 1–3, 3 = best. Judged metrics and heuristic stand-ins share it."""
+    """Metric that rates one answer on 1–3, 3 = best. Judged metrics share it."""
 
     @property
     def name(self) -> str:

@@ -49,6 +49,8 @@ class SlotValues:
     """Prompt in lower case with single spaces."""
     hard: frozenset[str]
     """Words of the prompt that have a digit or are an address, in lower case."""
+    date_parts: frozenset[str]
+    """Numbers in the dates and times of the prompt: "14" of "2025-06-14", which may be written "14 June"."""
 
     def supported(self, slot: Slot) -> bool | None:
         """Return whether the prompt holds the value of a slot.
@@ -67,7 +69,7 @@ class SlotValues:
         if len(self.reference) + len(self.candidate) <= _MOST_LOOKED_FOR and value in self.text:
             return True
         missing = hard - self.hard
-        if any(_DATE.fullmatch(word) for word in missing):
+        if any(_DATE.fullmatch(word) or word in self.date_parts for word in missing):
             return None
         return not missing
 
@@ -96,7 +98,10 @@ def slot_values(pair: Pair, metric: str, version: int) -> SlotValues | Failure |
     reference, candidate = sides
     text = " ".join(unicodedata.normalize("NFC", pair.context).lower().split())
     schema = {slot_key(key): choices for key, choices in read_schema(pair.context).items()}
-    return SlotValues(reference, candidate, schema, text, _hard_words(text))
+    hard = _hard_words(text)
+    dates = " ".join(word for word in hard if _DATE.fullmatch(word))
+    parts = frozenset(number.lstrip("0") for number in re.findall(r"\d+", dates))
+    return SlotValues(reference, candidate, schema, text, hard, parts)
 
 
 class SlotCoverage:

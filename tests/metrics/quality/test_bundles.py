@@ -64,11 +64,9 @@ def test_every_task_has_a_bundle() -> None:
     assert set(BUNDLES) == set(Task)
 
 
-@pytest.mark.parametrize(("task", "judged", "without"), CASES["qualities of a task with and without a judge"])
-def test_qualities_of_a_task_with_and_without_a_judge(
-    task: str | None, judged: list[str], without: list[str]
-) -> None:
-    """The paper's qualities by judge, stand-ins for what can be told by rule, and rules in both."""
+@pytest.mark.parametrize(("task", "judged"), CASES["qualities of a task with and without a judge"])
+def test_qualities_of_a_task_with_and_without_a_judge(task: str | None, judged: list[str]) -> None:
+    """The paper's qualities by judge, none of them without one, and rules in both."""
     bundle = BUNDLES[find_task(task)]
     _, judges = scripted({})
     rules = ["tool_names", "tool_arguments_match", "tool_order"]
@@ -77,8 +75,7 @@ def test_qualities_of_a_task_with_and_without_a_judge(
     else:
         rules = ["workflow_steps", *rules]
     assert [quality.name for quality in bundle.measures(judges)] == judged + rules
-    assert [quality.name for quality in bundle.measures()] == without + rules
-    assert all(name.endswith("_proxy") for name in without)
+    assert [quality.name for quality in bundle.measures()] == rules
 
 
 def test_wordings_of_one_name_have_versions_of_their_own() -> None:
@@ -145,16 +142,6 @@ def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
     ]  # fmt: skip
 
 
-def test_stand_ins_score_a_bundle() -> None:
-    """Without a judge a vague answer is less complete and as faithful."""
-    good = Answer("VPN client 4.2.1 on BER-12 failed with 0x80070005 on 2024-03-05; CHG-881 helped 35 users.")
-    pair = Pair(good, Answer("The VPN client failed."), CONTEXT, "case_summary")
-    qualities = asyncio.run(measure_all(BUNDLES[find_task(pair.task)].measures(), pair))
-    assert [(score.metric, score.direction) for score in qualities.scores] == [
-        ("faithfulness_proxy", None), ("completeness_proxy", "worse"),
-    ]  # fmt: skip
-
-
 def test_a_described_quality_is_asked_in_its_words() -> None:
     """Name, description and scale reach the judge, and the rating comes back under the name."""
     judge, judged = scripted({("politeness", "Hello."): 2})
@@ -187,15 +174,14 @@ def test_every_built_in_judged_name_is_reserved() -> None:
 
 
 def test_settings_choose_qualities_by_name() -> None:
-    """In the order named, in the task's words where it has them, with their stand-ins; or none at all."""
+    """In the order named, in the task's words where it has them; or none at all."""
     bundle = chosen(BUNDLES[Task.CASE_SUMMARY], ["politeness", "completeness", "conciseness"], [POLITE])
     assert [(prompt.name, prompt.version) for prompt in bundle.judged] == [
         ("politeness", POLITE.version), ("completeness", 101), ("conciseness", 1),
     ]  # fmt: skip
-    assert [quality.name for quality in bundle.stand_ins] == ["completeness_proxy"]
     assert bundle.by_rule == BUNDLES[Task.CASE_SUMMARY].by_rule
     nothing = chosen(BUNDLES[Task.CHAT], [])
-    assert (nothing.judged, nothing.stand_ins) == ((), ())
+    assert nothing.judged == ()
     assert nothing.by_rule
 
 

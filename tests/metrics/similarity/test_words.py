@@ -12,8 +12,6 @@ from rapidfuzz.distance import Indel, LCSseq
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.similarity.content_words import ContentWords, word_overlap
-from evenkeel.metrics.similarity.details import Details
-from evenkeel.metrics.similarity.normalised import NormalisedEquality
 from evenkeel.metrics.similarity.sequence import (
     EditSimilarity,
     RougeL,
@@ -35,7 +33,7 @@ from evenkeel.metrics.similarity.words import (
 )
 from evenkeel.metrics.tool_calls import ToolCalls
 
-METRICS = (NormalisedEquality(), RougeL(), EditSimilarity(), ContentWords(), Details(), ToolCalls())
+METRICS = (RougeL(), EditSimilarity(), ContentWords(), ToolCalls())
 
 
 def test_rouge_l_of_a_hand_worked_pair() -> None:
