@@ -13,7 +13,7 @@ from evenkeel.release.calibration.calibration import FailureMode, read_calibrati
 from tests.lab.calibrate.planted_goldens import workflow, write_goldens
 from tests.scripted_chat import ScriptedChat, rating
 
-QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", "rouge_l,bleu,details"]
+QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", "rouge_l,bleu,edit"]
 SIDES = re.compile(r"<<<BEGIN [A-Z ]+ \w+>>>\n(.*?)\n<<<END", re.DOTALL)
 STEPS = ["workflow_chain_f1", "workflow_bleu", "workflow_tau_weighted"]
 

@@ -41,7 +41,6 @@ def quiet_log(trials, rng, *, floor=0.2, excess=0.0, kinds=4, burst=0.0, since=0
     while number < since + trials:
         size = 20 if rng.random() < burst / 20 else 1
         hard = rng.betavariate(2, 8) / 0.2
-        cluster = f"burst {number}" if size > 1 else ""
         for _ in range(min(size, since + trials - number)):
             kind = rng.randrange(kinds)
             share = 0.5 if kinds == 1 else kind / (kinds - 1)
@@ -51,7 +50,7 @@ def quiet_log(trials, rng, *, floor=0.2, excess=0.0, kinds=4, burst=0.0, since=0
             ]
             resend = altered(
                 RESEND, id=f"c{number}", exchange_id=f"e{number}", scored_at=float(number),
-                rating=_rating(alike[0]), similarity=alike[0], cluster=cluster,
+                rating=_rating(alike[0]), similarity=alike[0],
             )  # fmt: skip
             variant = altered(
                 resend, id=f"v{number}", perturbation=f"general.kind{kind}", severity=0.3,
