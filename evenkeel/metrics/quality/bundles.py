@@ -87,12 +87,8 @@ _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUAL
 
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {
-        Task.CASE_SUMMARY: Bundle(
-            (_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _STEPS
-        ),
-        Task.CHAT_SUMMARY: Bundle(
-            (_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _STEPS
-        ),
+        Task.CASE_SUMMARY: Bundle((_PROMPTS["case_faithfulness"], _PROMPTS["case_completeness"]), _STEPS),
+        Task.CHAT_SUMMARY: Bundle((_PROMPTS["chat_faithfulness"], _PROMPTS["chat_completeness"]), _STEPS),
         Task.QUESTION_ANSWERING: Bundle(
             (
                 _PROMPTS["answer_faithfulness"],

@@ -33,7 +33,9 @@ _MOST_LOOKED_FOR: Final = 1_000
 _HARD: Final = re.compile(r"\S*\d\S*|\S+@\S+|\w+://\S+")
 """Words with a digit, and addresses: parts of a value that must be spelled as in the prompt."""
 _AROUND: Final = ".,;:!?()[]{}<>\"'*_`"
-_DATE: Final = re.compile(r"(?:19|20)\d\d|\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d{2}\S*")
+_DATE: Final = re.compile(
+    r"(?:19|20)\d\d|\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?|\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d{2}\S*"
+)
 """Dates, years and times, which may be spelled in many ways."""
 
 
