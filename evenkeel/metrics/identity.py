@@ -158,7 +158,8 @@ def _read(text: str, wanted: str | None) -> _Data:
         if fence[1] in fence[3]:
             raise NotDataError("more than one fence")
         declared = "yaml" if fence[2] == "yml" else fence[2]
-        body = fence[3].strip()
+        # The last line end is part of a YAML block scalar.
+        body = fence[3].strip("\n") + "\n"
     formats = [declared] if declared else ["json"]
     if wanted in _READERS and not declared:
         formats += ["xml"] if body.startswith("<") else ["yaml"]
@@ -275,8 +276,10 @@ def _typed_yaml(node: yaml.Node, depth: int) -> Value:
         case yaml.MappingNode():
             members: dict[str, Value] = {}
             for key, member in node.value:
-                if not isinstance(key, yaml.ScalarNode) or key.value in members or key.value == "<<":
-                    raise NotDataError("a key that is repeated or no text")
+                if not isinstance(key, yaml.ScalarNode) or _YAML_KINDS.get(key.tag) != "string":
+                    raise NotDataError("a key that is no text, such as 1 or yes")
+                if key.value in members:
+                    raise NotDataError("a key is repeated")
                 members[key.value] = _typed_yaml(member, depth + 1)
             return members
         case yaml.SequenceNode():

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.verdict import SAME_CONTENT, Failure
 from evenkeel.monitor.detect.gate import Measure
 from evenkeel.release.calibration.calibration import FailureMode
@@ -34,8 +35,6 @@ DIFFERS: Final = "differs"
 
 The gate counts it only where the answer is less similar to the approved one than the other side's.
 """
-
-NO_JUDGE: Final = "judge: none, contradictions cannot be seen; similarity only"
 
 VERSION: Final = 1
 
