@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -116,6 +117,7 @@ class Wire:
         self._limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._headers = dict(headers or {})
         self._uses_proxies = uses_proxies
+        self._trust: ssl.SSLContext | None = None
         self._transport = transport
         self._clients: dict[str | None, httpx2.AsyncClient] = {}
         """Clients by Unix socket; None for TCP."""
@@ -167,11 +169,17 @@ class Wire:
 
     def _client(self, unix_path: str | None) -> httpx2.AsyncClient:
         if unix_path not in self._clients:
+            if self._trust is None:
+                # As forwarding does: the system's authorities, or those that SSL_CERT_FILE names.
+                self._trust = ssl.create_default_context()
             transport = self._transport
             if transport is None and (unix_path or not self._uses_proxies):
                 # A transport makes the client forget the proxies that the environment names.
-                transport = httpx2.AsyncHTTPTransport(uds=unix_path, limits=self._limits, trust_env=False)
+                transport = httpx2.AsyncHTTPTransport(
+                    verify=self._trust, uds=unix_path, limits=self._limits, trust_env=False
+                )
             self._clients[unix_path] = httpx2.AsyncClient(
+                verify=self._trust,
                 transport=transport,
                 limits=self._limits,
                 headers=self._headers,
