@@ -182,7 +182,8 @@ def test_an_option_does_not_carry_a_routes_key_to_another_upstream(variable, mon
     places = (
         *("host", "port", "processes", "admin_port", "data_dir", "budget_usd", "budget_tokens"),
         *(
-            "judge_model",
+            "judge",
+            "no_judge",
             "judge_url",
             "judge_key_env",
             "webhook",

@@ -25,8 +25,11 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _FENCED = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL | re.IGNORECASE)
-_END_TOKENS = re.compile(
-    r"(?:\s*(?:<\|(?:eot_id|im_end|end|endoftext|end_of_text|return|eom_id)\|>|</s>|<end_of_turn>|<eos>))+\Z"
+_END_TOKENS = (
+    *(f"<|{name}|>" for name in ("eot_id", "im_end", "end", "endoftext", "end_of_text", "return", "eom_id")),
+    "</s>",
+    "<end_of_turn>",
+    "<eos>",
 )
 _LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
 _READ_CHARS = 20_000
@@ -109,12 +112,22 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
     return value
 
 
+def _without_end_tokens(text: str) -> str:
+    """Return a text without the end tokens and white space behind it. Takes time in proportion to it."""
+    end = len(text)
+    while token := next((known for known in _END_TOKENS if text.endswith(known, 0, end)), ""):
+        end -= len(token)
+        while end and text[end - 1].isspace():
+            end -= 1
+    return text[:end]
+
+
 def _said(text: str | None) -> str | Fault:
     """Return the part of a reply after its thoughts and before end tokens."""
     text = (text or "").removeprefix("\ufeff")
     if not text.strip():
         return Fault("empty", "The judge's reply has no text.")
-    said = _END_TOKENS.sub("", without_thoughts(text).strip()).strip()
+    said = _without_end_tokens(without_thoughts(text).strip())
     return said or Fault("empty", "The judge's reply is a thought without a conclusion.")
 
 
