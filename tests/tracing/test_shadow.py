@@ -82,7 +82,7 @@ def work(tmp_path, upstream):
     """Captures an exchange and works on it under observation."""
 
     def capture(**changes):
-        prompt = summary_prompt(make_case(5))
+        prompt = summary_prompt(make_case(1))
         body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": prompt}]})
         answer = httpx2.post(f"{upstream}/v1/chat/completions", content=body)
         kept = (("content-type", "application/json"),)

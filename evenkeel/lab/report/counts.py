@@ -169,8 +169,9 @@ class Folder:
 
     def groups(self) -> dict[GroupKey, Group]:
         """Every group, in order of occurrence; nothing can be added afterwards."""
+        # As in the monitor, exchanges that may still grow count, but in no block yet.
         while self._open:
-            self._finish(self._open.pop(next(iter(self._open))))
+            self._finish(self._open.pop(next(iter(self._open))), whole=False)
         return self._groups
 
     def _model(self, verdict: Verdict) -> str:
@@ -197,13 +198,13 @@ class Folder:
             for key in groups:
                 one.part(key).add_trial(outcome)
 
-    def _finish(self, one: _Open) -> None:
+    def _finish(self, one: _Open, *, whole: bool = True) -> None:
         for key, tally in one.tallies():
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = Group()
             group.trials += tally.trials
-            if tally.trials:
+            if tally.trials and whole:
                 group.effect.add(tally.shifted / tally.trials)
             observation = tally.observation(one.sign)
             if observation:
