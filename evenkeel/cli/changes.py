@@ -178,7 +178,7 @@ def _exhibited(shown: Exhibits) -> Iterator[str]:
         yield "\nNo answers from before and after are stored."
     for number, example in enumerate(plain(shown, prompt_text, answer_text)["examples"], 1):
         yield f"\nExample {number}: {example['route']}"
-        for name in ("prompt", "before", "later_prompt", "after"):
+        for name in ("prompt", "before", "after"):
             if example[name] is not None:
                 yield f"\n{name.replace('_', ' ').capitalize()}:\n"
                 yield from (f"    {line}" for line in example[name].splitlines())

@@ -89,6 +89,7 @@ def test_what_mutes_is_a_judge_or_a_pipeline_in_trouble():
     assert {rule["alert"]: rule["labels"]["scope"] for rule in muting} == {
         "EvenkeelJudgeUnusable": "all",
         "EvenkeelPipelineStalled": "all",
+        "EvenkeelNotMeasuring": "all",
         "EvenkeelMonitorStalled": "all",
         "EvenkeelDown": "all",
         "EvenkeelJudgeDrift": "route",

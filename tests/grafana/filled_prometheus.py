@@ -61,7 +61,6 @@ class Filled(NamedTuple):
 def filled(folder: Path) -> Iterator[Filled]:
     """Run everything: traffic, a model swap in its middle, faults; then give what Prometheus has of it."""
     simulation = Simulation([ModelState(MODEL, fragility=0.05, noise=0.05)])
-    simulation.change(JUDGE_MODEL, {"judge_noise": 0.05})
     variables = {
         "EVENKEEL_JUDGE_API_KEY": "k",
         "EVENKEEL_REWRITER_API_KEY": "k",

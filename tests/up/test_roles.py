@@ -151,7 +151,7 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
 
     # Whatever the two export of the same log is the same; only their clocks differ.
     assert gauges(one, OF_ITS_OWN) == gauges(two, OF_ITS_OWN)
-    assert any(name.startswith("evenkeel_robustness_") for name in one)
+    assert any(name.startswith("evenkeel_cell_") for name in one)
 
     database = Database(tmp_path / "data" / "evenkeel.db")
     assert SqliteExchangeQueue(database, time.time).put(exchanges) == 40
