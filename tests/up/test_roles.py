@@ -169,7 +169,8 @@ def test_many_processes_find_what_one_process_finds(tmp_path, config, store, sim
         {name: value for name, value in gauges(found, ORDERED).items() if 'model="' in name}
         for found in (single, one)
     )
-    assert sum(name.startswith("evenkeel_robustness_") for name in here) == 4  # with interval and number
+    # Without a judge a cell has no robustness; its similarity is what both have.
+    assert any(name.startswith("evenkeel_cell_") for name in here)
     assert sorted(there.keys() - here.keys()) == sorted(here.keys() - there.keys()) == []
     assert there == pytest.approx(here)
 
