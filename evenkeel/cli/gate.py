@@ -36,22 +36,19 @@ from evenkeel.core.errors import UserError
 from evenkeel.metrics.tasks import task_named
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibration.calibration import read_calibration
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.gate.edits import EditError, NewSystemPrompt, NewTemplate
 from evenkeel.release.gate.plan import Scenario, noise_of, prospects
 from evenkeel.release.gate.plan import document as plan_document
 from evenkeel.release.gate.reports import as_json, as_junit, document, headline
 from evenkeel.release.gate.run import GateOptions, Raters, effort, run_gate
-from evenkeel.release.gate.scoring import RATED, measure_name, watched_modes
+from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import Side
-from evenkeel.release.gate.thresholds import needs_judge
 from evenkeel.release.goldens.files import load_goldens, newest_versions
 from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.release.kit.terminal import consoles
-from evenkeel.runtime import choices
 from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
@@ -65,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from evenkeel.llm.price import Prices
-    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.gate.edits import Edit
     from evenkeel.release.gate.run import Outcome
     from evenkeel.release.gate.sides import Headers, SideName
@@ -117,16 +113,12 @@ _PIPED_WIDTH: Final = 140
 @click.option(
     "--config", type=FILE, metavar="FILE", help="Settings file: upstreams, judge, prices, qualities, store."
 )
-@click.option("--calibration", type=FILE, metavar="FILE", help="Thresholds from `evenkeel calibrate`.")
-@click.option("--rate", is_flag=True, help="With --calibration: also rate answers.")
 @click.option(
     "--task", metavar="NAME", help="Task of goldens that name none.  [default: recognized from the prompt]"
 )
 @model_options("judge", "Model that rates answers.  [default: none, similarity only]")
 @embeddings_option
-@click.option(
-    "--gate-on", metavar="LIST", help="Measures that can fail the gate.  [default: all but harmless ones]"
-)
+@click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [default: all]")
 @click.option("--tolerance", default=0.0, metavar="SHARE", help="Difference treated as zero.")
 @click.option("--margin", default=0.1, metavar="SHARE", help="Smallest regression the gate must detect.")
 @click.option("--alpha", default=0.05, metavar="P", help="Maximum probability of a false regression.")
@@ -348,8 +340,6 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
     Raises: UserError in one line.
     """
     settings = _settings(given, planned=planned)
-    calibration = _calibration(given["calibration"], settings)
-    rated = calibration is None or settings.judge is not None or given["rate"]
     costs = prices(settings)
     if planned and not (files or given["config"] or given["data_dir"]):
         goldens, source = _NO_GOLDENS
@@ -361,13 +351,9 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
         sides=_sides(given, settings),
         task=_task(given["task"]),
         route_tasks={route.name: route.task for route in settings.routes},
-        raters=lambda database: _raters(
-            settings, costs, database, rated=rated, judged=rated or needs_judge(calibration)
-        ),
-        raters_name=f"{rated} {settings.model_dump_json()}",
-        measures=_deciding(given, calibration, rated=rated, judged=settings.judge is not None),
+        raters=lambda database: _raters(settings, costs, database),
+        measures=len(words(given["gate_on"])) or (len(RATED) if settings.judge else 1),
         prices=costs,
-        calibration=calibration,
         deciding=words(given["gate_on"]),
         rules=_rules(given),
         repeats=given["repeats"],
@@ -413,29 +399,17 @@ def gate_of(
     return run_gate(options_of(given.pop("files"), given), err=Console(file=io.StringIO()), confirm=confirm)
 
 
-def _deciding(given: Mapping[str, Any], calibration: Calibration | None, *, rated: bool, judged: bool) -> int:
-    """Count the measures that can fail the gate."""
-    named = words(given["gate_on"])
-    modes = () if calibration is None else watched_modes(calibration)
-    harmless = {result.mode for result in calibration.modes if result.harmless} if calibration else set()
-    names = {measure_name(calibration, mode) for mode in modes if mode not in harmless} if calibration else ()
-    return len(named) or len(names) + (len(RATED) if judged else 1) * rated
-
-
 @asynccontextmanager
-async def _raters(
-    settings: Settings, prices: Prices, database: Database, *, rated: bool, judged: bool
-) -> AsyncIterator[Raters]:
+async def _raters(settings: Settings, prices: Prices, database: Database) -> AsyncIterator[Raters]:
     """Yield the judge and the heuristics of the settings; loading an encoder takes seconds."""
-    judge = make_judge(settings, rulings(database), prices)[0] if judged else None
-    encoder = make_encoder(settings, prices) if rated else None
+    judge = make_judge(settings, rulings(database), prices)[0]
+    encoder = make_encoder(settings, prices)
     try:
-        yield Raters(judge, None if encoder is None else make_scorer(settings, judge, encoder, Tally()))
+        yield Raters(judge, make_scorer(settings, judge, encoder, Tally()))
     finally:
         if judge is not None:
             await judge.close()
-        if encoder is not None:
-            await encoder.close()
+        await encoder.close()
 
 
 def _goldens(
@@ -570,15 +544,6 @@ def _edit(given: Mapping[str, Any]) -> Edit | None:
     except EditError as error:
         raise InputError(f"{prompt or old}: {error}") from error
     return None
-
-
-def _calibration(path: Path | None, settings: Settings) -> Calibration | None:
-    try:
-        return choices.calibration(settings) if path is None else read_calibration(read_text(path))
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(f"{path or 'alerts.calibration'}: {error}") from error
 
 
 def _task(name: str | None) -> str | None:

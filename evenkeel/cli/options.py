@@ -336,7 +336,7 @@ def settings_source(
         given: Options of the command.
         more: Further values, by section.
         injecting: True if the keys that routes send upstream must be set.
-        checked: True if names in the settings (perturbations, tasks, a calibration) are looked up each time.
+        checked: True if names in the settings (perturbations, tasks, limits) are looked up each time.
     """
 
     def read() -> Settings:

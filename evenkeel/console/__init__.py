@@ -19,7 +19,6 @@ and `actions` shows the audit log.
 from evenkeel.console.app import create_app
 from evenkeel.console.probes import create_probes
 from evenkeel.console.sources import (
-    CalibrationInForce,
     Check,
     ConsoleSources,
     GoldenSources,
@@ -34,7 +33,6 @@ from evenkeel.console.sources import (
 )
 
 __all__ = [
-    "CalibrationInForce",
     "Check",
     "ConsoleSources",
     "GoldenSources",

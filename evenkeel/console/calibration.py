@@ -1,4 +1,4 @@
-"""The page about limits: those in effect, the calibration behind them, and approved baselines."""
+"""The page about limits: those in effect, and approved baselines."""
 
 from __future__ import annotations
 
@@ -34,13 +34,11 @@ class RouteLimits(NamedTuple):
 
 
 def calibration_page(sources: ConsoleSources) -> Page:
-    """Build the page of limits in effect: calibrated ones if there is a calibration, else the defaults."""
-    force = sources.calibration
+    """Build the page of limits in effect: calibrated ones where a route has them, else the defaults."""
     return Page(
         "Limits · evenkeel",
         approved=sources.log.approvals()[: -_APPROVALS - 1 : -1],
         routes=sorted({one.key.route for one in sources.reports()}),
-        force=force,
         thresholds=sources.thresholds,
         limits=_limits(sources),
         proposals=sources.proposals(),

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.monitor.measuring import Measuring
-    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.calibration.proposals import LimitProposal
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
@@ -76,14 +75,6 @@ class JudgeSetup:
     """Share of the calls that show the answers in the opposite order."""
     recheck_share: float
     """Share of the judged pairs that are judged again."""
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationInForce:
-    """The calibration that the settings name."""
-
-    file: str
-    calibration: Calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +228,6 @@ class ConsoleSources:
     """Returns an exchange that was given up, with its bodies decoded; None if it is no longer stored."""
     judge: JudgeSetup | None = None
     """Settings of the judge; None without a judge."""
-    calibration: CalibrationInForce | None = None
-    """Calibration in effect; None without one."""
     thresholds: MonitorSettings | None = None
     """Limits of alerts, calibrated or not; None shows only those of the cells."""
     proposals: Callable[[], Sequence[LimitProposal]] = tuple

@@ -21,18 +21,15 @@ from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import GoldenCollector
 from evenkeel.release.gate.scoring import Scoring
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
-from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.reference_scores import ReferenceScores
-from evenkeel.runtime import choices, replays
+from evenkeel.runtime import replays
 from evenkeel.stores.bursts import Override
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.metrics.judge import Judge
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.monitor import Monitor
-    from evenkeel.release.gate.scoring import Calibrated
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
@@ -266,7 +263,7 @@ class ChangeResponse:
     def __init__(
         self, settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor
     ) -> None:
-        """Connect the parts. Loading an encoder for a calibration takes seconds: do it in a thread.
+        """Connect the parts.
 
         Args:
             settings: Settings of the process.
@@ -289,7 +286,7 @@ class ChangeResponse:
             stores.archive,
             stores.watched,
             instruments.replayer,
-            Scoring(instruments.scorer, self._calibrated(settings, instruments.judge)),
+            Scoring(instruments.scorer),
             instruments.ledger,
             instruments.prices,
             most=_GOLDENS_PER_ROUND,
@@ -314,19 +311,6 @@ class ChangeResponse:
             ),
             clock=time.time,
         )
-
-    def _calibrated(self, settings: Settings, judge: Judge | None) -> Calibrated | None:
-        found = choices.calibration(settings)
-        if found is None:
-            return None
-        # Loaded on demand: brings every metric, which only a calibration needs.
-        from evenkeel.release.gate.thresholds import calibrated  # noqa: PLC0415
-
-        try:
-            return calibrated(found, judge)
-        except InputError as error:
-            log.warning("goldens are rated without the calibration: %s", error)
-            return None
 
     def _noise(self) -> dict[str, float]:
         """Return the noise floor of each route: the largest upper bound among its models."""

@@ -1,4 +1,4 @@
-"""Choices by name in the settings (perturbations, tasks, qualities, a calibration), looked up and checked.
+"""Choices by name in the settings (perturbations, tasks, qualities, limits), looked up and checked.
 
 Apart from `settings`, which the data plane reads too: what is looked up here takes tens of megabytes
 that a forwarded request never needs.
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
-    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.calibration.limits import RouteLimit
     from evenkeel.settings import Settings
     from evenkeel.shadow.perturbations import Perturbation
@@ -60,30 +59,6 @@ def encoder_name(settings: Settings) -> str | None:
     if chosen.enabled is False:
         return None
     return endpoint_encoder(chosen.model or "") if chosen.base_url else name_of(chosen.model)
-
-
-def calibration(settings: Settings) -> Calibration | None:
-    """Return the calibration by `evenkeel calibrate`, None without a file.
-
-    Raises: ValueError if the file can't be read, or is about other metrics or another encoder.
-    """
-    path = settings.alerts.calibration
-    if path is None:
-        return None
-    # Loaded on demand: brings numpy and every metric, which are needed only for such a file.
-    from evenkeel.release.calibration.calibration import CalibrationError, read_calibration  # noqa: PLC0415
-    from evenkeel.release.calibration.columns import versions  # noqa: PLC0415
-
-    encoder = encoder_name(settings)
-    try:
-        found = read_calibration(path.read_text(encoding="utf-8"))
-        # Thresholds made without an encoder are valid with any.
-        found.check(versions(), None if found.encoder is None else encoder)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
-    except CalibrationError as error:
-        raise ValueError(f"{path}: {error}") from error
-    return found
 
 
 def limits(settings: Settings) -> tuple[RouteLimit, ...]:
@@ -144,7 +119,6 @@ def check(settings: Settings, where: str) -> None:
     """
     known = _looked_up(f"{where}: replays: languages, compounds", partial(perturbations, settings))
     _looked_up(f"{where}: judge", partial(bundles, settings))
-    _looked_up(f"{where}: alerts.calibration", partial(calibration, settings))
     _looked_up(f"{where}: alerts.limits", partial(limits, settings))
     _looked_up(f"{where}: alerts", partial(notification_keys, settings))
     if settings.alerts.notify:

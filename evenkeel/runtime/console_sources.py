@@ -9,11 +9,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.console import (
-    CalibrationInForce,
     JudgeSetup,
     PipelineView,
 )
@@ -43,7 +41,7 @@ _SHOWN_BYTES: Final = 1 << 20
 def with_operations(
     sources: ConsoleSources, settings: Settings, queue: ExchangeQueue, ledger: CostTracker
 ) -> ConsoleSources:
-    """Complete the sources from the settings, the queue and the spend. Reads the calibration's file."""
+    """Complete the sources from the settings, the queue and the spend."""
     choices.perturbations(settings)  # registers the names that the console shows
     return replace(
         sources,
@@ -52,7 +50,6 @@ def with_operations(
         dead_letters=queue.dead_letters,
         dead_exchange=partial(dead_exchange, queue),
         judge=judge_setup(settings),
-        calibration=calibration(settings),
         settings=partial(settings_in_effect, settings),
     )
 
@@ -81,18 +78,6 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
         swap_share=SWAP_SHARE,
         recheck_share=judge.recheck_share,
     )
-
-
-def calibration(settings: Settings) -> CalibrationInForce | None:
-    """Return the calibration of the settings; None without one, or if it no longer fits, which is logged."""
-    try:
-        found = choices.calibration(settings)
-    except ValueError as error:
-        log.warning("the console shows no calibration: %s", error)
-        return None
-    if found is None:
-        return None
-    return CalibrationInForce(str(settings.alerts.calibration or Path()), found)
 
 
 def _readable(body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:

@@ -309,7 +309,7 @@ class Reloader:
 
 def _files(settings: Settings) -> dict[str, Path | None]:
     """Return the files that are named by settings and read with them, by setting."""
-    return {"alerts.calibration": settings.alerts.calibration, "alerts.limits": settings.alerts.limits}
+    return {"alerts.limits": settings.alerts.limits}
 
 
 def _contents(settings: Settings) -> dict[str, str]:

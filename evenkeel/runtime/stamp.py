@@ -68,11 +68,8 @@ def _judge(settings: Settings) -> dict[str, Any]:
 
 
 def _scoring(settings: Settings) -> dict[str, Any]:
-    calibration = choices.calibration(settings)
     return {
         "embeddings": choices.encoder_name(settings),
-        "alerts.calibration": calibration.goldens.sha256[:_DIGITS] if calibration else None,
-        "alerts.calibrated_on": calibration.calibrated_on if calibration else None,
         "replays.rewriter.model": settings.replays.rewriter.model if settings.replays.rewriter else None,
     }
 

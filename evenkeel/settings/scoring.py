@@ -123,8 +123,6 @@ class Alerts(Section):
     """Largest share of answers that ignore the format or language asked for."""
     limits: Path | None = None
     """`limits.json` of `evenkeel calibrate --limits`: limits by route, in place of those not set here."""
-    calibration: Path | None = None
-    """`calibration.yaml` of `evenkeel calibrate`, which the console shows."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
     """Average number of trials between two false alarms, all cells together."""
     drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05

@@ -1,4 +1,4 @@
-"""Everything that the console can show at once: languages, formats, a judge, a calibration, dead letters."""
+"""Everything that the console can show at once: languages, formats, a judge, dead letters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.console import (
-    CalibrationInForce,
     JudgeSetup,
     ReferenceSetup,
     ReferenceSources,
@@ -32,7 +30,6 @@ from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
 from evenkeel.monitor.fold import MonitorSettings, SilentReport
 from evenkeel.monitor.fold.silent import OpenChange
 from evenkeel.monitor.notify import Contact, Writer
-from evenkeel.release.calibration.calibration import read_calibration
 from evenkeel.settings import Route, Settings
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
@@ -48,7 +45,6 @@ if TYPE_CHECKING:
 
     from evenkeel.console import ConsoleSources
     from evenkeel.core.exchange import Exchange
-    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.stores.changes import Move
     from evenkeel.stores.documents import Documents
 
@@ -171,7 +167,6 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         ][:limit],
         dead_exchange=lambda name: _dead(now) if name == "0000000000000001" else None,
         judge=JudgeSetup("referee-2", "https://api.example/v1", 3, 0.5, 0.02),
-        calibration=CalibrationInForce("calibrations/support/calibration.yaml", calibration()),
         thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
     )
@@ -286,11 +281,6 @@ LONG_ANSWER = (
     "Certainly! Here is a summary of the case:\n\n- The customer's printer stopped after a driver update.\n"
     "- The most likely cause is the driver.\n- The customer is still waiting for an answer."
 )
-
-
-def calibration() -> Calibration:
-    """Three modes: one watched twice, one harmless, one that nothing watches."""
-    return read_calibration(Path(__file__).with_name("calibration.yaml").read_text(encoding="utf-8"))
 
 
 def _estimate(value: float, n: int) -> Estimate:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evenkeel.core.labels import label
 from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.columns import heuristic_columns
 from evenkeel.metrics import registry
 from evenkeel.metrics.registry import (
     UnknownMetricError,
@@ -23,7 +24,6 @@ from evenkeel.metrics.registry import (
     refused,
     telling,
 )
-from evenkeel.release.calibration.columns import heuristic_columns
 from tests.house import modules
 
 

@@ -1,4 +1,4 @@
-"""What the console is told of settings, spend, dead letters and the calibration."""
+"""What the console is told of settings, spend and dead letters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import gzip
 import pytest
 
 from evenkeel.runtime.console_sources import (
-    calibration,
     dead_exchange,
     judge_setup,
 )
@@ -44,15 +43,6 @@ def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(database):
     assert (found.request_body, found.response_body.decode(), found.route) == (b"plain", "größer", "shop")
     assert b"bytes as sent" in dead_exchange(queue, "b").response_body
     assert dead_exchange(queue, "c") is None
-
-
-def test_a_calibration_that_cannot_be_read_is_no_calibration(tmp_path, caplog):
-    """The console still starts, and the log says why."""
-    broken = tmp_path / "calibration.yaml"
-    broken.write_text("schema_version: 99\n")
-    assert calibration(_settings(alerts={"calibration": broken})) is None
-    assert "schema_version" in caplog.text
-    assert calibration(_settings()) is None
 
 
 def test_the_judge_s_address_holds_no_credential():

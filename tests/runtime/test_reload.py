@@ -156,7 +156,7 @@ def test_bad_settings_are_refused_as_a_whole(caplog, found, said):
     assert gauges(reloader) == {"settings_reload_success": 1, "settings_last_reload_timestamp_seconds": 2.0}
 
 
-@pytest.mark.parametrize(("section", "name"), [("alerts", "calibration"), ("alerts", "limits")])
+@pytest.mark.parametrize(("section", "name"), [("alerts", "limits")])
 def test_another_file_under_the_same_name_is_a_change(tmp_path, caplog, section, name):
     """It is read at the start of what uses it, so that has to start again."""
     caplog.set_level("INFO")

@@ -16,13 +16,6 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tasks import Task
-from evenkeel.release.calibration.calibration import (
-    Calibration,
-    Goldens,
-    MetricResult,
-    Placement,
-    calibration_to_yaml,
-)
 from evenkeel.runtime import replays
 from evenkeel.runtime.choices import bundles, check, encoder_name
 from evenkeel.runtime.instruments import make_encoder
@@ -134,7 +127,6 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("replays: {compounds: {mix: [format.json, format.xml]}}", r"compounds: .*mix"),
         ("replays: {compounds: {mix: [general.speling]}}", r"general\.spelling"),
         ("judge: {model: m, tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
-        ("alerts: {calibration: nowhere.yaml}", r"nowhere\.yaml cannot be read"),
         (f"judge: {{model: m, qualities: {{kind: {RUDE}}}}}", r"kind"),
     ],
 )
@@ -279,45 +271,6 @@ def test_the_environment_turns_embeddings_off_and_names_encoders(monkeypatch):
             patch.setenv(f"EVENKEEL_EMBEDDINGS{name}", value)
             found = load(None, {}, UPSTREAM).embeddings
         assert (found.enabled, found.model) == expected
-
-
-def calibration_file(tmp_path, **changed):
-    """A calibration as `evenkeel calibrate` writes it, without a threshold."""
-    found = Calibration(
-        schema_version=1,
-        calibrated_on="2026-01-02",
-        goldens=Goldens("test", 2, "0" * 64),
-        placement=Placement(),
-        confidence=0.95,
-        resamples=20,
-        seed=0,
-        metrics=(MetricResult("rouge_l", 1, "lexical", 0.0, 0.1, {}, {}),),
-        modes=(),
-    )
-    path = tmp_path / "calibration.yaml"
-    path.write_text(calibration_to_yaml(replace(found, **changed)), encoding="utf-8")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("changed", "embeddings", "message"),
-    [
-        (
-            {"encoder": "all-MiniLM-L6-v2"},
-            "false",
-            r"encoder: calibrated with all-MiniLM-L6-v2, in use is None",
-        ),
-        ({"encoder": "mine"}, "true", r"encoder: calibrated with mine, in use is all-MiniLM-L6-v2"),
-        ({"schema_version": 2}, "true", r"schema_version: 2 is newer"),
-    ],
-)
-def test_a_calibration_must_fit_what_scores(read, tmp_path, changed, embeddings, message):
-    """Another encoder, another version of the rater, another schema: one line before anything starts."""
-    path = calibration_file(tmp_path, **changed)
-    said = rf"here: alerts\.calibration: .*calibration\.yaml: {message}"
-    with pytest.raises(SettingsError, match=said) as caught:
-        check(read(f"alerts: {{calibration: {path}}}\nembeddings: {embeddings}"), "here")
-    assert "\n" not in str(caught.value)
 
 
 def test_another_encoder_than_the_default_is_noted(read):

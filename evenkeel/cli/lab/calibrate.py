@@ -29,7 +29,9 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.figures import number, usd
 from evenkeel.lab.backtest import read_log, read_store
+from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, Placement, calibration_as_json
 from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
+from evenkeel.lab.calibrate.opinions import AskedSimilarity, AskedWorkflow
 from evenkeel.lab.calibrate.published import METRICS as PUBLISHED_METRICS
 from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.lab.calibrate.scoring import ScoringOptions
@@ -38,8 +40,6 @@ from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 from evenkeel.metrics.workflow.wording import StepBertScore
 from evenkeel.monitor.fold import MonitorSettings
-from evenkeel.release.calibration.calibration import BertModel, FailureMode, Placement, calibration_as_json
-from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits
 from evenkeel.release.calibration.quiet import quiet_routes
 from evenkeel.release.goldens.files import load_goldens
@@ -171,9 +171,8 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
 
     \b
     Writes into DIR:
-      calibration.yaml          read by `up` (alerts.calibration) and by `gate`
+      calibration.yaml          sensitivities, roles and thresholds
       calibration.html          the report, with plots
-      calibration-rules.yaml    Prometheus rules
       calibration-scores.jsonl  every score
 
     To continue a stopped run, run the same command again.
@@ -320,11 +319,6 @@ def _notes(outcome: Outcome) -> Iterator[str]:
     if outcome.cost_usd:
         yield f"spent on models: {usd(outcome.cost_usd)}"
     yield from (f"wrote {path}" for path in outcome.written.files)
-    yield f"rules: {outcome.written.rules}"
-    if any(mode.primary for mode in outcome.calibration.modes):
-        yield (
-            "calibration.yaml is for `evenkeel gate --calibration`, and for alerts.calibration in settings"
-        )
 
 
 def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:

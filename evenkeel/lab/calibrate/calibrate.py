@@ -23,10 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.calibrate.resampling import CONFIDENCE, means, measured, multiplicities, rounded
-from evenkeel.lab.calibrate.sensitivity import MODERATE, sensitivities, trajectories
-from evenkeel.lab.calibrate.threshold import METRIC, VERSION, threshold
-from evenkeel.release.calibration.calibration import (
+from evenkeel.lab.calibrate.calibration import (
     SCHEMA,
     Calibration,
     Goldens,
@@ -35,6 +32,9 @@ from evenkeel.release.calibration.calibration import (
     Placement,
     Role,
 )
+from evenkeel.lab.calibrate.resampling import CONFIDENCE, means, measured, multiplicities, rounded
+from evenkeel.lab.calibrate.sensitivity import MODERATE, sensitivities, trajectories
+from evenkeel.lab.calibrate.threshold import METRIC, VERSION, threshold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, Measured, Threshold
     from evenkeel.lab.calibrate.score_table import MetricFacts, ScoreTable
     from evenkeel.lab.calibrate.sensitivity import Trajectory
     from evenkeel.metrics.protocol import AnswerForm
-    from evenkeel.release.calibration.calibration import BertModel, FailureMode, Measured, Threshold
 
 
 _ROLE = "calibration_role"

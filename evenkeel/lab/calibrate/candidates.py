@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, get_args
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage, NotDegradableError, as_written
+from evenkeel.lab.calibrate.forms import Form, form_of
 from evenkeel.lab.calibrate.journal import Key, Row
 from evenkeel.lab.calibrate.score_table import Condition
 from evenkeel.metrics.workflow.reading import read_answer
-from evenkeel.release.calibration.forms import Form, form_of
 from evenkeel.release.goldens.files import newest_versions
 from evenkeel.release.kit.arguments import InputError
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
-import shutil
-import subprocess
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibrate import calibrate
+from evenkeel.lab.calibrate.calibration import (
+    BertModel,
+    Placement,
+    calibration_to_yaml,
+)
 from evenkeel.lab.calibrate.candidates import (
     CandidateSet,
     Chosen,
@@ -20,23 +23,16 @@ from evenkeel.lab.calibrate.candidates import (
 from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
 from evenkeel.lab.calibrate.journal import Journal, Run, Scores, gather
 from evenkeel.lab.calibrate.judge import judge_candidates
+from evenkeel.lab.calibrate.opinions import AskedSimilarity, AskedWorkflow
 from evenkeel.lab.calibrate.published import BUNDLE, sections
 from evenkeel.lab.calibrate.published import LEAST_STEPS as PUBLISHED_STEPS
 from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
-from evenkeel.lab.calibrate.rules import alert_rules
 from evenkeel.lab.calibrate.score_table import DEGRADED, score_table, table_lines
 from evenkeel.lab.calibrate.scoring import Scoring, ScoringOptions
 from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.metrics.registry import metric
-from evenkeel.release.calibration.calibration import (
-    BertModel,
-    CalibrationError,
-    Placement,
-    calibration_to_yaml,
-)
-from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.cost import Costs
@@ -50,10 +46,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.lab.asking import ModelAddress
+    from evenkeel.lab.calibrate.calibration import Calibration, FailureMode
+    from evenkeel.lab.calibrate.columns import Field
+    from evenkeel.lab.calibrate.forms import Form
     from evenkeel.lab.calibrate.score_table import ScoreTable
-    from evenkeel.release.calibration.calibration import Calibration, FailureMode
-    from evenkeel.release.calibration.columns import Field
-    from evenkeel.release.calibration.forms import Form
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.document import Document
     from evenkeel.stores.goldens import Golden
@@ -62,7 +58,6 @@ if TYPE_CHECKING:
 JOURNAL = "calibration-journal.jsonl"
 CALIBRATION = "calibration.yaml"
 REPORT = "calibration.html"
-RULES = "calibration-rules.yaml"
 SCORES = "calibration-scores.jsonl"
 _PROMTOOL_S = 30
 _JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
@@ -100,14 +95,12 @@ class Written:
 
     page: Document
     files: tuple[Path, ...]
-    rules: str
-    """State of the rules, in a few words."""
 
 
 def write(
     calibration: Calibration, scores: Scores, table: ScoreTable, folder: Path, *, published: bool = False
 ) -> Written:
-    """Write calibration, page, rules and scores into a folder.
+    """Write calibration, page and scores into a folder.
 
     Args:
         calibration: what was found.
@@ -127,37 +120,14 @@ def write(
     page = document(calibration, table, ways, beside=sections(calibration, ways) if published else ())
     (folder / REPORT).write_bytes(html(page))
     _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
-    files = [folder / name for name in (CALIBRATION, REPORT, SCORES)]
-    try:
-        rules = alert_rules(calibration)
-    except CalibrationError as error:
-        (folder / RULES).unlink(missing_ok=True)  # of an earlier run: they would speak of other thresholds
-        return Written(page, tuple(files), f"not written: {error}")
-    (folder / RULES).write_text(rules, encoding="utf-8")
-    return Written(page, (*files, folder / RULES), _checked(folder / RULES))
+    return Written(page, tuple(folder / name for name in (CALIBRATION, REPORT, SCORES)))
 
 
 def _replace(path: Path, text: str) -> None:
-    """All of it or nothing: a gate may be reading the file."""
+    """All of it or nothing: somebody may be reading the file."""
     beside = path.with_name(f"{path.name}.new")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)
-
-
-def _checked(path: Path) -> str:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        return "not checked: there is no promtool"
-    done = subprocess.run(  # noqa: S603 - a program of the user's, with a file of our own
-        [promtool, "check", "rules", str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=_PROMTOOL_S,
-    )
-    if done.returncode:
-        return f"promtool finds fault with them: {' '.join((done.stderr or done.stdout).split())[:300]}"
-    return "checked by promtool"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from evenkeel.release.calibration.columns import CachedEncoder
+from evenkeel.lab.calibrate.columns import CachedEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from pydantic import TypeAdapter
 
+from evenkeel.lab.calibrate.calibration import FailureMode  # noqa: TC001 - read by pydantic
 from evenkeel.lab.calibrate.score_table import Condition, MetricFacts, Scored
 from evenkeel.lab.line_file import LineFile
-from evenkeel.release.calibration.calibration import FailureMode  # noqa: TC001 - read by pydantic
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel.release.calibration.columns import Field
+    from evenkeel.lab.calibrate.columns import Field
 
 SCHEMA = 1
 

@@ -11,10 +11,10 @@ from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.asking import ask_model
 from evenkeel.lab.calibrate.candidates import Candidate, conditions, made
+from evenkeel.lab.calibrate.columns import Field
 from evenkeel.lab.calibrate.journal import Key, Row
+from evenkeel.lab.calibrate.opinions import AskedSimilarity, AskedWorkflow
 from evenkeel.metrics.judge import Judge, JudgeRater
-from evenkeel.release.calibration.columns import Field
-from evenkeel.release.calibration.judge import AskedSimilarity, AskedWorkflow
 from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError
 from evenkeel.release.kit.cost import JUDGE, Estimate
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.candidates import CandidateSet, Source
-    from evenkeel.release.calibration.judge import Asked
+    from evenkeel.lab.calibrate.opinions import Asked
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
 

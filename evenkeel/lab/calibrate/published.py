@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.lab.calibrate.calibrate import Watch
-from evenkeel.release.calibration.calibration import FailureMode
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.release.kit.document import Column, Section, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from evenkeel.lab.calibrate.calibration import Calibration
     from evenkeel.lab.calibrate.sensitivity import Trajectory
-    from evenkeel.release.calibration.calibration import Calibration
 
 
 class Spread(NamedTuple):

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.lab.calibrate.score_table import ScoreTable
-    from evenkeel.lab.calibrate.sensitivity import Trajectory
-    from evenkeel.metrics.protocol import AnswerForm
-    from evenkeel.release.calibration.calibration import (
+    from evenkeel.lab.calibrate.calibration import (
         Calibration,
         FailureMode,
         Measured,
@@ -38,6 +35,9 @@ if TYPE_CHECKING:
         Role,
         Threshold,
     )
+    from evenkeel.lab.calibrate.score_table import ScoreTable
+    from evenkeel.lab.calibrate.sensitivity import Trajectory
+    from evenkeel.metrics.protocol import AnswerForm
     from evenkeel.release.kit.charts import Plot
     from evenkeel.release.kit.document import Block, Rendering, Value
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from evenkeel.release.calibration.calibration import Measured
+from evenkeel.lab.calibrate.calibration import Measured
 
 if TYPE_CHECKING:
     from random import Random

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple, TypeVa
 import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from evenkeel.release.calibration.calibration import FailureMode
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:

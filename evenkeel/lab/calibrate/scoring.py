@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
-from evenkeel.lab.calibrate.encoder import BatchEncoder
-from evenkeel.lab.calibrate.journal import Row
-from evenkeel.metrics.registry import metric, telling
-from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
-from evenkeel.metrics.workflow.judge import WorkflowJudge
-from evenkeel.release.calibration.columns import (
+from evenkeel.lab.calibrate.columns import (
     SIMILARITY_SCORE,
     Column,
     bert_score_column,
@@ -28,6 +23,11 @@ from evenkeel.release.calibration.columns import (
     heuristic_columns,
     load_encoder_columns,
 )
+from evenkeel.lab.calibrate.encoder import BatchEncoder
+from evenkeel.lab.calibrate.journal import Row
+from evenkeel.metrics.registry import metric, telling
+from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
+from evenkeel.metrics.workflow.judge import WorkflowJudge
 from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.lab.calibrate.calibration import BertModel
     from evenkeel.lab.calibrate.candidates import CandidateSet
     from evenkeel.lab.calibrate.degrade import Damage
     from evenkeel.lab.calibrate.score_table import Condition
     from evenkeel.metrics.similarity.embeddings import Encoder
-    from evenkeel.release.calibration.calibration import BertModel
 
 
 _AHEAD = 3

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evenkeel.lab.calibrate.calibration import FailureMode, Measured
 from evenkeel.lab.calibrate.resampling import means, measured, rounded
-from evenkeel.release.calibration.calibration import FailureMode, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.calibration import Measured, Placement, Threshold
 from evenkeel.lab.calibrate.resampling import CONFIDENCE, means, measured, rounded
-from evenkeel.release.calibration.calibration import Measured, Placement, Threshold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from evenkeel.release.calibration.calibration import LimitedBy
+    from evenkeel.lab.calibrate.calibration import LimitedBy
 
 METRIC = "calibration_threshold"
 VERSION = 2

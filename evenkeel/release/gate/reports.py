@@ -265,7 +265,6 @@ def _measures(report: GateReport) -> Table:
 
 def _details(fallen: Fallen) -> Folded:
     rating = f", rated {fallen.rating} of 3" if fallen.rating is not None else ""
-    rating += f", steps {fallen.change}" if fallen.change else ""
     return Folded(
         f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}",
         text=one_line(fallen.explanation, MOST_CHARS),
@@ -314,7 +313,6 @@ def as_json(outcome: Outcome) -> str:
                 "differences": dict(fallen.differences),
                 "rating": fallen.rating,
                 "explanation": fallen.explanation,
-                "change": fallen.change,
                 "approved": fallen.golden.answer,
                 "answer": fallen.answer,
             }

@@ -24,7 +24,6 @@ from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.plan import outlooks
 from evenkeel.release.gate.scoring import DIFFERS, Scoring
 from evenkeel.release.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
-from evenkeel.release.gate.thresholds import calibrated
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, Costs, Estimate
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
-    from evenkeel.release.calibration.calibration import Calibration
     from evenkeel.release.gate.plan import Scenario
     from evenkeel.release.gate.scoring import Scored
     from evenkeel.release.gate.sides import Side, SideName
@@ -58,8 +56,7 @@ class Raters(NamedTuple):
     """Raters of answers, as the settings name them."""
 
     judge: Judge | None
-    rating: TwoStageScorer | None
-    """None if answers are only held against a calibration."""
+    rating: TwoStageScorer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +73,11 @@ class GateOptions:
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
     raters: Callable[[Database], AbstractAsyncContextManager[Raters]]
     """Opens them; the database remembers what a judge said."""
-    raters_name: str = ""
-    """Everything that decides what they say; a verdict is only remembered for the same."""
     prices: Prices = field(default_factory=Prices)
-    calibration: Calibration | None = None
     measures: int = 2
     """Return how many measures can fail the gate, for a plan."""
     deciding: tuple[str, ...] = ()
-    """Measures that can fail the gate; none = all but harmless ones."""
+    """Measures that can fail the gate; none = all."""
     rules: GateRules = field(default_factory=GateRules)
     repeats: int = 1
     seed: int = 0
@@ -133,8 +127,6 @@ class Fallen:
     rating: int | None
     """1, 2 or 3; None if it was not rated."""
     explanation: str
-    change: str = ""
-    """Name of what became of a workflow's steps."""
 
     @property
     def weight(self) -> tuple[float, int]:
@@ -304,9 +296,7 @@ class Run:
                 pair = Pair(approved, answer, task.context, self.task(task.golden))
                 by_content[key] = scored = await self.scoring.score(pair)
                 account = self.costs.of(JUDGE)
-                account.book(Spend(0, scored.opinions_usd))
-                if scored.judgement is not None:
-                    account.book(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
+                account.book(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
             scores.append(by_content[key])
         return scores
 
@@ -337,9 +327,8 @@ def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]
     answer, scored = next(
         one for one in found["candidate"] if any(one[1].breaches[name] is True for name in differences)
     )
-    rating = scored.judgement.rating if scored.judgement else None
-    explanation = scored.judgement.explanation if scored.judgement else ""
-    return Looked(measured, Fallen(task.golden, differences, answer, rating, explanation, scored.change))
+    judgement = scored.judgement
+    return Looked(measured, Fallen(task.golden, differences, answer, judgement.rating, judgement.explanation))
 
 
 def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Shares | Failure:
@@ -353,7 +342,7 @@ def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> 
             breach = scored.breaches[DIFFERS]
             if isinstance(breach, Failure):
                 return breach
-            similarity = scored.judgement.similarity if scored.judgement else None
+            similarity = scored.judgement.similarity
             similarities.setdefault(side, []).append(1.0 if similarity is None else similarity)
     pairs = list(product(similarities["candidate"], similarities["reference"]))
     candidate = sum(ours < theirs for ours, theirs in pairs) / len(pairs)
@@ -391,9 +380,7 @@ def estimate(
     asked: Sequence[Task],
     answers: Answers,
     options: GateOptions,
-    scoring: Scoring,
-    *,
-    judged: bool,
+    rating: TwoStageScorer | None,
 ) -> Estimate | None:
     """Estimate the highest cost of all calls, if answers are as long as the approved ones.
 
@@ -401,14 +388,12 @@ def estimate(
         asked: The goldens that can be asked.
         answers: What need not be asked for.
         options: Of the run.
-        scoring: What is asked about each answer.
-        judged: Whether a judge rates.
+        rating: Judge that rates the answers; None = not counted.
 
     Returns: None if nobody is asked at all.
     """
     calls = remembered = 0
     spend = Spend(0, 0.0)
-    by_judge = scoring.calibrated.asked if scoring.calibrated else ()
     for task in asked:
         answer = task.golden.answer
         said = answer.completion_tokens or estimate_tokens(answer.text)
@@ -422,15 +407,13 @@ def estimate(
             cost = options.prices.usd(request.model, request.prompt_tokens, said)
             spend = spend.plus(Spend(request.prompt_tokens + said, cost))
         name = task_of(task.golden, options.route_tasks, options.task)
-        each = [one.expense(Pair(answer, answer, task.context, name)) for one in by_judge]
-        if judged and scoring.rating is not None:
-            each.append(scoring.rating.estimate(2 * len(answer.text), len(task.context), name))
-        for one in each:
-            spend = spend.plus(Spend(len(places) * one.tokens, len(places) * one.usd))
-    judges = judged or bool(by_judge)
-    if not calls and not judges:
+        if rating is not None:
+            ruling = rating.estimate(2 * len(answer.text), len(task.context), name)
+            spend = spend.plus(Spend(len(places) * ruling.tokens, len(places) * ruling.usd))
+    if not calls and rating is None:
         return None
-    return Estimate(f"{number(calls)} calls{' and those of the judge' if judges else ''}", spend, remembered)
+    asked_of = f"{number(calls)} calls{' and those of the judge' if rating else ''}"
+    return Estimate(asked_of, spend, remembered)
 
 
 def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome:
@@ -469,9 +452,7 @@ async def _decided(
     async with AsyncExitStack() as services:
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))
-            found = options.calibration
-            thresholds = None if found is None else calibrated(found, raters.judge)
-            scoring = Scoring(raters.rating, thresholds)
+            scoring = Scoring(raters.rating)
         try:
             gate = Gate(
                 options.rules,
@@ -481,7 +462,7 @@ async def _decided(
             )
         except ValueError as error:
             raise InputError(f"--gate-on: {error}") from error
-        ahead = estimate(asked, answers, options, scoring, judged=raters.judge is not None)
+        ahead = estimate(asked, answers, options, raters.rating if raters.judge else None)
         if ahead is not None:
             confirm(ahead)
         started = time.monotonic()
@@ -508,12 +489,12 @@ async def _decided(
         source=options.source,
         candidate=described(sides[0]),
         reference=described(sides[1]) if len(sides) > 1 else "",
-        scored_by=scoring.said,
+        scored_by=scoring.title,
         planned_calls=sum(len(draws(task, options.repeats)) for task in asked),
         ledger=Spent.of(costs),
         fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
         failures=course.failures,
-        notes=(*_notes(options, Counter(cluster.values()), gate), *_changes(course.fallen)),
+        notes=tuple(_notes(options, Counter(cluster.values()), gate)),
         seed=options.seed,
         repeats=options.repeats,
         duration_s=took_s,
@@ -547,14 +528,6 @@ def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[st
         )
 
 
-def _changes(fallen: Sequence[Fallen]) -> Iterator[str]:
-    """Say what became of the steps of workflows, in one sentence if they changed."""
-    named = Counter(each.change for each in fallen if each.change)
-    if named:
-        said = ", ".join(f"{name} {number(times)}" for name, times in named.most_common())
-        yield f"Steps of workflows, by goldens: {said}."
-
-
 def effort(options: GateOptions, scenario: Scenario) -> list[str]:
     """Say how many calls a run is likely to take, and what its answers cost at most.
 
@@ -576,7 +549,7 @@ def effort(options: GateOptions, scenario: Scenario) -> list[str]:
     with TemporaryDirectory(prefix="evenkeel-plan-") as folder:
         database = open_database(options.cache or Path(folder) / "answers", "--cache")
         try:
-            ahead = estimate(asked, Answers(database), options, Scoring(None, None), judged=False)
+            ahead = estimate(asked, Answers(database), options, None)
         finally:
             database.close()
     if ahead is not None:

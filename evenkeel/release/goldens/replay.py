@@ -123,8 +123,8 @@ class GoldenReplayer:
             asked=", ".join(part for part in (today.model, today.prompt_version) if part) or "as approved",
             model=max(sorted(models), key=models.__getitem__) if models else "",
             deciding=tuple(measure.name for measure in self.scoring.measures() if measure.decides),
-            scorer=self.scoring.said,
-            judged=rating is not None and rating.scorer == "judge",
+            scorer=self.scoring.title,
+            judged=rating.scorer == "judge",
             results=tuple(result for result, _ in found),
             left_out=dict(sorted(left_out.items())),
         )
@@ -204,9 +204,7 @@ class GoldenReplayer:
                 scored = await self.scoring.score(
                     Pair(golden.answer, answer, context, task_of(golden, {}, self.routes[route].task))
                 )
-                judged = Spend(0, scored.opinions_usd)
-                if scored.judgement is not None:
-                    judged = judged.plus(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
+                judged = Spend(scored.judgement.tokens, scored.judgement.cost_usd)
             finally:
                 SCORING_BUDGET.reset(before)
                 held = asking.close().plus(judging.close())
@@ -222,8 +220,6 @@ class GoldenReplayer:
         said = answer.completion_tokens or estimate_tokens(answer.text)
         names = (request.model, answer.model)
         replay = Quote(self.prices, names, request.body, answer.prompt_tokens, said)
-        if self.scoring.rating is None:
-            return replay, NOTHING
         expense = self.scoring.rating.estimate(
             2 * len(answer.text),
             len(task.context),
@@ -235,12 +231,12 @@ class GoldenReplayer:
 def result_of(key: str, scored: Scored) -> GoldenResult:
     """Return what the scores of an answer say about its golden."""
     breaches = {name: one for name, one in scored.breaches.items() if isinstance(one, bool)}
-    scores = {name: one for name, one in scored.scores.items() if not isinstance(one, Failure)}
     judgement = scored.judgement
-    if judgement is not None and judgement.rating is not None:
-        scores = {SIMILARITY: (judgement.rating - _WORST_RATING) / 2, **scores}
-    elif judgement is not None and judgement.similarity is not None:
-        scores = {SIMILARITY: judgement.similarity, **scores}
+    scores: dict[str, float] = {}
+    if judgement.rating is not None:
+        scores[SIMILARITY] = (judgement.rating - _WORST_RATING) / 2
+    elif judgement.similarity is not None:
+        scores[SIMILARITY] = judgement.similarity
     failure = ""
     if not breaches:
         failures = [one for one in scored.breaches.values() if isinstance(one, Failure)]

@@ -8,8 +8,8 @@ from random import Random
 from statistics import NormalDist
 
 from evenkeel.lab.calibrate.calibrate import calibrate
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
-from evenkeel.release.calibration.calibration import FailureMode
 
 STRUCTURAL_AND_LEXICAL = (MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical"))
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED

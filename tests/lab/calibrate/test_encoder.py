@@ -7,12 +7,12 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import conditions, source_of
+from evenkeel.lab.calibrate.columns import chosen_columns, encoder_columns
 from evenkeel.lab.calibrate.degrade import Damage
 from evenkeel.lab.calibrate.encoder import BatchEncoder, NotEncodedError
 from evenkeel.lab.calibrate.scoring import Task, scored_with_encoder
 from evenkeel.metrics.languages import ANY_LANGUAGE
 from evenkeel.metrics.similarity.embeddings import Embeddings
-from evenkeel.release.calibration.columns import chosen_columns, encoder_columns
 from evenkeel.release.goldens.files import load_goldens
 from tests.lab.calibrate.planted_goldens import workflow, write_goldens
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.release.calibration.calibration import FailureMode, read_calibration
+from evenkeel.lab.calibrate.calibration import FailureMode, read_calibration
 from tests.lab.calibrate.planted_goldens import workflow, write_goldens
 from tests.scripted_chat import ScriptedChat, rating
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evenkeel.lab.calibrate.calibration import Placement
 from evenkeel.lab.calibrate.threshold import PUBLISHED
-from evenkeel.release.calibration.calibration import Placement
 from tests.lab.calibrate.planted_scores import (
     COMPRESSED,
     FACTS,

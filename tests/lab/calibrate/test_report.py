@@ -54,7 +54,7 @@ def test_what_could_not_be_measured_is_said():
 
 
 def test_the_example_of_the_docs_runs(tmp_path, monkeypatch):
-    """From a file of scores to calibration, rules and page."""
+    """From a file of scores to calibration and page."""
     (tmp_path / "calibration-scores.jsonl").write_text(
         "\n".join(table_lines(published_rows(40), FACTS)), encoding="utf-8"
     )
@@ -63,6 +63,6 @@ def test_the_example_of_the_docs_runs(tmp_path, monkeypatch):
     (example,) = [one for one in examples if "read_table(" in one]
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "docs/calibration.md", "exec"), {})
-    for name in ("calibration.yaml", "rules.yaml", "calibration.html"):
+    for name in ("calibration.yaml", "calibration.html"):
         assert (tmp_path / name).stat().st_size > 1000
     assert "as good as the golden" in (tmp_path / "calibration.html").read_text(encoding="utf-8").lower()

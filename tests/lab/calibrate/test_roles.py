@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.lab.calibrate.calibrate import _hand_out, roles, specificity
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.score_table import MetricFacts
-from evenkeel.release.calibration.calibration import FailureMode
 
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
 MODES = (MISSING, COMPRESSED, REWORDED)

@@ -8,6 +8,7 @@ from math import nan
 import numpy as np
 import pytest
 
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.score_table import (
     MetricFacts,
     Scored,
@@ -16,7 +17,6 @@ from evenkeel.lab.calibrate.score_table import (
     score_table,
     table_lines,
 )
-from evenkeel.release.calibration.calibration import FailureMode
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 FACT = MetricFacts("chain_f1", 2, "structural", 0.0, 1.5)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.resampling import means, measured, multiplicities
 from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
 from evenkeel.lab.calibrate.sensitivity import sensitivities, slope_weights, trajectories
-from evenkeel.release.calibration.calibration import FailureMode
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
 

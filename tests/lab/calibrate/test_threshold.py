@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.calibration import Placement
 from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.score_table import score_table
 from evenkeel.lab.calibrate.threshold import _Worst, threshold
-from evenkeel.release.calibration.calibration import Placement
 from tests.lab.calibrate.planted_scores import MISSING, STRUCTURAL_AND_LEXICAL, planted_rows
 
 

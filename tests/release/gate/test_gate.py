@@ -15,16 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.metrics.judge.prompts import SIMILARITY
-from evenkeel.metrics.registry import metric
-from evenkeel.release.calibration.calibration import FailureMode, calibration_to_yaml
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.simulate import ModelState, Simulation, SimulationSettings, make_case, serving, summary_prompt
 from evenkeel.stores.changes import ChangeStore
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.release.gate.planted import planted_calibration, planted_golden, watched
+from tests.release.gate.planted import planted_golden
 
 
 @pytest.fixture(scope="module")
@@ -289,56 +286,6 @@ def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_pat
         output, found = gate("", *options, code=0)
     assert found["ledger"]["remembered"] >= 6
     assert "remembered" in output
-
-
-@pytest.fixture
-def calibration(tmp_path):
-    """Options with limits: missing parts are watched below 0.6, by ROUGE-L; rewording by GLEU below 0.9."""
-
-    def options(*, harmless=False, missing="rouge_l"):
-        modes = [
-            watched(FailureMode.MISSING, missing, 0.6),
-            watched(FailureMode.REWORDED, "gleu", 0.9, harmless=harmless),
-        ]
-        lexical = [(name, metric(name).version, "lexical") for name in ("rouge_l", "gleu")]
-        versions = [*lexical, ("judge_similarity", SIMILARITY.version, "judge")]
-        path = tmp_path / "calibration.yaml"
-        path.write_text(calibration_to_yaml(planted_calibration(modes, versions, form="prose")), "utf-8")
-        return "--calibration", path
-
-    return options
-
-
-def test_a_calibration_gives_a_verdict_for_each_failure_mode(planted, gate, calibration):
-    """Its modes are the measures, harmless ones marked as not deciding; rating comes on top if asked for."""
-    planted(80)
-    output, found = gate("worse", *calibration(), code=1)
-    assert [each["measure"]["name"] for each in found["report"]["findings"]] == ["missing", "reworded"]
-    assert "thresholds of 2031-05-17" in output
-    assert len(gate("worse", *calibration(), "--rate", code=1)[1]["report"]["findings"]) == 3
-    _, found = gate("equal", *calibration(harmless=True), code=0)
-    decides = {each["measure"]["name"]: each["measure"]["decides"] for each in found["report"]["findings"]}
-    assert decides == {"missing": True, "reworded": False}
-
-
-def test_a_mode_may_be_watched_by_the_judge(planted, gate, calibration, calls, model):
-    """It is asked for a score then, and has to be named."""
-    planted(60)
-    limits = calibration(missing="judge_similarity", harmless=True)
-    output, _ = gate("worse", *limits, code=2)
-    assert "a mode is watched by a judge; name it with --judge-model" in output
-    before = calls("simulated-judge")
-    judged = ("--judge-model", "simulated-judge", "--judge-url", model[1], "--gate-on", "missing")
-    _, found = gate("worse", *limits, *judged, code=1)
-    assert found["report"]["findings"][2]["state"] == "regression"
-    assert calls("simulated-judge") > before
-
-
-def test_a_calibration_for_another_form_of_answer_is_no_measure(planted, gate, calibration):
-    """Thresholds made on prose say nothing about JSON: exit code 2 with the reason."""
-    planted(20, answer='{"problem": "none", "cause": "none"}')
-    output, _ = gate("equal", *calibration(), code=2)
-    assert "other_form: the calibration is about answers of the form prose" in output
 
 
 def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):

@@ -77,7 +77,7 @@ def test_answers_count_in_the_order_of_the_goldens():
     ]  # fmt: skip
 
     async def course():
-        scoring = Scoring(heuristic_scorer(), None)
+        scoring = Scoring(heuristic_scorer())
         gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
         asker = Backwards(len(tasks))
         run = Run(gate, asker, scoring, costs=Costs(), concurrency=8)

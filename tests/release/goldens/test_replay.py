@@ -95,7 +95,7 @@ def bench(tmp_path, upstream):
                     archive,
                     log,
                     replayer,
-                    Scoring(heuristic_scorer(HeuristicRater()), None),
+                    Scoring(heuristic_scorer(HeuristicRater())),
                     SqliteCostTracker(database, budget or Budget(), time.time),
                     Prices(),
                     most=per_round,

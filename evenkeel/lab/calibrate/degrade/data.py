@@ -9,6 +9,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.degrade.data_formats import (
     Branch,
     Document,
@@ -33,7 +34,6 @@ from evenkeel.lab.calibrate.degrade.engine import (
 from evenkeel.lab.calibrate.degrade.phrases import FIELDS
 from evenkeel.lab.calibrate.degrade.wording import reworded, shortened, without_hanging
 from evenkeel.metrics.structured.xml import Element
-from evenkeel.release.calibration.calibration import FailureMode
 
 if TYPE_CHECKING:
     import random

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from evenkeel.release.calibration.calibration import FailureMode
+from evenkeel.lab.calibrate.calibration import FailureMode
 
 if TYPE_CHECKING:
     import random

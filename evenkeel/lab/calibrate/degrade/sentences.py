@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from evenkeel.lab.calibrate.degrade.engine import NotDegradableError
-from evenkeel.release.calibration.forms import FENCE, FIXED, MARKER, closes, goes_on, item_of_each_line
+from evenkeel.lab.calibrate.forms import FENCE, FIXED, MARKER, closes, goes_on, item_of_each_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

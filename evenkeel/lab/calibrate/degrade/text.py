@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
@@ -27,7 +28,6 @@ from evenkeel.lab.calibrate.degrade.wording import (
     uncapitalised,
     without_ending,
 )
-from evenkeel.release.calibration.calibration import FailureMode
 
 if TYPE_CHECKING:
     import random

@@ -11,16 +11,16 @@ from evenkeel.lab.calibrate.degrade.data_formats import read_document
 from evenkeel.lab.calibrate.degrade.engine import NotDegradableError
 from evenkeel.lab.calibrate.degrade.text import text_degradations
 from evenkeel.lab.calibrate.degrade.workflow import PUBLISHED, WORKFLOWS
+from evenkeel.lab.calibrate.forms import Form, form_of
 from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
-from evenkeel.release.calibration.forms import Form, form_of
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
+    from evenkeel.lab.calibrate.calibration import FailureMode
     from evenkeel.lab.calibrate.degrade.engine import Degradation
-    from evenkeel.release.calibration.calibration import FailureMode
 
 
 NAME: Final = "degrade"

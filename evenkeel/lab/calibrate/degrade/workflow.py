@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.degrade.engine import (
     Degradation,
     NotDegradableError,
@@ -30,7 +31,6 @@ from evenkeel.metrics.workflow.workflow import (
     sequence,
     workflow,
 )
-from evenkeel.release.calibration.calibration import FailureMode
 
 if TYPE_CHECKING:
     import random

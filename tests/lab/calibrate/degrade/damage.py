@@ -7,7 +7,7 @@ from typing import get_args
 
 from evenkeel.core.pair import Answer
 from evenkeel.lab.calibrate.degrade import NotDegradableError, degradations
-from evenkeel.release.calibration.forms import Form
+from evenkeel.lab.calibrate.forms import Form
 
 DEGRADATIONS = {each.name: each for form in get_args(Form) for each in degradations(form)}
 

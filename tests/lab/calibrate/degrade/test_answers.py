@@ -14,9 +14,9 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import chooser
 from evenkeel.lab.calibrate.degrade import NotDegradableError, degradations
+from evenkeel.lab.calibrate.forms import form_of
 from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.metrics.workflow.reading import read_workflow
-from evenkeel.release.calibration.forms import form_of
 from tests.lab.calibrate.degrade.damage import DEGRADATIONS
 
 NODES = """Here you are:

@@ -9,13 +9,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.degrade import NotDegradableError, degradations, units_touched
 from evenkeel.lab.calibrate.degrade.data import shorter
 from evenkeel.lab.calibrate.degrade.data_formats import at, leaf_paths, read_document, weight
 from evenkeel.metrics.structured.reading import read_structure
 from evenkeel.metrics.structured.tree import leaves
 from evenkeel.metrics.structured.validity import is_valid
-from evenkeel.release.calibration.calibration import FailureMode
 from tests.lab.calibrate.degrade.damage import applied, done, refused
 
 ORDER = """{

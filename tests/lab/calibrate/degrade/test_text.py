@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.degrade import NotDegradableError, degradations, units_touched
 from evenkeel.lab.calibrate.degrade.engine import out_of_order
 from evenkeel.lab.calibrate.degrade.sentences import read_items, read_sentences, read_units
 from evenkeel.lab.calibrate.degrade.wording import reworded, shortened
-from evenkeel.release.calibration.calibration import FailureMode
 from tests.lab.calibrate.degrade.damage import applied, done, refused
 
 STEPS = """Please do this:

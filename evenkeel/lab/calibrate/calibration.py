@@ -248,37 +248,10 @@ class Calibration:
         """The result of a mode; None if it was not calibrated."""
         return next((result for result in self.modes if result.mode is mode), None)
 
-    def check(self, versions: Mapping[str, int], encoder: str | None) -> None:
-        """Compare with the metrics there are.
-
-        Args:
-            versions: of the metrics that will be held against the thresholds, by name. Those that
-                have no role may be missing.
-            encoder: in use.
-
-        Raises:
-            CalibrationError: A metric with a role is missing or has another version, or the encoder is
-                another one.
-        """
-        calibrated = {metric.name: metric.version for metric in self.metrics}
-        roles = [role for mode in self.modes for role in (mode.primary, mode.secondary) if role]
-        for name in dict.fromkeys(role.metric for role in roles):
-            if name not in versions:
-                raise CalibrationError(f"metrics: {name} has a role but is not in use: install or add it")
-            if versions[name] != calibrated[name]:
-                raise CalibrationError(
-                    f"metrics: thresholds of {name} were set on version {calibrated[name]}, "
-                    f"this is version {versions[name]}: calibrate again"
-                )
-        if encoder != self.encoder:
-            raise CalibrationError(
-                f"encoder: calibrated with {self.encoder}, in use is {encoder}: use that or calibrate again"
-            )
-
     def breaches(self, scores: Mapping[str, float | Failure]) -> tuple[Breach, ...]:
         """The modes that a candidate's scores point at; empty = as good as its golden, as far as measured.
 
-        A mode whose primary has no threshold or was not measured breaches nothing: see `unwatched`.
+        A mode whose primary has no threshold or was not measured breaches nothing.
         """
         found = []
         for mode in self.modes:
@@ -290,10 +263,6 @@ class Calibration:
                 limit = mode.primary.threshold.value
                 found.append(Breach(mode.mode, mode.primary.metric, score, limit, mode.harmless, confirmed))
         return tuple(found)
-
-    def unwatched(self, scores: Mapping[str, float | Failure]) -> tuple[FailureMode, ...]:
-        """The modes about which a candidate's scores say nothing."""
-        return tuple(mode.mode for mode in self.modes if _below(mode.primary, scores) is None)
 
 
 def _below(role: Role | None, scores: Mapping[str, float | Failure]) -> bool | None:

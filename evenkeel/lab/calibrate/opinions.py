@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.calibrate.columns import SIMILARITY_SCORE
 from evenkeel.metrics.judge.prompts import SIMILARITY, prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
-from evenkeel.release.calibration.columns import SIMILARITY_SCORE
 from evenkeel.release.kit.asking import HOPELESS, PASSING
 
 if TYPE_CHECKING:

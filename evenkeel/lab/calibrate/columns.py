@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.metrics.judge.prompts import SIMILARITY
+from evenkeel.lab.calibrate.calibration import BertModel
 from evenkeel.metrics.registry import built, heuristics, metric, metrics
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
@@ -15,18 +15,17 @@ from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.workflow.alignment import Embedded
 from evenkeel.metrics.workflow.compare import Comparison
 from evenkeel.metrics.workflow.wording import StepBertScore
-from evenkeel.release.calibration.calibration import BertModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Failure
+    from evenkeel.lab.calibrate.forms import Form
     from evenkeel.metrics.languages import Coverage
     from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
-    from evenkeel.release.calibration.forms import Form
 
 
 SIMILARITY_SCORE: Final = "judge_similarity"
@@ -83,11 +82,6 @@ def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage
     return tuple(column(one, metric(one.name).blind_as, embeddings.encoder) for one in chosen)
 
 
-def versions() -> dict[str, int]:
-    """Versions by name of all metrics that may have a role: what `Calibration.check` asks for."""
-    return {listed.name: listed.version for listed in metrics()} | {SIMILARITY_SCORE: SIMILARITY.version}
-
-
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
     """The columns of these names, in their order; of two with the same name the last one given."""
     found = {column.name: column for column in columns}
@@ -95,15 +89,10 @@ def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Col
 
 
 class PairScorer:
-    """Scores pairs by columns: what `Calibration.breaches` and `Calibration.unwatched` ask for."""
+    """Scores pairs by columns: what `Calibration.breaches` asks for."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = {column.name: column for column in columns}
-
-    @property
-    def versions(self) -> Mapping[str, int]:
-        """Versions of the metrics by name, for `Calibration.check`."""
-        return {name: column.version for name, column in self._columns.items()}
 
     def score(self, pair: Pair, names: Collection[str] | None = None) -> dict[str, float | Failure]:
         """The scores of a pair by metric.
