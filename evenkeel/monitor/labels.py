@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
-from evenkeel.monitor.estimate.agreement import wilson
 from evenkeel.monitor.export.prometheus import ListedCollector
 from evenkeel.stores.labels import CountedLabels
 
@@ -21,6 +22,35 @@ if TYPE_CHECKING:
 Source = Literal["drawn", "chosen"]
 """Origin of the labelled verdicts: drawn at random, or chosen by people, mostly because they looked wrong.
 Only for drawn verdicts does the agreement tell how often the judge is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Share in [0, 1] with its interval; None if nothing was counted."""
+
+    count: int
+    n: int
+    value: float | None
+    lower: float | None
+    upper: float | None
+
+
+def wilson(count: int, n: int, *, confidence: float = 0.95) -> Share:
+    """Return the share `count / n` with its Wilson score interval.
+
+    Returns: 0 ≤ lower ≤ value ≤ upper ≤ 1; all None for n = 0.
+    Source: Wilson 1927.
+    """
+    if n == 0:
+        return Share(0, 0, None, None, None)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    value = count / n
+    centre = (value + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * sqrt(value * (1 - value) / n + z * z / (4 * n * n))
+    # At the ends the formula gives 0 and 1 but for rounding.
+    lower = 0.0 if count == 0 else max(0.0, centre - reach)
+    upper = 1.0 if count == n else min(1.0, centre + reach)
+    return Share(count, n, value, lower, upper)
 
 
 @dataclass(frozen=True, slots=True)

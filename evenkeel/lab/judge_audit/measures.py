@@ -8,20 +8,19 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
-from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
-from evenkeel.monitor.estimate.agreement import (
+from evenkeel.lab.judge_audit.agreement import (
     Agreement,
     Level,
-    Share,
     Unit,
     agreement,
     cluster_share,
     quantile,
     resamples,
     unit,
-    wilson,
 )
+from evenkeel.lab.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
+from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
+from evenkeel.monitor.labels import Share, wilson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

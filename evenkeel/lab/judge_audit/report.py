@@ -26,9 +26,10 @@ from evenkeel.release.kit.renderings import json_text, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from evenkeel.lab.judge_audit.agreement import Agreement
     from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
     from evenkeel.lab.judge_audit.run import Outcome
-    from evenkeel.monitor.estimate.agreement import Agreement, Share
+    from evenkeel.monitor.labels import Share
     from evenkeel.release.kit.document import Bounded, Value
 
     Rows = list[tuple[Value, ...]]

@@ -2,8 +2,8 @@
 
 `bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
 running counts, and the estimates that follow from them), `exchanges` (rates over several cells), `windows`
-(sliding ones), `blocks` (how much dependent trials tell) and `agreement` (of raters). Everything here is a
-function of counts, so an estimate can be recomputed from the verdict log by anyone.
+(sliding ones) and `blocks` (how much dependent trials tell). Everything here is a function of counts, so an
+estimate can be recomputed from the verdict log by anyone.
 """
 
 from evenkeel.monitor.estimate.blocks import BLOCK, DesignEffect

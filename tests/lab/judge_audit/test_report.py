@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.judge_audit.agreement import Agreement
 from evenkeel.lab.judge_audit.attack import Move
 from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
 from evenkeel.lab.judge_audit.measures import Analyser, audit, polarity, tone_shift, vader
 from evenkeel.lab.judge_audit.ratings import Item, Scale
-from evenkeel.monitor.estimate.agreement import Agreement, wilson
+from evenkeel.monitor.labels import wilson
 from tests.kit.records import altered
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT

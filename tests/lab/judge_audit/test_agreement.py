@@ -10,15 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.estimate.agreement import (
+from evenkeel.lab.judge_audit.agreement import (
     Agreement,
     agreement,
     cluster_share,
     krippendorff_alpha,
     resamples,
     unit,
-    wilson,
 )
+from evenkeel.monitor.labels import wilson
 
 _ = None
 # Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability", section C: four observers, twelve units.

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import sqrt
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from evenkeel.core.verdict import Failure
+from evenkeel.monitor.labels import Share
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -112,8 +111,8 @@ def quantile(ascending: Sequence[float], share: float) -> float:
     return ascending[below] + (place - below) * (ascending[above] - ascending[below])
 
 
-def _size(one: Unit) -> int:
-    return sum(count for _, count in one)
+def _size(ratings: Unit) -> int:
+    return sum(count for _, count in ratings)
 
 
 def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
@@ -121,13 +120,13 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
     totals: Counter[float] = Counter()
     together: dict[tuple[float, float], float] = {}
     # In order, so that the sum's rounding does not depend on the order of the items.
-    for one, weight in sorted(weights.items()):
-        size = _size(one)
+    for ratings, weight in sorted(weights.items()):
+        size = _size(ratings)
         if size < 2:  # noqa: PLR2004 - a pair
             continue
-        for place, (rating, count) in enumerate(one):
+        for place, (rating, count) in enumerate(ratings):
             totals[rating] += weight * count
-            for other, other_count in one[place + 1 :]:
+            for other, other_count in ratings[place + 1 :]:
                 pair = (rating, other)
                 share = weight * count * other_count / (size - 1)
                 together[pair] = together.get(pair, 0.0) + share
@@ -171,35 +170,6 @@ def resamples(
         [index for group in rng.choices(drawn_from, k=len(drawn_from)) for index in group]
         for _ in range(times if items else 0)
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """Share in [0, 1] with its interval; None if nothing was counted."""
-
-    count: int
-    n: int
-    value: float | None
-    lower: float | None
-    upper: float | None
-
-
-def wilson(count: int, n: int, *, confidence: float = _CONFIDENCE) -> Share:
-    """Return the share `count / n` with its Wilson score interval.
-
-    Returns: 0 ≤ lower ≤ value ≤ upper ≤ 1; all None for n = 0.
-    Source: Wilson 1927.
-    """
-    if n == 0:
-        return Share(0, 0, None, None, None)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    value = count / n
-    centre = (value + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * sqrt(value * (1 - value) / n + z * z / (4 * n * n))
-    # At the ends the formula gives 0 and 1 but for rounding.
-    lower = 0.0 if count == 0 else max(0.0, centre - reach)
-    upper = 1.0 if count == n else min(1.0, centre + reach)
-    return Share(count, n, value, lower, upper)
 
 
 def cluster_share(clusters: Sequence[tuple[int, int]], *, times: int, rng: Random) -> Share:
