@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.cli.perturb import asked_of_rewriter, diff_of, lines_of, try_all
 from evenkeel.core.protected_spans import RULES
 from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import fixed_template
 
@@ -60,7 +61,7 @@ def blocks(_names: Sequence[str]) -> dict[str, str]:
     )
     parts: list[str] = []
     categories: dict[Category, list[Perturbation]] = {}
-    for kind in BUILTIN:
+    for kind in (*BUILTIN, *CONTRASTS):
         categories.setdefault(kind.rewording.category, []).append(kind)
     for category, members in categories.items():
         parts.append(f"\n## {category.name.capitalize()}\n\n{category.description}\n")

@@ -27,7 +27,7 @@ from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.tasks import task_named
 from evenkeel.release.check.datasets import is_dataset, read_rows
-from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at
+from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at, rewriter_beside
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
 from evenkeel.release.check.report import as_junit, category_order, document
@@ -255,7 +255,7 @@ def _request(prompt: Path, given: Mapping[str, Any], stack: contextlib.ExitStack
         ),
         kinds=kinds,
         judge=judge,
-        rewriter=judge,
+        rewriter=rewriter_beside(judge) if judge else None,
         task=_task(given["task"]),
         severity=given["severity"],
         seed=given["seed"],

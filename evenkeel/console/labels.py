@@ -15,7 +15,6 @@ from evenkeel.console import links
 from evenkeel.console.access import Recorder, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
-from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.labels import human_agreement
 from evenkeel.stores.labels import CountedLabels, LabelError, Said, decided_by, label_of
 from evenkeel.stores.verdict_log import readable_evidence
@@ -88,7 +87,7 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     rated = [
         one.verdict
         for one in stretch.verdicts
-        if one.verdict.rating is not None and one.verdict.perturbation != BASELINE
+        if one.verdict.rating is not None and not (one.verdict.is_control or one.verdict.is_contrast)
     ]
     labelled = store.labelled([verdict.id for verdict in rated])
     left = [verdict for verdict in rated if verdict.id not in labelled]

@@ -15,6 +15,7 @@ from evenkeel.console.now import blind_notices
 from evenkeel.console.overview import by_model, counted
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
+from evenkeel.console.sensitivity import sensitivities
 from evenkeel.console.spend import route_meters
 from evenkeel.console.trends import trends
 from evenkeel.console.wording import doubts
@@ -22,7 +23,7 @@ from evenkeel.core.together import by_themselves
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import AnyRequest, Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
-    from evenkeel.core.cells import CellReport
+    from evenkeel.core.cells import CellReport, Estimate
 
 CHARTS: Final = 9
 _EVENTS_READ: Final = 400
@@ -51,6 +52,8 @@ class ModelPart:
     control: CellReport | None
     groups: list[tuple[str, list[CellReport]]]
     """Cells of the model by category."""
+    sensitivity: Estimate | None
+    """Share of the answers to another question that moved."""
 
 
 def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Page | None:
@@ -74,7 +77,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
-        models=_models(own),
+        models=_models(own, sensitivities(sources.log, route)),
         bar=excess_bars(own),
         in_incidents=situation.in_incidents(),
         quality_changed=quality_changed,
@@ -126,7 +129,7 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
     return next((one for one in found if one.route == route), None)
 
 
-def _models(own: Sequence[CellReport]) -> list[ModelPart]:
+def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:
     """Return the models of a route, those that still answer first."""
     return [
         ModelPart(
@@ -136,6 +139,7 @@ def _models(own: Sequence[CellReport]) -> list[ModelPart]:
             last_at=last_at,
             control=next((report for report in reports if report.key.perturbation == BASELINE), None),
             groups=cell_groups(reports),
+            sensitivity=sensitivity.get(model),
         )
         for number, (model, last_at, retired, reports) in enumerate(by_model(own))
     ]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.core import figures
 from evenkeel.core.budget import NOTHING, Budget, Spend, total
-from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -146,7 +145,7 @@ def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
     found = []
     for route in routes:
         recent = [verdict for verdict in log.latest(_RECENT, route=route) if verdict.scored_at > now - _DAY_S]
-        trials = [verdict for verdict in recent if verdict.perturbation != BASELINE]
+        trials = [verdict for verdict in recent if not (verdict.is_control or verdict.is_contrast)]
         if len(trials) < _FEWEST:
             continue
         lasted_s = max(1.0, now - recent[-1].scored_at)

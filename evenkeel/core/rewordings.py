@@ -41,6 +41,8 @@ class Category:
     """True if the severity of a trial is worth showing."""
     named_alone: bool = False
     """True if its rewordings are understood without the category's name."""
+    must_move: bool = False
+    """True of contrasts: a right answer must move, so no figure about rewordings counts them."""
     kind: Callable[[str], str] = _with_spaces
     """Function that writes the part of a name after the dot."""
 

@@ -34,6 +34,9 @@ is 1 by definition; it says that quality changed but not for whom.
 BASELINE = "baseline.identical"
 """Name of the identical resend. Changes in its answers are noise."""
 
+CONTRAST: Final = "contrast"
+"""Category of the trials that ask another question: their answers must move."""
+
 SAME_CONTENT: Final = 3
 """The best rating of the similarity scale 1 to 3; below it the content has shifted."""
 
@@ -288,6 +291,11 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     def is_control(self) -> bool:
         """Return whether the trial is the identical resend, of which every exchange has one."""
         return self.perturbation == BASELINE
+
+    @property
+    def is_contrast(self) -> bool:
+        """Return whether the trial asked another question, so that its answer had to move."""
+        return self.perturbation.startswith(f"{CONTRAST}.")
 
     @property
     def as_control(self) -> Control:

@@ -133,17 +133,25 @@ def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
 def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
     """Return, by route, the perturbations that cannot run, each with a reason such as "no_rewriter"."""
     return {
-        route: {kind.name: f"no_{service}" for kind in kinds if (service := _missing(settings, kind))}
+        route: {
+            kind.name: f"no_{service}"
+            for kind in kinds
+            if not kind.rewording.category.must_move and (service := _missing(settings, kind))
+        }
         for route, kinds in chosen(settings).items()
     }
 
 
 def route_plans(settings: Settings) -> dict[str, RoutePlan]:
     """Return the plan of each route."""
-    kinds = chosen(settings)
+    kinds = {
+        route: [kind for kind in named if not _missing(settings, kind)]
+        for route, named in chosen(settings).items()
+    }
     return {
         route.name: RoutePlan(
-            perturbations=tuple(kind for kind in kinds[route.name] if not _missing(settings, kind)),
+            perturbations=tuple(kind for kind in kinds[route.name] if not kind.rewording.category.must_move),
+            contrasts=tuple(kind for kind in kinds[route.name] if kind.rewording.category.must_move),
             severities=tuple(route.trials.severities),
             trials_per_exchange=route.trials.per_exchange,
             settled_rate=_SETTLED_RATE if route.trials.plan == "adaptive" else None,

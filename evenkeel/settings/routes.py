@@ -45,8 +45,10 @@ DEFAULT_PERTURBATIONS = (
     "general.spelling",
     "general.tone",
     "positional",
+    "contrast",
 )
-"""Perturbations by rule that leave format and language of the answer alone, so they need no judge."""
+"""Perturbations by rule that leave format and language of the answer alone, so they need no judge. With one,
+another question is asked rarely."""
 
 
 class Timeouts(Section):

@@ -22,7 +22,7 @@ from evenkeel.shadow.groups import (
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.perturbations.together import Together
-from evenkeel.shadow.planner import WHOLE, candidates, control_trial, trial_of
+from evenkeel.shadow.planner import WHOLE, candidates, contrasts_of, control_trial, trial_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,6 +102,7 @@ class ExchangeTrial:
                 return None
         else:
             rewordings = self._by_need()
+        rewordings += self._contrast()
         if self.control is None:
             return [Planned(self.control_trial, self.original.view), *rewordings]
         return rewordings
@@ -115,9 +116,21 @@ class ExchangeTrial:
     def _by_need(self) -> list[Planned]:
         """Return as many rewordings as the route allows, the least known first."""
         original = self.original
-        made = self.verdicts.keys() - {self.control_trial.id}
+        made = [
+            verdict for verdict in self.verdicts.values() if not (verdict.is_control or verdict.is_contrast)
+        ]
         trials = candidates(original.exchange.id, original.route, self._needs.cells)
         return self._applicable(trials, original.route.trials_per_exchange - len(made))
+
+    def _contrast(self) -> list[Planned]:
+        """Return the contrast of this exchange, if it has one and none was made."""
+        if any(verdict.is_contrast for verdict in self.verdicts.values()):
+            return []
+        for trial in contrasts_of(self.original.exchange.id, self.original.route):
+            outcome = self._outcome(trial)
+            if not isinstance(outcome, NotApplicable):
+                return [Planned(trial, outcome)]
+        return []
 
     def _roots_to_try(self) -> list[Planned] | None:
         """Return the applicable trials of the adaptive plan; None if the exchange is left out."""

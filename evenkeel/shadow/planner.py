@@ -29,6 +29,8 @@ _UNDER_FLOOR: Final = 8.0
 """Weight of a cell with too few trials to be reported, relative to a cell about which nothing is certain."""
 _LEAST: Final = 0.02
 """Weight of a cell about which everything is certain, so that it is still tried occasionally."""
+CONTRAST_SHARE: Final = 0.05
+"""Share of the tried exchanges that are asked another question as well."""
 WHOLE: Final = 1.0
 """Severity of perturbations that are not graded."""
 
@@ -47,6 +49,8 @@ class RoutePlan:
     """Sources of the words that perturbations of the input may change."""
     settled_rate: float | None = None
     """Share of the exchanges that are tried once everything is settled; None selects the uniform plan."""
+    contrasts: tuple[Perturbation, ...] = ()
+    """Other questions, asked rarely; see `contrasts_of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,16 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, Need]) ->
         keyed.append((key, trial_of(exchange_id, perturbation, severity)))
     keyed.sort(key=lambda one: -one[0])
     return [trial for _, trial in keyed]
+
+
+def contrasts_of(exchange_id: str, route: RoutePlan) -> list[Trial]:
+    """Return the contrasts of an exchange in order of precedence; [] for most exchanges."""
+    draw = random.Random(seed_for(exchange_id, "contrast", 0.0, _PLAN_VERSION))
+    if draw.random() >= CONTRAST_SHARE:
+        return []
+    kinds = list(route.contrasts)
+    draw.shuffle(kinds)
+    return [trial_of(exchange_id, kind, WHOLE) for kind in kinds]
 
 
 def trial_of(exchange_id: str, perturbation: Perturbation, severity: float) -> Trial:

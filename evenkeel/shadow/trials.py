@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CostTracker, Refused
     from evenkeel.core.pair import Answer
+    from evenkeel.core.verdict import Verdict
     from evenkeel.llm.price import Quote
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.shadow.exchange_trial import Planned
@@ -211,6 +212,14 @@ class TrialMaker:
     def _skip(self, trial: Trial, route: str, reason: str) -> None:
         self._tally.add("trials_skipped", route=route, perturbation=trial.perturbation.name, reason=reason)
 
+    def _count(self, verdict: Verdict) -> None:
+        if verdict.is_contrast:
+            moved = {True: "yes", False: "no", None: "unknown"}[verdict.shifted]
+            self._tally.add("contrasts", route=verdict.route, moved=moved)
+            return
+        rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
+        self._tally.add("trials", route=verdict.route, perturbation=verdict.perturbation, outcome=rated)
+
     def _count_spend(self, spent: Spend, route: str) -> None:
         self._tally.add("spend_tokens", spent.tokens, route=route)
         self._tally.add("spend_usd", spent.usd, route=route)
@@ -271,8 +280,7 @@ class TrialMaker:
             self._count_spend(outcome.spent, route)
             answer_id = outcome.answer.response_id if outcome.answer else None
             reports[place].logged(verdict, Judged(answer_id, original.answer.response_id))
-            rated = verdict.failure.reason if verdict.failure else f"rated_{verdict.rating or 'unsure'}"
-            self._tally.add("trials", route=route, perturbation=verdict.perturbation, outcome=rated)
+            self._count(verdict)
         for failed in replayed:
             if isinstance(failed, BaseException):
                 raise failed

@@ -241,7 +241,7 @@ def marked_texts(prompt: str) -> dict[str, str]:
 REWRITER_MODEL: Final = "simulated-rewriter"
 """The name under which it is served."""
 
-_TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation|blocks)(?: (\S+))?$", re.MULTILINE)
+_TASK: Final = re.compile(r"^Task: (paraphrase|tone|translation|contrast|blocks)(?: (\S+))?$", re.MULTILINE)
 
 
 def blocks(text: str) -> str:
@@ -276,6 +276,28 @@ def blocks(text: str) -> str:
     return json.dumps({"blocks": found})
 
 
+_OTHER_WORDS: Final = [
+    "how",
+    "long",
+    "do",
+    "the",
+    "bees",
+    "of",
+    "the",
+    "third",
+    "hive",
+    "sleep",
+    "in",
+    "winter",
+]
+
+
+def contrast(text: str) -> str:
+    """Ask about a thing that no simulated case is about, line by line as long as before."""
+    words = cycle(_OTHER_WORDS)
+    return re.sub(r"[^\W\d_][\w'’-]*", lambda _: next(words), text)
+
+
 def rewrite(messages: Sequence[Message], subjects: Subjects | None = None) -> str:
     """The reply to a rewriting request: the rewritten text alone.
 
@@ -292,6 +314,8 @@ def rewrite(messages: Sequence[Message], subjects: Subjects | None = None) -> st
     rewritten = paraphrase(text) if kind == "paraphrase" else None
     if kind == "blocks":
         return blocks(text)
+    if kind == "contrast":
+        return contrast(text)
     if kind == "tone":
         rewritten = in_tone(text, target)
     elif kind == "translation":

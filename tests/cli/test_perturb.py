@@ -25,6 +25,7 @@ from evenkeel.shadow.perturbations import (
     by_name,
     seed_for,
 )
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.protocol import GENERAL
 from evenkeel.shadow.prompt import PromptView, by_role
 from tests.llm.scripted import said, serving
@@ -131,7 +132,7 @@ def test_json_says_everything():
     assert {"segment": 0, "start": 21, "end": 38, "rule": "url", "text": "https://a.example"} in found[
         "protected"
     ]
-    assert [one["name"] for one in found["perturbations"]] == [kind.name for kind in BUILTIN]
+    assert [one["name"] for one in found["perturbations"]] == [kind.name for kind in (*BUILTIN, *CONTRASTS)]
     statuses = {one["name"]: one["status"] for one in found["perturbations"]}
     assert statuses["baseline.identical"] == "unchanged"
     assert all(one["reason"] for one in found["perturbations"] if one["status"] == "not_applicable")

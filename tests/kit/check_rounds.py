@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evenkeel.core.verdict import CONTRAST
 from evenkeel.release.check.rounds import RoundResult
-from evenkeel.release.check.trial import CONTRAST, FIRST, CheckTrial
+from evenkeel.release.check.trial import FIRST, CheckTrial
 
 if TYPE_CHECKING:
     import random

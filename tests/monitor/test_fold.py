@@ -297,3 +297,22 @@ def test_only_what_changed_is_stored_again():
 
 
 SAME = {"rating": 3, "similarity": 1.0, "details": {DECIDED_BY: float(STAGES.index("equality"))}}
+
+
+def test_contrasts_change_no_figure_alert_or_change():
+    """A hundred answers that moved as they should leave every report as it is without them."""
+    log = traffic(60, 3)
+    contrasts = [
+        altered(VERDICT, exchange_id=f"c{number}", perturbation="contrast.number", scored_at=0.0, **WORSE)
+        for number in range(100)
+    ]
+    verdicts = [logged.verdict for logged in log]
+    with_them, without = MonitorState(SETTINGS), MonitorState(SETTINGS)
+    for logged in log_of(*verdicts[:100], *contrasts, *verdicts[100:]):
+        assert not with_them.apply(logged).events or not logged.verdict.is_contrast
+    for logged in log_of(*verdicts):
+        without.apply(logged)
+    assert {report.key for report in with_them.reports()} == {report.key for report in without.reports()}
+    counts = [[report.counts.ratings for report in state.reports()] for state in (with_them, without)]
+    assert counts[0] == counts[1]
+    assert [row.trials for row in with_them.rollups()] == [row.trials for row in without.rollups()]

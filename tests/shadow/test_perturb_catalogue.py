@@ -13,6 +13,7 @@ import pytest
 import evenkeel.shadow.perturbations as package
 from evenkeel.core import rewordings
 from evenkeel.shadow.perturbations import BUILTIN, by_name, catalogue, seed_for
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
 
 
 def test_names_are_found_and_near_ones_suggested() -> None:
@@ -102,7 +103,7 @@ def test_a_package_offers_a_perturbation(install) -> None:
     """It stands in the catalogue behind the built-in ones, is found by name, and brings its words."""
     install(SHOUT.format(name="acme.shout", offered="[Shout()]"))
     found = catalogue()
-    assert [one.name for one in found] == [*(one.name for one in BUILTIN), "acme.shout"]
+    assert [one.name for one in found] == [*(one.name for one in (*BUILTIN, *CONTRASTS)), "acme.shout"]
     assert by_name(["acme"], found) == found[-1:]
     assert rewordings.label("acme.shout") == "acme: loud"
     assert rewordings.phrase("acme.shout") == "loud, as Acme has it"
@@ -131,7 +132,7 @@ def test_a_broken_package_is_left_out_with_a_message(install, caplog, code, mess
     """Everything else works as before; the log names the package and says what is wrong."""
     install(code)
     with caplog.at_level(logging.ERROR):
-        assert catalogue() == BUILTIN
+        assert catalogue() == (*BUILTIN, *CONTRASTS)
     assert re.search(message, caplog.text)
 
 

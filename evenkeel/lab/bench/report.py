@@ -226,13 +226,20 @@ def _pairs(row: ModelRow) -> Mapping[str, Scores]:
 
 
 def _deltas(tables: Tables) -> Section:
-    names = ("Content delta", "Quality delta", "Robustness without the baseline", "Expected entities (F1)")
+    names = (
+        "Content delta",
+        "Quality delta",
+        "Robustness without the baseline",
+        "Sensitivity",
+        "Expected entities (F1)",
+    )
     rows = tuple(
         (
             row.model,
             _figure(row.overall.content_delta),
             _figure(row.overall.quality_delta),
             _figure(row.perturbed.robustness),
+            _figure(row.sensitivity),
             row.entities,
         )
         for row in tables.models
@@ -243,6 +250,7 @@ def _deltas(tables: Tables) -> Section:
         (Table(columns, rows, across="figure"),),
         key="deltas",
         about="How often the content changed, and how often a quality changed with it; lower is better. "
+        "Sensitivity: how often the answer to another question was another one; higher is better. "
         "Points of 100: mean ± standard deviation over runs, 95 % interval.",
     )
 
@@ -356,6 +364,7 @@ def _model(row: ModelRow) -> dict[str, Any]:
         "crosslingual_answers": found["answers"],
         "formats": found["formats"],
         "kinds": found["kinds"],
+        "sensitivity": found["sensitivity"],
         "entities_f1": found["entities"],
         "failures": found["failures"],
     }

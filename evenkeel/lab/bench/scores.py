@@ -20,6 +20,7 @@ from scipy.special import betaincinv, stdtrit
 
 from evenkeel.core import rewordings
 from evenkeel.core.rewordings import LanguagePair
+from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate import Counts
 from evenkeel.monitor.estimate.counts import UNSURE
 
@@ -223,6 +224,9 @@ class ModelRow:
     """Scores of `crosslingual`, by the language of the answer."""
     formats: Mapping[str, Scores]
     kinds: Mapping[str, Scores]
+    sensitivity: Figure | None
+    """Share of the answers to another question (category `contrast`) that moved, as they should; None if none
+    was asked. No other figure counts these trials."""
     entities: float | None
     """Mean F1 of slots filled from the original prompts, against the expected entities."""
     failures: Mapping[str, int]
@@ -278,7 +282,9 @@ def _rank(row: ModelRow) -> tuple[float, str]:
     return (-figure.value if figure else 1.0, row.model)
 
 
-def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> ModelRow:
+def _row(model: str, every: Sequence[Trial], entities: Sequence[float]) -> ModelRow:
+    trials = [trial for trial in every if trial.category != CONTRAST]
+    contrasts = [trial for trial in every if trial.category == CONTRAST]
     groups = _grouped(trials, lambda one: one.category)
     ordered: dict[str, list[Trial]] = {name: groups[name] for name in sorted(groups, key=rewordings.position)}
     rest = {name: group for name, group in ordered.items() if name in CATEGORIES}
@@ -302,8 +308,9 @@ def _row(model: str, trials: Sequence[Trial], entities: Sequence[float]) -> Mode
         answers=_scored(_grouped(asking("languages"), lambda one: _pair(one).target)),
         formats=_scored(_grouped(asking("format"), _detail)),
         kinds=_scored(_grouped(trials, lambda one: one.kind)),
+        sensitivity=scores([contrasts]).content_delta if contrasts else None,
         entities=fmean(entities) if entities else None,
-        failures=dict(sorted(Counter(trial.failure for trial in trials if trial.failure).items())),
+        failures=dict(sorted(Counter(trial.failure for trial in every if trial.failure).items())),
     )
 
 

@@ -203,6 +203,9 @@ class MonitorState:
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
         events = [*self._silent.expire(logged.offset, now), *self._settle(logged, now)]
+        if verdict.is_contrast:
+            # Its answer must move, so it says nothing about rewordings: no cell, roll-up or change counts it.
+            return Applied(events, [])
         model = self._model(verdict)
         drawn = not verdict.selection.split_of
         if not drawn and together_count(verdict.perturbation) > 1:

@@ -93,7 +93,7 @@ class QuietTraffic:
 
     def add(self, verdict: Verdict) -> None:
         """Take a verdict of the route; the control and trials without an outcome are passed over."""
-        if verdict.perturbation == BASELINE:
+        if verdict.perturbation == BASELINE or verdict.is_contrast:
             return
         outcome = outcome_of(verdict)
         if isinstance(outcome, str):

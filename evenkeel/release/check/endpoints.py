@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ ANTHROPIC: Final = "https://api.anthropic.com/v1"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 """Variable with the key of an endpoint whose provider nobody knows."""
 SIMULATED_JUDGE: Final = "simulated-judge"
+SIMULATED_REWRITER: Final = "simulated-rewriter"
 _SIMULATED: Final = "simulated-"
 
 
@@ -53,6 +55,11 @@ def judge_beside(model: ModelAt, name: str | None = None) -> ModelAt:
     if is_simulated(model):
         chosen = SIMULATED_JUDGE
     return ModelAt(chosen, model.base_url, model.api_key, model.key_variable)
+
+
+def rewriter_beside(judge: ModelAt) -> ModelAt:
+    """Return the model that rewords texts: the judge's; where it is simulated, the simulated rewriter."""
+    return replace(judge, model=SIMULATED_REWRITER) if judge.model == SIMULATED_JUDGE else judge
 
 
 def is_simulated(model: ModelAt) -> bool:

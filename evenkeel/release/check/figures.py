@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.release.check.trial import CONTRAST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

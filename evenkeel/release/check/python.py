@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from evenkeel.core.errors import UserError
-from evenkeel.release.check.endpoints import judge_beside, model_at
+from evenkeel.release.check.endpoints import judge_beside, model_at, rewriter_beside
 from evenkeel.release.check.prompts import read_prompts
 from evenkeel.release.check.report import category_order
 from evenkeel.release.check.run import CheckOptions
@@ -80,7 +80,7 @@ def check(
         ),
         kinds=kinds,
         judge=rater,
-        rewriter=rater,
+        rewriter=rewriter_beside(rater) if rater else None,
         seed=seed,
         journal=journal,
         most_usd=budget_usd,

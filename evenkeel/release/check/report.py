@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, usd
 from evenkeel.core.rewordings import category as category_named
+from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.release.check.figures import ERROR_RATE, fragile_words
-from evenkeel.release.check.trial import CONTRAST, FIRST
+from evenkeel.release.check.trial import FIRST
 from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     MISSING,
@@ -408,5 +409,6 @@ def as_junit(outcome: CheckOutcome) -> str:
 
 
 def category_order(names: list[str]) -> list[str]:
-    """Return categories in the order of the reports."""
-    return sorted(names, key=lambda name: (category_named(name).order, name))
+    """Return the categories of rewordings in the order of the reports."""
+    rewordings = [name for name in names if name != CONTRAST]
+    return sorted(rewordings, key=lambda name: (category_named(name).order, name))

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.pair import AS_BEFORE, Pair
-from evenkeel.core.verdict import Failure
-from evenkeel.release.check.trial import CONTRAST, FIRST, CheckTrial
+from evenkeel.core.verdict import CONTRAST, Failure
+from evenkeel.release.check.trial import FIRST, CheckTrial
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
+from evenkeel.shadow.perturbations.contrast import question_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from evenkeel.core.pair import Answer, Wanted
     from evenkeel.core.verdict import Judgement
-    from evenkeel.release.check.contrasts import Contrasts
     from evenkeel.shadow.perturbations import Outcome, Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView
     from evenkeel.shadow.rewriter import Rejection
@@ -57,6 +57,16 @@ class Variant:
     wanted: Wanted = AS_BEFORE
 
 
+_OTHER_INPUT_SHARE: Final = 1 / 2
+"""Share of the contrasts of a template that take the input of another row."""
+OTHER_QUESTIONS: Final = (
+    "How many legs does a spider have?",
+    "Which planet is closest to the sun?",
+    "What do bees make from nectar?",
+)
+"""Questions asked in place of the prompt's own where nothing else can be changed."""
+
+
 @dataclass(slots=True)
 class VariantMaker:
     """Draws one variant of each category for a round."""
@@ -66,7 +76,8 @@ class VariantMaker:
     severity: float
     seed: int
     rewrite: Rewrite | None
-    contrasts: Contrasts | None
+    others: Sequence[str] = ()
+    """Inputs of the rows of a template: each stands for another question."""
 
     async def make(
         self, view: PromptView, place: int, open_categories: Sequence[str]
@@ -75,20 +86,19 @@ class VariantMaker:
         variants: list[Variant] = []
         reasons: dict[str, str] = {}
         for category in open_categories:
-            made = await self._one(view, category, place)
+            chance = random.Random(f"{self.seed}/{category}/{place}")
+            make = self._contrast if category == CONTRAST else self._rewording
+            made = await make(category, view, place, chance)
             if isinstance(made, Variant):
                 variants.append(made)
             else:
                 reasons[category] = made
         return variants, reasons
 
-    async def _one(self, view: PromptView, category: str, place: int) -> Variant | str:
-        chance = random.Random(f"{self.seed}/{category}/{place}")
-        if category == CONTRAST:
-            if self.contrasts is None:
-                return "no contrast"
-            contrast = await self.contrasts.make(view, chance)
-            return Variant(CONTRAST, *contrast) if contrast else "no_contrast"
+    async def _rewording(
+        self, category: str, view: PromptView, place: int, chance: random.Random
+    ) -> Variant | str:
+        """Return a variant of the first kind that applies, else the reason why none does."""
         kinds = list(self.kinds[category])
         chance.shuffle(kinds)
         reason = "nothing_to_change"
@@ -101,6 +111,23 @@ class VariantMaker:
                 return Variant(category, kind.name, made, kind.wanted)
             reason = made.reason
         return reason
+
+    async def _contrast(
+        self, category: str, view: PromptView, place: int, chance: random.Random
+    ) -> Variant | str:
+        """Return another question: the closest to the prompt's own that can be had."""
+        question = question_of(view)
+        if question is None:
+            return "no_input"
+        others = [text for text in self.others if text.strip() != question.text.strip()]
+        if not others or chance.random() >= _OTHER_INPUT_SHARE:
+            made = await self._rewording(category, view, place, chance)
+            if isinstance(made, Variant):
+                return made
+        kind, texts = ("input", others) if others else ("question", OTHER_QUESTIONS)
+        return Variant(
+            category, f"{CONTRAST}.{kind}", view.with_texts({question.index: chance.choice(texts)})
+        )
 
     async def _finished(self, outcome: Outcome) -> PromptView | NotApplicable:
         while isinstance(outcome, Draft):

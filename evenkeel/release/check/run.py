@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, usd
+from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
 from evenkeel.release.check.figures import ERROR_RATE, category_figures, compare, sensitivity
-from evenkeel.release.check.trial import CONTRAST, FIRST, SECOND
+from evenkeel.release.check.trial import FIRST, SECOND
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class _Book:
             undecided = len(self._options.models) > 1 and self.comparison(category).more_fragile == "unknown"
             if undecided or any(standing in ("unknown", "unmeasured") for standing in standings):
                 found.append(category)
-        if found and rounds < _CONTRAST_ROUNDS:
+        if found and self._options.judge and rounds < _CONTRAST_ROUNDS:
             found.append(CONTRAST)
         return found
 

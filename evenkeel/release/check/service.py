@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.languages import language_of
+from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
 from evenkeel.llm.client import Endpoint, Model
 from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
-from evenkeel.release.check.contrasts import Contrasts, asked_segment
 from evenkeel.release.check.plan import plan_check
 from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
@@ -30,6 +30,7 @@ from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised, cal
 from evenkeel.release.kit.cost import Costs, PayeeBudget
 from evenkeel.release.kit.journal import Answers, open_database
 from evenkeel.shadow.perturbations import by_name, catalogue
+from evenkeel.shadow.perturbations.contrast import question_of
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.rewriter import JudgedMeaning, Rewriter
 from evenkeel.stores.sqlite.cache import SqliteCache, rulings
@@ -96,7 +97,7 @@ class CheckRequest:
     """Model of each arm."""
     options: CheckOptions
     kinds: Mapping[str, Sequence[Perturbation]]
-    """Perturbations by category; see `kinds_by_category`."""
+    """Perturbations by category; see `kinds_by_category`. Contrasts are asked where there are any."""
     judge: ModelAt | None
     """Rates answers; None = similarity only."""
     rewriter: ModelAt | None
@@ -121,20 +122,25 @@ class CheckRequest:
 def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, list[Perturbation]]:
     """Return the perturbations of some categories, names or patterns, without those that lack a rewriter.
 
+    With a rewriter the contrasts come on top.
+
     Raises: InputError for a pattern that names nothing.
     """
+    known = catalogue()
     try:
-        chosen = by_name(patterns or CATEGORIES, catalogue())
+        chosen = by_name(patterns or CATEGORIES, known)
     except ValueError as error:
         raise InputError(f"--perturbations: {error}") from error
     found: dict[str, list[Perturbation]] = {}
     for kind in chosen:
         category = kind.rewording.category.name
-        if category == "baseline" or ("rewriter" in kind.requires and not rewriter):
+        if category in ("baseline", CONTRAST) or ("rewriter" in kind.requires and not rewriter):
             continue
         found.setdefault(category, []).append(kind)
     if not found:
         raise InputError("--perturbations: all of these need a model that rewrites; name a --judge")
+    if rewriter:
+        found[CONTRAST] = [kind for kind in known if kind.rewording.category.must_move]
     return found
 
 
@@ -159,6 +165,7 @@ async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOut
         stack.callback(database.close)
         costs = Costs(request.most_usd)
         services = _Services(request, database, costs, stack)
+        views = request.prompts[FIRST]
         maker = RoundMaker(
             services.ask,
             services.score,
@@ -167,7 +174,7 @@ async def _made(request: CheckRequest, progress: Callable[[], None]) -> CheckOut
                 request.severity,
                 request.seed,
                 services.rewrite if request.rewriter else None,
-                services.contrasts if request.judge else None,
+                tuple(dict.fromkeys(segment.text for view in views if (segment := question_of(view)))),
             ),
             request.prompts,
             request.task.value if request.task else None,
@@ -199,7 +206,6 @@ class _Services:
         self._scorer = _scorer(judge)
         meaning = JudgedMeaning(judge, self._budget) if judge else None
         self._rewriter: Rewriter | None = None
-        writer = None
         if request.rewriter is not None:
             self._rewriter = Rewriter(
                 self._endpoint(request.rewriter),
@@ -207,16 +213,6 @@ class _Services:
                 equal_meaning=meaning,
             )
             stack.push_async_callback(self._rewriter.close)
-            writer = self._endpoint(request.rewriter)
-            stack.push_async_callback(writer.close)
-        inputs = [segment.text for view in request.prompts[FIRST] if (segment := asked_segment(view))]
-        self.contrasts = Contrasts(
-            writer,
-            meaning,
-            self._budget,
-            others=tuple(dict.fromkeys(inputs)),
-            cache=SqliteCache(database, "contrasts", "contrast", kept=_KEPT),
-        )
 
     async def ask(self, arm: str, view: PromptView, draw: str) -> Answer | Failure:
         """Put a prompt to the model of an arm; see `rounds.Ask`."""

@@ -9,8 +9,6 @@ FIRST: Final = "first"
 """Arm of the model or prompt that is checked."""
 SECOND: Final = "second"
 """Arm of the one that it is compared with."""
-CONTRAST: Final = "contrast"
-"""Category of the trials whose answer must move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

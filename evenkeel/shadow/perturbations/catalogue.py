@@ -12,6 +12,7 @@ from evenkeel.core.extensions import ExtensionError, extensions
 from evenkeel.core.rewordings import Rewording, publish
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, pairs
 from evenkeel.shadow.perturbations.format import FORMATS
@@ -46,7 +47,7 @@ BUILTIN: Final[tuple[Perturbation, ...]] = (
     *CROSSLINGUAL,
     *COMPOUNDS,
 )
-"""Built-in perturbations that need no settings; the control first."""
+"""Built-in rewordings that need no settings; the control first. `CONTRASTS` are apart: they move answers."""
 
 ENTRY_POINTS: Final = "evenkeel.perturbations"
 """Entry-point group in which other packages offer perturbations, one or a list per entry point."""
@@ -73,7 +74,7 @@ def catalogue(
     Raises: ValueError if a language is no tag, or a compound names an unknown perturbation, or some that
         exclude each other.
     """
-    known = {one.name: one for one in BUILTIN}
+    known = {one.name: one for one in (*BUILTIN, *CONTRASTS)}
     if rewriter:
         by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
         known |= {kind.name: kind for kind in by_rewriter}
@@ -158,4 +159,4 @@ def _hint(name: str, known: Iterable[str]) -> str:
     )
 
 
-publish((one.name, one.rewording) for one in BUILTIN)
+publish((one.name, one.rewording) for one in (*BUILTIN, *CONTRASTS))

@@ -391,6 +391,7 @@ _LENGTHS: Final = {
     "paraphrase": (0.5, 2.0),
     "tone": (0.5, 2.2),
     "translation": (0.45, 2.4),
+    "contrast": (0.4, 2.5),
     "rule": (0.5, 2.2),
 }
 """Least and greatest ratio of the weights of result and original."""
@@ -435,14 +436,8 @@ def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
     spoken = speaks(before, after, task.target if task.kind == "translation" else None)
     if spoken:
         yield GateFault("wrong_language", spoken)
-    lost = lost_in_order(task.text, text) if task.kind == "rule" else lost_passages(task, text)
-    if lost:
-        yield GateFault("lost_protected", f"These passages are missing or altered: {_shown(lost)}.")
-    invented = invented_numbers(task, text)
-    if invented:
-        yield GateFault(
-            "invented_number", f"These numerals are not in the original, or not so often: {_shown(invented)}."
-        )
+    if task.kind != "contrast":
+        yield from _lost_or_invented(task, text)
     differing = layout_faults(task.text, text)
     if differing:
         yield GateFault("structure", f"The layout differs: {'; '.join(differing)}.")
@@ -453,6 +448,18 @@ def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
         yield GateFault("length", "The reply is much shorter than the original: something is left out.")
     elif size > most * wanted + slack:
         yield GateFault("length", "The reply is much longer than the original: something is added.")
+
+
+def _lost_or_invented(task: RewriteTask, text: str) -> Iterator[GateFault]:
+    """Yield a fault if protected passages are gone, or numerals came."""
+    lost = lost_in_order(task.text, text) if task.kind == "rule" else lost_passages(task, text)
+    if lost:
+        yield GateFault("lost_protected", f"These passages are missing or altered: {_shown(lost)}.")
+    invented = invented_numbers(task, text)
+    if invented:
+        yield GateFault(
+            "invented_number", f"These numerals are not in the original, or not so often: {_shown(invented)}."
+        )
 
 
 def _plain(text: str) -> str:
@@ -481,6 +488,8 @@ def _passed(kind: Perturbation, view: PromptView, outcome: Outcome) -> Outcome:
         return Draft(outcome.tasks, lambda texts: _passed(kind, view, outcome.finish(texts)))
     # Whole prompts in another language have passed text by text.
     if isinstance(outcome, NotApplicable) or kind.wanted.language is not None or "rewriter" in kind.requires:
+        return outcome
+    if kind.rewording.category.must_move:
         return outcome
     faults = (
         _words_lost(view, outcome) if kind.rewording.category.on_template else _faults_of_input(view, outcome)

@@ -36,12 +36,13 @@ class NotApplicable:
 class RewriteTask:
     """Text that a model must rewrite."""
 
-    kind: Literal["paraphrase", "tone", "translation", "blocks", "rule"]
+    kind: Literal["paraphrase", "tone", "translation", "contrast", "blocks", "rule"]
     """Kind of rewriting. "blocks" asks for a list of the text's parts; "rule" marks a text that no model
-    writes, though it passes the same gate."""
+    writes, though it passes the same gate. "contrast" asks for another question, which must not mean the
+    same."""
     text: str
     target: str = ""
-    """The tone, or the language as a BCP 47 tag; "" for a paraphrase."""
+    """The tone, the language as a BCP 47 tag, or the change of a question; "" for a paraphrase."""
 
 
 @dataclass(frozen=True, slots=True)

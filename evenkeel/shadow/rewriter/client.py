@@ -38,6 +38,7 @@ _REST_USES: Final = 50
 _LONGEST_PAUSE_S: Final = 20.0
 """Longest pause for which a server may ask, in seconds. A call that needs a longer one fails."""
 _MEANING: Final = "It does not mean the same as the original."
+_NO_CONTRAST: Final = "It means the same as the original; the answer to it must be another one."
 _DECLINES: Final = re.compile(
     r"""
     \s* (?:i['’]m\ (?:very\ |really\ )?sorry|i\ am\ sorry|sorry|i\ apologi[sz]e|unfortunately)?
@@ -257,7 +258,7 @@ class Rewriter:
             if isinstance(outcome, str):
                 return outcome
             again = {failed.rejection.reason, outcome.rejection.reason} == {"unchanged"}
-            if again and await asyncio.to_thread(may_stay, task.text):
+            if again and task.kind != "contrast" and await asyncio.to_thread(may_stay, task.text):
                 return task.text
             failed = outcome
             if failed.rejection.reason in _HOPELESS:
@@ -275,7 +276,7 @@ class Rewriter:
     async def _attempt(
         self, model: Endpoint, task: RewriteTask, budget: CallBudget, before: _Failed, number: int
     ) -> str | _Failed:
-        keep = () if task.kind == "blocks" else passages_to_keep(task)
+        keep = () if task.kind in ("blocks", "contrast") else passages_to_keep(task)
         messages = request_for(task, keep, before.feedback)
         # At temperature 0 a model tends to write the same again, whatever the feedback.
         request = rewrite_request(
@@ -298,12 +299,14 @@ class Rewriter:
             feedback = Rejected(said, tuple(fault.detail for fault in faults))
             return _Failed(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
         # A list of blocks has no meaning to keep: it is checked by rule where it is used.
-        same: bool | None = True
+        wanted = task.kind != "contrast"
+        same: bool | None = wanted
         if self._equal_meaning is not None and task.kind != "blocks":
             same = await self._equal_meaning(task.text, said)
         if same is None:
             unknown = Rejection(_UNCHECKED, "The judge could not say whether it means the same.")
             return _Failed(unknown, before.feedback, before.patience)
-        if not same:
-            return _Failed(Rejection("meaning", _MEANING), Rejected(said, (_MEANING,)), before.patience)
+        if same is not wanted:
+            wrong = _MEANING if wanted else _NO_CONTRAST
+            return _Failed(Rejection("meaning", wrong), Rejected(said, (wrong,)), before.patience)
         return said

@@ -30,6 +30,9 @@ _WORDING: Final = wording_of(__package__)
 TONES: Final[dict[str, str]] = _WORDING["tones"]
 """Description of each tone in the prompt."""
 
+CONTRASTS: Final[dict[str, str]] = _WORDING["contrasts"]
+"""Description of each change of a question in the prompt."""
+
 _KEEP_LISTED: Final = 40
 """Most passages to keep that are listed. The rule covers the others as well."""
 _KEEP_CHARS: Final = 200
@@ -70,7 +73,9 @@ def request_for(
         parts += [before, faults]
     tag = unforgeable_tag(parts)
     blocks = [_WORDING["heads"][task.kind].format(**_words(task))]
-    if task.kind != "blocks":
+    if task.kind == "contrast":
+        blocks.append(_WORDING["rules_of_contrasts"])
+    elif task.kind != "blocks":
         blocks.append(_WORDING["rules"])
     if listed:
         blocks += [_WORDING["keep"], _between("KEEP", tag, listed)]
@@ -80,7 +85,7 @@ def request_for(
             blocks += [_WORDING["before"], _between("REJECTED", tag, before)]
         blocks += [_WORDING["faults"], _between("FAULTS", tag, faults)]
     blocks.append(_WORDING["end_of_blocks" if task.kind == "blocks" else "end"].format(tag=tag))
-    role = _WORDING["role_of_blocks" if task.kind == "blocks" else "role"]
+    role = _WORDING[{"blocks": "role_of_blocks", "contrast": "role_of_contrasts"}.get(task.kind, "role")]
     system = f"{role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
     return (Message("system", system), Message("user", "\n\n".join(blocks)))
 
@@ -100,6 +105,8 @@ def _words(task: RewriteTask) -> dict[str, str]:
     match task.kind:
         case "paraphrase" | "blocks":
             return {}
+        case "contrast":
+            return {"target": task.target, "change": CONTRASTS[task.target]}
         case "tone":
             if task.target not in TONES:
                 raise ValueError(f"unknown tone {task.target!r}: known are {', '.join(TONES)}")

@@ -56,6 +56,16 @@ def test_overall_is_the_mean_of_the_baseline_and_the_papers_categories():
     assert row.categories["compound"].robustness.value == 0.0
 
 
+def test_contrasts_are_sensitivity_and_nothing_else():
+    """Three of four answers to another question moved: 0.75; robustness and categories do not know them."""
+    made = trials((f"i{n}", 0, *shifted(False)) for n in range(4))
+    contrasts = trials(((f"i{n}", 0, *shifted(n < 3)) for n in range(4)), kind="contrast.number")
+    (row,) = make_tables(["m"], [*made, *contrasts], {}).models
+    assert row.sensitivity.value == pytest.approx(0.75)
+    assert row.overall.robustness.value == 1.0
+    assert set(row.categories) == {"general"}
+
+
 def test_mean_and_spread_are_those_of_the_runs():
     """Runs of 1.0, 0.5 and 0.75 have the mean 0.75 and the standard deviation 0.25."""
     made = ((f"i{n}", run, *shifted(n < bad)) for run, bad in enumerate((0, 2, 1)) for n in range(4))

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 
 import evenkeel
 from evenkeel.cli.main import main
-from evenkeel.release.check.contrasts import Contrasts, other_number
 from evenkeel.release.check.prompts import read_prompts
+from evenkeel.release.check.rounds import VariantMaker
 from evenkeel.release.kit.arguments import InputError
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
 
 PROMPT = summary_prompt(make_case(7))
@@ -201,30 +202,19 @@ def test_python_gets_the_same_outcome(endpoint):
     assert outcome.arms["first"][0].points.value > 0.1
 
 
-@pytest.mark.parametrize(
-    ("text", "changed"),
-    [
-        ("We have 12 seats.", "We have 40 seats."),
-        ("Call 555-1234 at 10:30 on 2024-05-01.", None),
-        ("Version 2.10 costs $30.", None),
-    ],
-)
-def test_a_contrast_by_rule_changes_a_number_that_stands_alone(text, changed):
-    """Parts of dates, times, versions and amounts are left alone."""
-    assert other_number(text, random.Random(0)) == changed
-
-
 def test_a_contrast_without_a_number_or_a_model_asks_something_else():
     """Another row's input where there is one, else an unrelated question."""
     (view,) = read_prompts("Why does it rain?", None, "p")
 
-    kind, changed = asyncio.run(Contrasts().make(view, random.Random(0)))
-    assert kind == "contrast.question"
-    assert changed.text != view.text
+    def contrast(*others):
+        maker = VariantMaker({"contrast": CONTRASTS}, 0.1, 0, rewrite=None, others=others)
+        (variants, _) = asyncio.run(maker.make(view, 0, ["contrast"]))
+        return variants[0]
 
-    kind, changed = asyncio.run(Contrasts(others=("Why does it snow?",)).make(view, random.Random(0)))
-    assert kind == "contrast.input"
-    assert changed.text == "user: Why does it snow?"
+    assert contrast().kind == "contrast.question"
+    assert contrast().view.text != view.text
+    assert contrast("Why does it snow?").kind == "contrast.input"
+    assert contrast("Why does it snow?").view.text == "user: Why does it snow?"
 
 
 def test_errors_are_user_errors():

@@ -1,0 +1,29 @@
+"""Sensitivity of a route's models: how often an answer moves when another question is asked, as it should."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.verdict import CONTRAST
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+
+if TYPE_CHECKING:
+    from evenkeel.core.cells import Estimate
+    from evenkeel.stores.verdict_log import VerdictLog
+
+_KINDS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
+_LATEST: Final = 200
+"""Contrasts of a kind that are looked at, the newest."""
+_ERROR_RATE: Final = 0.05
+
+
+def sensitivities(log: VerdictLog, route: str) -> dict[str, Estimate]:
+    """Return the share of a route's latest contrasts whose answer moved, by model; {} without any."""
+    moved: dict[str, Counter[float]] = {}
+    for kind in _KINDS:
+        for verdict in log.latest(_LATEST, route=route, perturbation=kind):
+            if verdict.shifted is not None:
+                moved.setdefault(verdict.model, Counter())[float(verdict.shifted)] += 1
+    found = {model: bounded_mean(outcomes, low=0.0, alpha=_ERROR_RATE) for model, outcomes in moved.items()}
+    return {model: estimate for model, estimate in found.items() if estimate is not None}

@@ -1,0 +1,61 @@
+"""Contrasts: other questions, which must move an answer, and which no figure about rewordings counts."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
+from evenkeel.shadow.perturbations.gate import faults_of
+from evenkeel.shadow.perturbations.protocol import RewriteTask
+from evenkeel.shadow.planner import CONTRAST_SHARE, RoutePlan, contrasts_of
+from evenkeel.shadow.prompt import CHAT, PromptView
+
+NUMBER, MEANING = CONTRASTS
+
+
+def asked(text):
+    """A chat prompt with one message of a user."""
+    return PromptView.parse(json.dumps(CHAT.ask(text)).encode(), api=CHAT)
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("We have 12 seats.", "We have 40 seats."),
+        ("Call 555-1234 at 10:30 on 2024-05-01.", None),
+        ("Version 2.10 costs $30.", None),
+    ],
+)
+def test_a_contrast_by_rule_changes_a_number_that_stands_alone(text, changed):
+    """Parts of dates, times, versions and amounts are left alone."""
+    made = attempt(NUMBER, asked(text), 1.0, random.Random(0))
+    assert (None if isinstance(made, NotApplicable) else made.input_text) == changed
+
+
+def test_a_model_is_asked_for_another_question():
+    """The draft holds the question as the user typed it, and says what to change."""
+    made = attempt(MEANING, asked("Why does it rain?"), 1.0, random.Random(0))
+    assert isinstance(made, Draft)
+    assert made.tasks[0].text == "Why does it rain?"
+    assert made.tasks[0].target in {"name", "opposite", "aspect"}
+    assert made.finish(["Why does it snow?"]).input_text == "Why does it snow?"
+
+
+def test_the_gate_lets_another_number_through_but_no_chatter():
+    """A contrast may change what a rewording must keep."""
+    task = RewriteTask("contrast", "Is 17 a prime number, and how do I prove it?", "name")
+    assert faults_of(task, "Is 91 a prime number, and how do I prove it?") == ()
+    said = faults_of(task, "Here is the changed text:\nIs 91 a prime number, and how do I prove it?")
+    assert [fault.reason for fault in said] == ["chatter"]
+
+
+def test_few_exchanges_are_asked_another_question():
+    """About one in twenty, each time the same ones."""
+    route = RoutePlan((), (0.1,), 2, contrasts=CONTRASTS)
+    drawn = [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
+    assert CONTRAST_SHARE / 2 < sum(drawn) / len(drawn) < CONTRAST_SHARE * 2
+    assert drawn == [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
