@@ -14,7 +14,7 @@ PUBLIC_DATA = pytest.mark.shared_data
 # Left out: `proxy` needs wrk, `chaos` takes minutes whatever it is given.
 BENCHMARKS = (
     "cost --few --plays 1",
-    "detection --runs 20 --nominal 300",
+    "detection --runs 1 --exchanges 300",
     "detection.references --runs 0 --years 20 --days 5",
     pytest.param("similarity --most 20 --no-encoder", marks=PUBLIC_DATA),
 )

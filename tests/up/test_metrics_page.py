@@ -87,7 +87,7 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
         contextlib.ExitStack() as stack,
         serving(simulation) as url,
         start(
-            *("--config", settings(url), "--judge-model", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
+            *("--config", settings(url), "--judge", JUDGE_MODEL, "--judge-url", f"{url}/v1"),
             environment=judge,
         ) as running,
     ):

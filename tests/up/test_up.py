@@ -98,7 +98,14 @@ def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
 
 def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
     """Every stage counts, and the gauges of the route are there with their intervals."""
-    with start("--upstream", upstream, "--sampling-rate", "1") as running:
+    with (
+        ScriptedChat(lambda _: rating(3)) as judge,
+        start(
+            *("--upstream", upstream, "--sampling-rate", "1"),
+            *("--judge", "scripted-judge", "--judge-url", judge.url),
+            environment={"EVENKEEL_JUDGE_API_KEY": "k"},
+        ) as running,
+    ):
         running.ask(range(40))
         running.settle()
         for stage in ("eligible", "sampled", "queued", "scored"):
@@ -160,7 +167,7 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
     with (
         serving(keyed) as judge,
         start(
-            *("--upstream", upstream, "--sampling-rate", "1", "--judge-model", "judge-1"),
+            *("--upstream", upstream, "--sampling-rate", "1", "--judge", "judge-1"),
             *("--judge-url", f"{judge if reachable else 'http://127.0.0.1:9'}/v1"),
             environment={"EVENKEEL_JUDGE_API_KEY": "wr0ng"},
         ) as running,
@@ -172,7 +179,8 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         def probed():
             """By the monitor, which asks the judge itself; a busy machine may see it time out at first."""
             probe = httpx2.get(f"{running.admin}/readyz", timeout=240)
-            return probe.status_code == 503 and problem in probe.json()["missing"].get("judge", "")
+            missing = probe.json()["missing"]
+            return probe.status_code == 503 and problem in missing.get("judge", missing.get("judge_key", ""))
 
         wait_for(probed)
 
@@ -192,7 +200,7 @@ def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
         ScriptedChat(lambda _: rating(2)) as judge,
         start(
             *("--upstream", upstream, "--sampling-rate", "1"),
-            *("--judge-model", "scripted-judge", "--judge-url", judge.url),
+            *("--judge", "scripted-judge", "--judge-url", judge.url),
             environment={"EVENKEEL_JUDGE_API_KEY": "k"},
         ) as running,
     ):
