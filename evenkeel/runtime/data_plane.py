@@ -165,15 +165,18 @@ def redactor(settings: Redaction) -> Redactor:
 
 
 def redacting(settings: Redaction, sink: ExchangeSink, tally: Tally) -> ExchangeSink:
-    """Return the sink, with redaction before it if there is any.
+    """Return the sink, with redaction before it if there is any, in a process of its own.
 
     Raises: ProtectionError, as `redactor`.
     """
     if not settings.active:
         return sink
     from evenkeel.shadow.protection import RedactedSink  # noqa: PLC0415 - as above
+    from evenkeel.shadow.protection.process import RedactionProcess  # noqa: PLC0415 - as above
 
-    return RedactedSink(sink, redactor(settings), tally)
+    process = RedactionProcess(partial(redactor, settings))
+    process.start()
+    return RedactedSink(sink, process.redact, tally)
 
 
 class Running(NamedTuple):

@@ -114,7 +114,7 @@ class Presidio(Section):
 
 
 class Redaction(Section):
-    """Values that placeholders replace in sampled exchanges before they leave the proxy's process."""
+    """Values that placeholders replace in sampled exchanges before they are stored."""
 
     kinds: list[BuiltinKind] = []
     """Built-in patterns."""

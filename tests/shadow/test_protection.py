@@ -9,6 +9,7 @@ import itertools
 import json
 import random
 import sys
+import zlib
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.protected_spans import protected_spans
+from evenkeel.llm.encodings import decode_body
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import Left, Reader
@@ -24,6 +26,7 @@ from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, Redactor
 from evenkeel.shadow.protection.detectors import OwnPattern, PresidioDetector, load_analyser
+from evenkeel.shadow.protection.process import RedactionProcess
 from evenkeel.shadow.protection.redaction import Placeholders, Unredactable, redact_events, redact_json
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
@@ -191,16 +194,18 @@ def test_request_answer_and_session_share_their_placeholders():
     assert (found.session, found.task) == ("[EMAIL_2]", "chat")
 
 
-def test_a_compressed_body_comes_out_plain_if_it_was_changed():
-    """Its header goes with the compression; a body without a value keeps both, to the byte."""
-    headers = (("content-type", "application/json"), ("content-encoding", "gzip"))
+def test_a_compressed_body_stays_compressed():
+    """Megabytes from a few kilobytes do not go on as megabytes; a body without a value stays to the byte."""
+    headers = (("content-encoding", "deflate"), ("content-type", "application/json"))
     for text, hidden in ((ADDRESS, True), ("nothing", False)):
-        body = gzip.compress(json.dumps({"messages": [text]}).encode(), mtime=0)
+        body = zlib.compress(json.dumps({"messages": [text]}).encode())
         found = Redactor(BUILTIN).redact(exchange(body, request_headers=headers)).exchange
         assert (found.request_body == body) is not hidden
         assert (headers == found.request_headers) is not hidden
         if hidden:
-            assert json.loads(found.request_body) == {"messages": ["[EMAIL_1]"]}
+            read = decode_body(dict(found.request_headers), found.request_body)
+            assert json.loads(read) == {"messages": ["[EMAIL_1]"]}
+            assert dict(found.request_headers)["content-type"] == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +280,7 @@ class Broken:
 def test_the_sink_counts_and_passes_on():
     """Values by kind, bodies by reason; and as many are taken as the queue takes."""
     kept, tally = Kept(2), Tally()
-    sink = RedactedSink(kept, Redactor(BUILTIN), tally)
+    sink = RedactedSink(kept, Redactor(BUILTIN).redact, tally)
     body = json.dumps({"messages": [ADDRESS, "b@c.org", "192.0.2.1"]}).encode()
     assert sink.put([exchange(body), exchange(b"no json"), exchange(b"{}")]) == 2
     assert tally.value("redactions", kind="email") == 2
@@ -284,11 +289,59 @@ def test_the_sink_counts_and_passes_on():
     assert ADDRESS.encode() not in kept.exchanges[0].request_body
 
 
+class Endless:
+    """A detector that never comes to an end if it is asked to."""
+
+    def find(self, text):
+        while "endless" in text:
+            pass
+        return ()
+
+
+def builtin():
+    """The redactor of the built-in patterns."""
+    return Redactor([Endless(), *BUILTIN])
+
+
+def impossible():
+    """A redactor that cannot be made."""
+    raise ProtectionError("no model")
+
+
+def test_more_than_a_worker_reads_is_not_searched():
+    """Sixteen megabytes from a few kilobytes are dropped with a reason; a picture of that size is no text."""
+    text = json.dumps({"messages": ["10.0.0.1 a@b.de " * 500_000]}).encode()
+    found = Redactor(BUILTIN).redact(exchange(text))
+    assert (found.exchange.request_body, found.emptied) == (b"", ("too_long",))
+    picture = json.dumps({"messages": ["data:image/png;base64," + "A" * 5_000_000, ADDRESS]}).encode()
+    assert b"[EMAIL_1]" in Redactor(BUILTIN).redact(exchange(picture)).exchange.request_body
+
+
+def test_exchanges_are_redacted_in_a_process_of_their_own():
+    """One that takes too long loses its bodies and is counted; the next one gets another process."""
+    kept, tally = Kept(9), Tally()
+    process = RedactionProcess(builtin, limit_s=2.0)
+    process.start()
+    try:
+        sink = RedactedSink(kept, process.redact, tally)
+        body = json.dumps({"messages": [ADDRESS]}).encode()
+        assert sink.put([exchange(body), exchange(b'{"a": "endless"}'), exchange(body)]) == 3
+    finally:
+        process.close()
+    found = [one.request_body for one in kept.exchanges]
+    assert found == [b'{"messages": ["[EMAIL_1]"]}', b"", b'{"messages": ["[EMAIL_1]"]}']
+    assert tally.value("redaction_failures", reason="too_slow") == 1
+    with pytest.raises(ProtectionError, match="no model"):
+        RedactionProcess(impossible).start()
+
+
 def test_a_detector_in_trouble_lets_nothing_through(caplog):
     """The exchange is queued without its bodies, and the log names the error, not the text."""
     kept, tally = Kept(9), Tally()
     assert (
-        RedactedSink(kept, Redactor([Broken()]), tally).put([exchange(b'{"a": "my secret"}', session="s")])
+        RedactedSink(kept, Redactor([Broken()]).redact, tally).put(
+            [exchange(b'{"a": "my secret"}', session="s")]
+        )
         == 1
     )
     (left,) = kept.exchanges
@@ -336,7 +389,7 @@ def test_perturbations_leave_placeholders_alone():
         assert f"[{one.kind.upper()}_12]" in {text[span.start : span.end] for span in protected_spans(text)}
 
 
-@pytest.mark.parametrize("piece", [*CASES["hostile"], "-----BEGIN PRIVATE KEY-----"])
+@pytest.mark.parametrize("piece", [*CASES["hostile"], "-----BEGIN PRIVATE KEY-----", "10.0.0.1 a@b.de "])
 def test_no_text_takes_long(piece):
     """Time grows with the length, not with its square, which would run out of the test's limit."""
     assert Placeholders(BUILTIN).redact(piece * (400_000 // len(piece)))

@@ -1,7 +1,8 @@
-"""Redaction: values that must not be kept are replaced before an exchange leaves the proxy's process.
+"""Redaction: values that must not be kept are replaced before an exchange is stored.
 
 `detectors` find values in a text; `redaction` replaces them in bodies, in an exchange and in what is handed
-to the queue. Encryption of what is kept is the stores' own (`evenkeel.stores.sealing`).
+to the queue; `process` does so beside the data plane, whose process inflates and searches nothing.
+Encryption of what is kept is the stores' own (`evenkeel.stores.sealing`).
 """
 
 from evenkeel.shadow.protection.detectors import BUILTIN, Detector, Found, ProtectionError

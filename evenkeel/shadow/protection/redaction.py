@@ -8,6 +8,7 @@ and the names of members.
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import re
@@ -210,6 +211,8 @@ _PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
 _MOST_SEARCHES = 4
 """Searches of one text. That is enough for values of different kinds that hide each other, and bounds the
 work on any text."""
+_MOST_CHARS = 2_000_000
+"""Characters of an exchange that are searched, far more than a worker reads (`shadow.limits`)."""
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[A-Za-z0-9+/=_-]*")
 """Pictures and signatures: no text, and long. What stands behind the base64 of a picture is text."""
 
@@ -230,6 +233,7 @@ class Placeholders:
         self._detectors = detectors
         self._known: dict[tuple[str, str], str] = {}
         self._numbers: Counter[str] = Counter()
+        self._searched = 0
         self.replaced: Counter[str] = Counter()
         """Values replaced so far, by kind."""
 
@@ -241,6 +245,9 @@ class Placeholders:
         """
         if not text or _OPAQUE.fullmatch(text):
             return text
+        self._searched += len(text)
+        if self._searched > _MOST_CHARS:
+            raise Unredactable("too_long")
         found = self._found(text, ())
         for _ in range(_MOST_SEARCHES):
             if not found:
@@ -361,7 +368,7 @@ def _said(text: str | None, values: Placeholders) -> str | None:
 def _body(
     body: bytes, headers: tuple[tuple[str, str], ...], redact: Callable[[str], str], emptied: list[str]
 ) -> tuple[bytes, tuple[tuple[str, str], ...]]:
-    """A body redacted, and its headers: one that was changed is no longer compressed."""
+    """Return a body redacted, and its headers. One that was compressed stays so, if by another method."""
     named = dict(headers)
     try:
         text = decode_body(named, body).decode()
@@ -371,7 +378,10 @@ def _body(
         return b"", headers
     if redacted == text:
         return body, headers
-    return redacted.encode(), tuple(one for one in headers if one[0] != "content-encoding")
+    if not named.get("content-encoding"):
+        return redacted.encode(), headers
+    kept = (header for header in headers if header[0] != "content-encoding")
+    return gzip.compress(redacted.encode(), 1, mtime=0), (*kept, ("content-encoding", "gzip"))
 
 
 def _text(text: str, content_type: str, redact: Callable[[str], str]) -> str:
@@ -398,16 +408,16 @@ log = logging.getLogger("evenkeel.proxy")
 class RedactedSink:
     """Redacts exchanges and passes them on. Called in the hand-off's thread, never on the event loop."""
 
-    def __init__(self, sink: ExchangeSink, redactor: Redactor, tally: Tally) -> None:
+    def __init__(self, sink: ExchangeSink, redact: Callable[[Exchange], Redacted], tally: Tally) -> None:
         """Wire it.
 
         Args:
             sink: Where exchanges go.
-            redactor: Redacts.
+            redact: Redacts an exchange, in this process or another.
             tally: Counts values by kind, and bodies that had to be emptied by reason.
         """
         self._sink = sink
-        self._redactor = redactor
+        self._redact = redact
         self._tally = tally
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
@@ -419,11 +429,12 @@ class RedactedSink:
 
     def _redacted(self, exchange: Exchange) -> Exchange:
         try:
-            redacted = self._redactor.redact(exchange)
+            redacted = self._redact(exchange)
         except Exception as error:  # noqa: BLE001 - named boundary: what a detector stumbles over stays here
             # The error itself may hold text.
             log.error("exchange %s is queued without bodies: %s", exchange.id, type(error).__name__)  # noqa: TRY400
-            self._tally.add("redaction_failures", reason="error")
+            reason = "too_slow" if isinstance(error, TimeoutError) else "error"
+            self._tally.add("redaction_failures", reason=reason)
             return replace(
                 exchange, request_body=b"", response_body=b"", task=None, prompt_version=None, session=None
             )
