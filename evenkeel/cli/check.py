@@ -26,7 +26,6 @@ from evenkeel.core.errors import UserError
 from evenkeel.core.figures import usd
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.tasks import task_named
-from evenkeel.release.check.datasets import is_dataset, read_rows
 from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at, rewriter_beside
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
@@ -37,6 +36,7 @@ from evenkeel.release.check.trial import FIRST, SECOND
 from evenkeel.release.kit.arguments import InputError, check_writable, named_price, read_text, words
 from evenkeel.release.kit.asking import AGAIN, UnusableError
 from evenkeel.release.kit.confirmation import agreed, on_a_terminal
+from evenkeel.release.kit.datasets import is_dataset, read_rows
 from evenkeel.release.kit.progress import progress
 from evenkeel.release.kit.renderings import html, markdown, show
 from evenkeel.release.kit.terminal import consoles
@@ -270,11 +270,10 @@ def _request(prompt: Path, given: Mapping[str, Any], stack: contextlib.ExitStack
 
 def _prompts(path: Path, source: str, inputs: Path | None) -> list[PromptView]:
     """Return the prompts of a file, or of standard input for "-"."""
-    if str(path) == "-":
-        return read_prompts(sys.stdin.read(), read_rows(inputs) if inputs else None, source)
-    if is_dataset(path) and inputs is None:
+    if str(path) != "-" and is_dataset(path) and inputs is None:
         return read_dataset(read_rows(path), source)
-    return read_prompts(read_text(path), read_rows(inputs) if inputs else None, source)
+    rows = [row.values for row in read_rows(inputs)] if inputs else None
+    return read_prompts(sys.stdin.read() if str(path) == "-" else read_text(path), rows, source)
 
 
 def _model(given: Mapping[str, Any], prompts: Sequence[PromptView], stack: contextlib.ExitStack) -> ModelAt:

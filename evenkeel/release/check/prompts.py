@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.release.check.datasets import prompt_of
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.prompt import APIS, CHAT, PromptView, UnreadablePrompt
 from evenkeel.shadow.prompt.segments import Block, by_role
@@ -14,6 +13,7 @@ from evenkeel.shadow.prompt.segments import Block, by_role
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from evenkeel.release.kit.datasets import DatasetRow
     from evenkeel.shadow.prompt import Api
     from evenkeel.shadow.prompt.segments import SlotText
 
@@ -53,21 +53,21 @@ def read_prompts(text: str, rows: Sequence[Mapping[str, Any]] | None, where: str
     return views
 
 
-def read_dataset(rows: Sequence[Mapping[str, Any]], where: str) -> list[PromptView]:
+def read_dataset(rows: Sequence[DatasetRow], where: str) -> list[PromptView]:
     """Return the prompts that the rows of a dataset hold by themselves.
 
     Raises: InputError for a row without a prompt.
     """
     views: list[PromptView] = []
-    for number, row in enumerate(rows, start=1):
-        prompt = prompt_of(dict(row))
+    for row in rows:
+        prompt = row.prompt
         if prompt is None:
             raise InputError(
-                f"{where}, row {number}: holds no prompt (messages, input, prompt or question); give a "
-                f"template as PROMPT and this file with --inputs"
+                f"{row.place}: holds no prompt (messages, input, prompt or question); give a template "
+                "as PROMPT and this file with --inputs"
             )
         text = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False)
-        views.append(_parsed(_body(text, where), f"{where}, row {number}"))
+        views.append(_parsed(_body(text, row.place), row.place))
     if not views:
         raise InputError(f"{where}: holds no row")
     return views

@@ -9,19 +9,18 @@ A request is one of `request` (the body), `messages` or `prompt`. The other fiel
 `retired_at`.
 Times are ISO 8601 (UTC where no offset stands) or Unix seconds.
 The answer is text, an object with text and calls, or a whole response of an endpoint. Lines of WorFBench
-(`source`, `conversations`) are read as they are published.
+(`source`, `conversations`) are read as they are published, and so are datasets of other tools
+(`evenkeel.release.kit.datasets`): the expected answer is the approved one.
 """
 
 from __future__ import annotations
 
 import difflib
 import gzip
-import io
 import json
 import math
 import re
 import shutil
-import zlib
 from dataclasses import dataclass, field
 from dataclasses import fields as fields_of
 from datetime import UTC, datetime
@@ -31,6 +30,8 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.core.exchange import API_HEADERS
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.text import escaped
+from evenkeel.release.kit.arguments import InputError, read_text
+from evenkeel.release.kit.datasets import DatasetRow, read_rows
 from evenkeel.shadow.answer import UnreadableAnswer, text_of
 from evenkeel.shadow.prompt import COMPLETIONS, api_of, api_of_answer
 from evenkeel.stores.goldens import CHAT_COMPLETIONS, LONGEST_ID, Golden, GoldenError, is_id
@@ -128,40 +129,27 @@ _ASKED = ("request", "messages", "prompt")
 _OWN = ("id", "version", *_ASKED, "answer")
 _KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
 _LONGEST_INT = 4000
-LARGEST_UNPACKED_BYTES = 256 << 20
-"""A compressed file may hold a thousand times its size."""
+_TABLES = frozenset({".csv", ".yaml", ".yml"})
+"""Endings of datasets that are no lines."""
 _BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _unpacked(packed: bytes, path: Path) -> bytes:
-    with gzip.open(io.BytesIO(packed)) as file:
-        data = file.read(LARGEST_UNPACKED_BYTES + 1)
-    if len(data) > LARGEST_UNPACKED_BYTES:
-        raise GoldenError(
-            f"{path}: unpacks to more than {LARGEST_UNPACKED_BYTES >> 20} MiB; split it into smaller files"
-        )
-    return data
-
-
 def load_goldens(path: Path) -> tuple[Golden, ...]:
-    """All goldens of a file, compressed by gzip or not; at least one.
+    """All goldens of a file, compressed by gzip or not, or of a dataset of another tool; at least one.
 
     Raises: GoldenError naming file, line and field, or the limit if it unpacks to more than 256 MiB.
     """
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = _unpacked(data, path)
-        text = data.decode("utf-8-sig")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise GoldenError(f"{path}: is not a complete gzip file; write it again") from error
-    except OSError as error:
-        raise GoldenError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise GoldenError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    goldens = read_goldens(text.split("\n"), str(path))
+        text = read_text(path)
+        if path.suffix.lower() in _TABLES or text.lstrip().startswith("["):
+            entries = [_Line(row.place, row.cells) for row in read_rows(path)]
+        else:
+            entries = list(_entries(text.split("\n"), str(path)))
+    except InputError as error:
+        raise GoldenError(str(error)) from error
+    goldens = _goldens_of(entries)
     if not goldens:
         raise GoldenError(f'{path}: holds no goldens; write one JSON object a line, with an "answer"')
     return goldens
@@ -177,23 +165,42 @@ def read_goldens(lines: Iterable[str], where: str) -> tuple[Golden, ...]:
     Raises: GoldenError naming `where`, line and field, and what to do; two lines of the same id and version
         are one too.
     """
-    goldens: list[Golden] = []
-    seen: dict[tuple[str, int], int] = {}
+    return _goldens_of(_entries(lines, where))
+
+
+def _entries(lines: Iterable[str], where: str) -> Iterator[_Line]:
     for number, line in enumerate(lines, start=1):
         text = line.removeprefix("\ufeff").strip()
-        if not text:
-            continue
-        place = f"{where}, line {number}"
-        entry = _Line(place, _of_worfbench(_object(text, place)))
+        if text:
+            place = f"{where}, line {number}"
+            yield _Line(place, _object(text, place))
+
+
+def _goldens_of(entries: Iterable[_Line]) -> tuple[Golden, ...]:
+    goldens: list[Golden] = []
+    seen: dict[tuple[str, int], str] = {}
+    for raw in entries:
+        entry = _Line(raw.place, _of_dataset(raw.place, _of_worfbench(raw.cells)))
         golden = entry.golden()
-        first = seen.setdefault((golden.id, golden.version), number)
-        if first != number:
+        first = seen.setdefault((golden.id, golden.version), entry.place)
+        if first != entry.place:
             named = f'"{golden.id}" in version {golden.version}'
-            raise entry.fault(
-                "id", f'{named} stands on line {first} already; give it another "id" or "version"'
-            )
+            there = first.rpartition(", ")[2]
+            raise entry.fault("id", f'{named} stands on {there} already; give it another "id" or "version"')
         goldens.append(golden)
     return tuple(goldens)
+
+
+def _of_dataset(place: str, cells: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of another tool's dataset as a golden; others as they are."""
+    row = DatasetRow(place, cells)
+    prompt, expected = row.prompt, row.expected
+    if "answer" in cells or prompt is None or expected is None:
+        return cells
+    shape = "prompt" if isinstance(prompt, str) else "messages" if isinstance(prompt, list) else "request"
+    found: dict[str, Any] = {shape: prompt, "answer": expected}
+    name = cells.get("id", cells.get("custom_id"))
+    return found if name is None else {"id": str(name), **found}
 
 
 def _of_worfbench(cells: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import zlib
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _GZIP: Final = b"\x1f\x8b"
+LARGEST_UNPACKED_BYTES: Final = 256 << 20
+"""A compressed file may hold a thousand times its size."""
 
 
 class InputError(UserError, ValueError):
@@ -25,18 +28,28 @@ class InputError(UserError, ValueError):
 def read_text(path: Path) -> str:
     """The text of a file, plain or compressed by gzip; a byte order mark is passed over.
 
-    Raises: InputError if it cannot be read or is not UTF-8.
+    Raises: InputError if it cannot be read, is not UTF-8, or unpacks to more than 256 MiB.
     """
     try:
         data = path.read_bytes()
-        content = gzip.decompress(data) if data.startswith(_GZIP) else data
+        content = _unpacked(data, path) if data.startswith(_GZIP) else data
         return content.decode("utf-8-sig")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: is not a complete gzip file") from error
+        raise InputError(f"{path}: is not a complete gzip file; write it again") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+
+
+def _unpacked(packed: bytes, path: Path) -> bytes:
+    with gzip.open(io.BytesIO(packed)) as file:
+        data = file.read(LARGEST_UNPACKED_BYTES + 1)
+    if len(data) > LARGEST_UNPACKED_BYTES:
+        raise InputError(
+            f"{path}: unpacks to more than {LARGEST_UNPACKED_BYTES >> 20} MiB; split it into smaller files"
+        )
+    return data
 
 
 def check_writable(targets: Iterable[Path | None]) -> None:

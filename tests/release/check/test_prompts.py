@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from evenkeel.release.check.datasets import read_rows
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.kit.arguments import InputError
+from evenkeel.release.kit.datasets import read_rows
 
 
 def texts(view):
@@ -112,8 +112,8 @@ def test_rows_of_other_tools_fill_a_template(tmp_path, name, content, values):
 
     rows = read_rows(path)
 
-    assert [row["question"] for row in rows] == values
-    assert "__expected" not in rows[0]
+    assert [row.values["question"] for row in rows] == values
+    assert "__expected" not in rows[0].values
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.release.goldens import files
 from evenkeel.release.goldens.files import (
     default_id,
     golden_lines,
@@ -21,6 +20,7 @@ from evenkeel.release.goldens.files import (
     request_text,
     write_goldens,
 )
+from evenkeel.release.kit import arguments
 from evenkeel.stores.goldens import Golden, GoldenError
 
 CASES = yaml.safe_load(Path(__file__).with_name("cases.yaml").read_text("utf-8"))
@@ -116,7 +116,7 @@ def test_files_are_read_compressed_or_not(tmp_path):
 
 def test_a_compressed_file_may_not_unpack_to_more_than_its_limit(tmp_path, monkeypatch):
     """A megabyte of one letter takes a kilobyte; the message names the limit and what to do."""
-    monkeypatch.setattr(files, "LARGEST_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(arguments, "LARGEST_UNPACKED_BYTES", 1 << 20)
     file = tmp_path / "g.jsonl.gz"
     around = len('{"answer": ""}')
     for size_bytes, fits in ((1 << 20, True), ((1 << 20) + 1, False)):
@@ -251,3 +251,38 @@ def test_lines_of_worfbench_are_read_as_they_are_published():
     assert first.answer.text.startswith("Node:")
     assert first.request == second.request
     assert (first.task, second.task, second.id) == ("workflow", "workflow", "os-os_1")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "request_text", "answer"),
+    [
+        ("evals.jsonl", '{"input": [{"role": "user", "content": "1+1?"}], "ideal": "2"}', "1+1?", "2"),
+        ("items.jsonl", '{"item": {"question": "1+1?", "ideal": ["2"]}}', "1+1?", "2"),
+        ("langfuse.json", '[{"id": "a", "input": "1+1?", "expectedOutput": "2"}]', "1+1?", "2"),
+        ("langfuse.csv", "id,input,expected_output\na,1+1?,2\n", "1+1?", "2"),
+        (
+            "promptfoo.yaml",
+            "tests:\n- vars: {question: '1+1?'}\n  assert: [{type: equals, value: '2'}]\n",
+            "1+1?",
+            "2",
+        ),
+        ("promptfoo.csv", "question,__expected\n1+1?,2\n", "1+1?", "2"),
+    ],
+)
+def test_datasets_of_other_tools_are_goldens_with_the_expected_answer(
+    tmp_path, name, content, request_text, answer
+):
+    """The readers of the check, with the prompt as the request."""
+    path = tmp_path / name
+    path.write_text(content)
+    (golden,) = load_goldens(path)
+    assert request_text in golden.request
+    assert golden.answer.text == answer
+
+
+def test_a_dataset_without_expected_answers_is_no_goldens(tmp_path):
+    """The message names the row."""
+    path = tmp_path / "rows.csv"
+    path.write_text("question\n1+1?\n")
+    with pytest.raises(GoldenError, match=r"rows.csv, row 1"):
+        load_goldens(path)

@@ -1,0 +1,159 @@
+"""Datasets of other tools: rows of values, prompts and expected answers, for the check and for goldens.
+
+Read are JSON lines of requests (also batch files), datasets of OpenAI Evals (`item` or `input`, with
+`ideal`), items of Langfuse datasets (`input`, `expected_output`; JSON or CSV), and promptfoo's tests
+(`tests: - vars: …`; YAML, JSON or CSV).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from evenkeel.release.kit.arguments import InputError, read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ENDINGS: Final = frozenset({".jsonl", ".ndjson", ".csv", ".yaml", ".yml"})
+_ENVELOPES: Final = ("vars", "item", "body", "input")
+"""Members whose object holds the values of a row, by the tool that wrote it."""
+_EXPECTED: Final = ("ideal", "expected_output", "expectedOutput", "expected", "__expected")
+_PRIVATE: Final = "__"
+"""Beginning of the columns in promptfoo's CSV files that hold no variable."""
+
+Cells = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRow:
+    """A row of a dataset."""
+
+    place: str
+    """File and row, for messages."""
+    cells: Cells
+    """Everything that the tool wrote."""
+
+    @property
+    def _inside(self) -> Cells | None:
+        return next((self.cells[name] for name in _ENVELOPES if isinstance(self.cells.get(name), dict)), None)
+
+    @property
+    def values(self) -> Cells:
+        """Return the values for the variables of a template, out of the envelope around them."""
+        found = self.cells if self._inside is None else self._inside
+        return {name: value for name, value in found.items() if not name.startswith(_PRIVATE)}
+
+    @property
+    def prompt(self) -> object | None:
+        """Return the prompt that the row holds by itself: a request, messages or a text; None without one."""
+        values = self.values
+        if "messages" in values:
+            return values
+        given = values.get("input")
+        if isinstance(given, list):
+            return given
+        if isinstance(given, str):
+            return _from_text(given)
+        return next(
+            (values[name] for name in ("prompt", "question") if isinstance(values.get(name), str)), None
+        )
+
+    @property
+    def expected(self) -> str | None:
+        """Return the answer that the dataset expects; None without one that can be compared as a text."""
+        for cells in (self.cells, self._inside or {}):
+            given = next((cells[name] for name in _EXPECTED if cells.get(name)), None)
+            if given is None:
+                given = _asserted(cells.get("assert"))
+            if isinstance(given, list) and given:
+                given = given[0]
+            if given is not None:
+                return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return None
+
+
+def is_dataset(path: Path) -> bool:
+    """Return whether a file holds several prompts or rows, by its name's ending."""
+    return path.suffix.lower() in _ENDINGS
+
+
+def read_rows(path: Path) -> list[DatasetRow]:
+    """Return the rows of a file: one object for each set of values, or for each prompt.
+
+    Raises: InputError with file and row.
+    """
+    text = read_text(path)
+    ending = path.suffix.lower()
+    if ending == ".csv":
+        table = [
+            {name: cell for name, cell in row.items() if name} for row in csv.DictReader(io.StringIO(text))
+        ]
+        return _rows_of(table, str(path))
+    if ending in (".yaml", ".yml"):
+        return _rows_of(_yaml(text, path), str(path))
+    if text.lstrip()[:1] == "[":
+        return _rows_of(_json(text, str(path)), str(path))
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict) and ("tests" in whole or "items" in whole or "data" in whole):
+        return _rows_of(whole, str(path))
+    lines = [
+        _json(line, f"{path}, line {number}")
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip()
+    ]
+    return _rows_of(lines, str(path))
+
+
+def _rows_of(read: object, where: str) -> list[DatasetRow]:
+    """Return the rows of what was read: a list, or an object that holds one under a usual name."""
+    if isinstance(read, dict):
+        read = next((read[name] for name in ("tests", "items", "data") if name in read), None)
+    if not isinstance(read, list):
+        raise InputError(f'{where}: holds no list of rows; each is an object such as {{"question": "…"}}')
+    rows: list[DatasetRow] = []
+    for number, row in enumerate(read, start=1):
+        if not isinstance(row, dict):
+            raise InputError(f'{where}, row {number}: is no object such as {{"question": "…"}}')
+        rows.append(DatasetRow(f"{where}, row {number}", row))
+    return rows
+
+
+def _asserted(checks: object) -> object | None:
+    """Return the value of the first of promptfoo's assertions that states a whole answer."""
+    for check in checks if isinstance(checks, list) else ():
+        if isinstance(check, dict) and check.get("type") in ("equals", "similar", "factuality"):
+            return check.get("value")
+    return None
+
+
+def _from_text(text: str) -> object:
+    """Return messages that a CSV cell holds as JSON, else the text."""
+    if text.lstrip().startswith(("[", "{")):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: is not JSON ({error})") from error
+
+
+def _yaml(text: str, path: Path) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: is not YAML ({error})") from error
