@@ -259,7 +259,7 @@ def _retired_or_back(stores: Stores, ids: Sequence[str], who: str, *, back: bool
 def import_(
     files: tuple[Path, ...], by: str | None, config: Path | None, data_dir: Path | None, *, as_json: bool
 ) -> None:
-    """Import goldens from JSON lines (.gz allowed) or datasets of other tools: all, or none if one is invalid.
+    """Import goldens from JSON lines (.gz allowed) or datasets of other tools: all, or none if one is bad.
 
     Each line needs an `answer`; to be asked again it also needs a `prompt`, `messages` or a `request`. Of
     OpenAI Evals, Langfuse and promptfoo datasets the expected answer is taken.
