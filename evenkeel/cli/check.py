@@ -8,8 +8,10 @@ import os
 import random
 import sqlite3
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 import click
 
@@ -29,7 +31,7 @@ from evenkeel.metrics.tasks import task_named
 from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at, rewriter_beside
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
-from evenkeel.release.check.report import as_junit, category_order, document
+from evenkeel.release.check.report import as_junit, as_run, category_order, document
 from evenkeel.release.check.run import CheckOptions
 from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
 from evenkeel.release.check.trial import FIRST, SECOND
@@ -121,6 +123,8 @@ class _CouldNotMeasureError(UserError):
     "File for answers, so that a stopped check can continue.",
     default=Path("evenkeel-check.journal"),
 )
+@file_option("--config", "Settings file of `evenkeel up`: its console lists the check.")
+@file_option("--data-dir", "Data folder whose console lists the check.", metavar="DIR")
 @json_option
 @yes_option
 def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
@@ -154,6 +158,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
         outcome = _run(request, err)
     show(document(outcome), out)
     _write(outcome, outputs, err)
+    _keep(outcome, given, err)
     if as_json:
         click.echo(to_json(outcome), nl=False)
     if given["ci"] and outcome.is_over:
@@ -211,6 +216,20 @@ def _write(outcome: CheckOutcome, outputs: Mapping[str, Path | None], err: Conso
         except OSError as error:
             raise CommandFailedError(f"{target}: cannot be written: {error.strerror}") from error
         err.print(f"wrote {target}", soft_wrap=True)
+
+
+def _keep(outcome: CheckOutcome, given: Mapping[str, Any], err: Console) -> None:
+    """Have the console list the check, if the options name a store."""
+    if given["config"] is None and given["data_dir"] is None:
+        return
+    # Loaded on demand: a check without a store starts in half the time.
+    from evenkeel.runtime.stores import opened, settings_of_stores
+
+    try:
+        with opened(settings_of_stores(given["config"], given["data_dir"])) as stores:
+            stores.changes.put_check(as_run(outcome, name=uuid4().hex, at=time.time()))
+    except UserError as error:
+        err.print(f"the console will not list this check: {error}", soft_wrap=True)
 
 
 def _request(prompt: Path, given: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:

@@ -17,6 +17,7 @@ from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.cells import cells_table
 from evenkeel.console.changes import change_handlers
+from evenkeel.console.checks import check_page
 from evenkeel.console.documents import document_handler
 from evenkeel.console.downloads import download_handlers
 from evenkeel.console.gates import gate_page
@@ -117,6 +118,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *route_handlers(sources, situation, renderer),
             *baseline_handlers(sources, renderer),
             gate_page(sources, renderer),
+            check_page(sources, renderer),
             *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
@@ -156,7 +158,14 @@ def _places(sources: ConsoleSources) -> tuple[Place, ...]:
     return (
         Place("Now", {"/": "Now", "/incidents": "Incidents"}),
         Place("Trials", {"/trials": "Trials"}),
-        Place("Releases", {**({"/goldens": "Goldens"} if sources.goldens else {}), "/gates": "Gate runs"}),
+        Place(
+            "Releases",
+            {
+                **({"/goldens": "Goldens"} if sources.goldens else {}),
+                "/gates": "Gate runs",
+                "/checks": "Checks",
+            },
+        ),
         Place(
             "System",
             {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.release.calibration.proposals import LimitProposal
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
-    from evenkeel.stores.changes import GateRun, GoldenRun
+    from evenkeel.stores.changes import CheckRun, GateRun, GoldenRun
     from evenkeel.stores.counters import RouteFlow, Untried
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
@@ -208,6 +208,8 @@ class ConsoleSources:
     """Sources of the set-up page and the first hour; None leaves these out."""
     gates: Callable[[], list[GateRun]] = list
     """Results of gate runs, oldest first."""
+    checks: Callable[[], list[CheckRun]] = list
+    """Results of checks, oldest first."""
     goldens: GoldenSources | None = None
     """Sources of goldens; None leaves their pages out."""
     references: ReferenceSources | None = None

@@ -1,4 +1,4 @@
-"""Store of the change response: golden runs, gate runs, reference scores, responses and settings."""
+"""Store of the change response: golden runs, gate runs, checks, reference scores, responses and settings."""
 
 from __future__ import annotations
 
@@ -141,6 +141,47 @@ class GateRun:
     usd: float
 
 
+class CheckedCategory(NamedTuple):
+    """Figures of one category of rewordings in a check, as they are shown."""
+
+    category: str
+    standing: str
+    """"within", "over", "unknown" or "unmeasured"."""
+    standing_text: str
+    points: str
+    """Points above noise with their interval; "–" without."""
+    robustness: float | None
+    """In [0, 1], as are those of the resends."""
+    control_robustness: float | None
+
+
+class CheckedModel(NamedTuple):
+    """A model, or a prompt, of a check."""
+
+    name: str
+    sensitivity: str
+    """Sentence on how often another question moved the answer."""
+    categories: tuple[CheckedCategory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """Result of one `evenkeel check`."""
+
+    id: str
+    at: float
+    """Unix time in seconds."""
+    prompt: str
+    """Name of the prompt's file."""
+    headline: str
+    limit: float
+    """Points above noise that are tolerated, in (0, 1]."""
+    models: tuple[CheckedModel, ...]
+    rounds: int
+    calls: int
+    usd: float
+
+
 class _Claim(NamedTuple):
     """Claim of a process to respond to a change."""
 
@@ -171,6 +212,7 @@ _GATES: Final = Collection(
     kept_of="route",
     body=plain(GateRun),
 )
+_CHECKS: Final = Collection(name="check_runs", key=("id",), kept=_RUNS_KEPT, body=plain(CheckRun))
 _SCORES_KEPT: Final = 100
 """Scores kept for each route."""
 _SCORES: Final = Collection(
@@ -193,7 +235,7 @@ class ChangeStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        documents.open(_RUNS, _GATES, _SCORES, _RESPONSES, _SETTINGS)
+        documents.open(_RUNS, _GATES, _CHECKS, _SCORES, _RESPONSES, _SETTINGS)
 
     def put_run(self, run: GoldenRun) -> None:
         """Keep a run of goldens; it replaces a run of the same id."""
@@ -214,6 +256,14 @@ class ChangeStore:
     def gates(self) -> list[GateRun]:
         """Return the gate runs, oldest first."""
         return self._documents.history(_GATES)
+
+    def put_check(self, run: CheckRun) -> None:
+        """Keep the result of a check."""
+        self._documents.put(_CHECKS, run)
+
+    def checks(self) -> list[CheckRun]:
+        """Return the checks, oldest first."""
+        return self._documents.history(_CHECKS)
 
     def put_scores(self, scores: AnswerScores) -> None:
         """Keep the scores of a change; they replace earlier scores of the same change."""

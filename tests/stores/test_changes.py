@@ -8,6 +8,9 @@ from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import (
     AnswerScores,
     ChangeStore,
+    CheckedCategory,
+    CheckedModel,
+    CheckRun,
     GateRun,
     GoldenRun,
     QualityTally,
@@ -36,6 +39,16 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     again = altered(RUN, at=9.0)
     changes.put_run(again)
     assert changes.runs() == [later, again]
+
+
+def test_checks_come_back_in_their_order(changes):
+    """With the figures of each model."""
+    rows = (CheckedCategory("general", "over", "over the limit", "+31.0", 0.71, None),)
+    first = CheckRun("c1", 5.0, "p.txt", "m: over.", 0.1, (CheckedModel("m", "", rows),), 80, 560, 0.42)
+    later = altered(first, id="c2")
+    changes.put_check(first)
+    changes.put_check(later)
+    assert changes.checks() == [first, later]
 
 
 def test_what_gates_said_comes_back_in_its_order(changes):

@@ -27,6 +27,7 @@ from evenkeel.release.kit.document import (
     both,
 )
 from evenkeel.release.kit.renderings import JUnitCase, json_text, junit
+from evenkeel.stores.changes import CheckedCategory, CheckedModel, CheckRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -375,6 +376,47 @@ def as_json(outcome: CheckOutcome) -> str:
         "usd": outcome.costs.usd,
     }
     return json_text(found)
+
+
+def as_run(outcome: CheckOutcome, *, name: str, at: float) -> CheckRun:
+    """Return the outcome as the console lists it.
+
+    Args:
+        outcome: Of a check.
+        name: Id of the run.
+        at: Unix time in seconds.
+    """
+    options = outcome.options
+    sentences = list(_sensitivity(outcome))
+    models = [
+        CheckedModel(
+            model,
+            sentence,
+            tuple(
+                CheckedCategory(
+                    each.category,
+                    each.standing,
+                    standing_text(each),
+                    both(each.points, Form.SIGNED_POINTS, 1) if each.points else MISSING,
+                    each.robustness,
+                    each.control_robustness,
+                )
+                for each in outcome.arms[arm]
+            ),
+        )
+        for (arm, model), sentence in zip(options.models.items(), sentences, strict=True)
+    ]
+    return CheckRun(
+        id=name,
+        at=at,
+        prompt=options.source,
+        headline=headline(outcome),
+        limit=options.limit,
+        models=tuple(models),
+        rounds=outcome.rounds,
+        calls=outcome.costs.calls,
+        usd=outcome.costs.usd,
+    )
 
 
 def as_junit(outcome: CheckOutcome) -> str:

@@ -146,6 +146,7 @@ class MonitorRole:
             clock=time.time,
             change_reports=changes.book.reports,
             gates=stores.changes.gates,
+            checks=stores.changes.checks,
             writer=words,
             goldens=GoldenSources(stores.goldens, stores.archive, changes.book.latest_runs),
             references=ReferenceSources(

@@ -17,6 +17,9 @@ from evenkeel.release.check.rounds import VariantMaker
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.simulate import ModelState, Simulation, make_case, serving, summary_prompt
+from evenkeel.stores.changes import ChangeStore
+from evenkeel.stores.sqlite.database import Database
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 PROMPT = summary_prompt(make_case(7))
 """A prompt whose answer the simulated models know."""
@@ -133,6 +136,19 @@ def test_without_a_judge_content_is_unmeasured_and_a_pipeline_fails(prompt, endp
     assert found["models"][0]["categories"][0]["similarity_loss"]["n"] == 4
     assert "contradictions cannot be seen" in done.stderr
     assert done.exit_code == 3
+
+
+def test_a_check_with_a_store_is_listed_by_its_console(prompt, endpoint):
+    """The record holds the standing of each category, and how sensitive the answer is."""
+    Database(prompt.parent / "evenkeel.db").close()
+
+    run(prompt, "--model", "simulated-steady", "--base-url", endpoint, "--rounds", 8, "--data-dir", ".")
+
+    database = Database(prompt.parent / "evenkeel.db")
+    (kept,) = ChangeStore(SqliteDocuments(database)).checks()
+    database.close()
+    assert kept.models[0].categories[0].category == "general"
+    assert "answers moved when the question was another one" in kept.models[0].sensitivity
 
 
 def test_the_budget_ends_a_check_with_what_there_is(prompt, endpoint):
