@@ -154,7 +154,9 @@ class SignIn:
             return throttled(wait_s)
         token = self._redeem(code)
         if token is None:
-            tokens.note_failure(client, LOGIN, "login code")
+            # An image on a page of another site must not lock out the people at this address.
+            if not comes_from_elsewhere(scope):
+                tokens.note_failure(client, LOGIN, "login code")
             return self._page(
                 401, "/", "This link has been used, is older than an hour, or is of an earlier start."
             )

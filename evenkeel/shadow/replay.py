@@ -195,7 +195,7 @@ class Replayer:
         *,
         concurrency: int,
         timeout_s: float,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         user_agent: str = "evenkeel",
         patience_s: float = math.inf,
@@ -205,7 +205,7 @@ class Replayer:
         Args:
             concurrency: Replays under way at once.
             timeout_s: Limit of one attempt, in seconds.
-            clock: Seconds.
+            clock: Seconds that never go back, from any beginning.
             sleep: Waits so many seconds.
             user_agent: Of the requests.
             patience_s: How long a replay waits for a throttling upstream, all attempts together. One that

@@ -161,7 +161,14 @@ def test_codes_are_throttled_as_tokens_are(port, folder, caplog):
     assert port.get(f"/login?code={code}").status_code == 429
     assert port.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}).status_code == 429
     assert "wrong login code from" in caplog.text
-    assert not any("guess" in one.getMessage() for one in caplog.records if one.name == "evenkeel.console")
+    assert not any("guess" in line.getMessage() for line in caplog.records if line.name == "evenkeel.console")
+
+
+def test_a_page_of_another_site_locks_nobody_out(port, folder):
+    """Its pictures may point at the sign-in page as often as they like."""
+    for number in range(20):
+        port.get(f"/login?code=guess{number}", headers={"sec-fetch-site": "cross-site"})
+    assert port.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}).status_code == 303
 
 
 def test_the_page_takes_the_token_and_goes_on(port, folder):

@@ -187,7 +187,7 @@ class Slack(_Poster):
         blocks = [
             {"type": "section", "text": {"type": "mrkdwn", "text": part[:_MOST_TEXT]}} for part in parts
         ]
-        return {"channel": self._channel, "text": notice.headline[:_MOST_TEXT], "blocks": blocks}
+        return {"channel": self._channel, "text": _escaped(notice.headline)[:_MOST_TEXT], "blocks": blocks}
 
     def _call(self, method: str, body: Mapping[str, Any]) -> str | None:
         """Call the API; return the time stamp that names the message, None if it was not accepted."""
@@ -224,6 +224,11 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def _unlinked(text: str) -> str:
+    """Part the brackets of a Markdown link, so that the text of a card holds none that a client wrote."""
+    return text.replace("](", "] (")
+
+
 class Teams(_Poster):
     """Workflow of Microsoft Teams that takes adaptive cards; only new messages are possible."""
 
@@ -242,22 +247,22 @@ class Teams(_Poster):
         body: list[dict[str, Any]] = [
             {
                 "type": "TextBlock",
-                "text": notice.headline,
+                "text": _unlinked(notice.headline),
                 "weight": "Bolder",
                 "wrap": True,
                 "color": color,
             }
         ]
         if notice.facts:
-            body.append({"type": "TextBlock", "text": " ".join(notice.facts), "wrap": True})
+            body.append({"type": "TextBlock", "text": _unlinked(" ".join(notice.facts)), "wrap": True})
         if notice.advice:
             facts = [
-                {"title": name, "value": value}
+                {"title": _unlinked(name), "value": _unlinked(value)}
                 for name, _, value in (line.partition(": ") for line in notice.advice)
             ]
             body.append({"type": "FactSet", "facts": facts})
         if notice.shown:
-            listed = (f"- [{one.said}]({one.url})" for one in notice.shown)
+            listed = (f"- [{_unlinked(one.said)}]({one.url})" for one in notice.shown)
             body.append({"type": "TextBlock", "text": "\n".join([EXAMPLES, "", *listed]), "wrap": True})
         actions = [
             {"type": "Action.OpenUrl", "title": name, "url": url}
@@ -272,8 +277,8 @@ class Teams(_Poster):
 
     def tell(self, message: Message) -> bool:
         """Post a message about the monitor itself."""
-        bold = {"type": "TextBlock", "text": message.title, "weight": "Bolder", "wrap": True}
-        return self._card([bold, {"type": "TextBlock", "text": message.body, "wrap": True}], [])
+        bold = {"type": "TextBlock", "text": _unlinked(message.title), "weight": "Bolder", "wrap": True}
+        return self._card([bold, {"type": "TextBlock", "text": _unlinked(message.body), "wrap": True}], [])
 
     def _card(self, body: list[dict[str, Any]], actions: list[dict[str, Any]]) -> bool:
         card = {

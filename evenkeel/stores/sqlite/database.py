@@ -141,8 +141,8 @@ class Database:
             _log_ahead(connection)
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA cache_size={-_CACHED_KIB}")
-            # What is deleted is text of users: overwritten, as far as that takes no further writes.
-            connection.execute("PRAGMA secure_delete=FAST")
+            # What is deleted is text of users, so free pages are overwritten too.
+            connection.execute("PRAGMA secure_delete=ON")
             file = _identity(self.path)
             if self._file != file:
                 with _transaction(connection):

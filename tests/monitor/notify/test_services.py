@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import logging
+from dataclasses import replace
 from importlib.util import find_spec
 
 import httpx2
@@ -182,6 +183,17 @@ def test_every_service_takes_a_message_about_the_monitor(service):
     }[service]()
     assert sink.tell(SAID)
     assert "The judge fails." in json.dumps(desk.bodies)
+
+
+def test_what_a_client_wrote_is_no_link_and_no_mention():
+    """A prompt version travels from a request's header into messages."""
+    desk = Service({}, {"ok": True, "ts": "1"})
+    written = replace(notice(), headline="p2 [Sign in](https://evil.example) <!channel>", facts=("[a](b)",))
+    assert Teams("https://teams.example/", desk.client).send(written, "") == ""
+    assert Slack("xoxb", "#llm", desk.client).send(written, "") is not None
+    card, slack = desk.bodies
+    assert "](" not in json.dumps(card["attachments"][0]["content"]["body"][:2])
+    assert "<!channel>" not in json.dumps(slack)
 
 
 @with_apprise
