@@ -32,7 +32,7 @@ from evenkeel.runtime.supervisor import Briefing, Child, Supervisor, listen, lis
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.timesheet import Timesheet
 from evenkeel.stores.counters import merge
-from evenkeel.stores.errors import StoreError
+from evenkeel.stores.errors import DamagedStoreError, StoreError
 from evenkeel.stores.keys import ADMIN_TOKEN, LOGIN_CODE, METRICS_TOKEN, fresh, kept
 from evenkeel.stores.sqlite.counters import SqliteCounterStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
@@ -377,9 +377,14 @@ class DataFolder:
     def __init__(self, path: Path, held: contextlib.ExitStack) -> None:
         self._path = path
         self._held = held
-        self._database = Database(path / DATABASE_FILE)
+        try:
+            self._database = Database(path / DATABASE_FILE)
+        except DamagedStoreError as error:
+            self._lock = held.enter_context(_lock(path))
+            self._database = _begun_anew(path / DATABASE_FILE, error)
+        else:
+            self._lock = held.enter_context(_lock(path))
         held.callback(self._database.close)
-        self._lock = held.enter_context(_lock(path))
         SqliteExchangeQueue(self._database, time.time).check_readable()
         self.counters = SqliteCounterStore(self._database)
         """Store for the counters of the children, empty at first."""
@@ -409,6 +414,16 @@ class DataFolder:
         if not _is_at(self._path / LOCK_FILE, self._lock):
             self._lock = self._held.enter_context(_lock(self._path))
         return {"counters": [["store_recreated", {}, self._database.recreated]]}
+
+
+def _begun_anew(file: Path, error: DamagedStoreError) -> Database:
+    """Put a damaged store aside and begin an empty one: forwarding must not wait for a repair."""
+    aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}")
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            file.with_name(f"{file.name}{suffix}").rename(aside.with_name(f"{aside.name}{suffix}"))
+    log.error("%s. It is kept as %s; an empty store is begun, so nothing is known of before", error, aside)
+    return Database(file)
 
 
 def _is_at(path: Path, file: TextIO) -> bool:

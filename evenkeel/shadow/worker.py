@@ -18,6 +18,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import ProcessorTimeError
 from evenkeel.shadow.original import Left, api_headers, api_path
 from evenkeel.shadow.prompt.members import counted
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.worker")
 
 _PROCESSOR_TIME: Final = "processor_time"
+_REST: Final = Backoff(1.0, 10.0)
+"""Pauses between attempts to read a queue in trouble."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ class Worker:
         self._bounded = bounded
         self._observer = trials.observer
         self._held: dict[str, asyncio.Task[None]] = {}
+        self._unread = 0
+        """Attempts in a row that could not read the queue."""
 
     async def run(self, stop: asyncio.Event, *, grace_s: float = 10.0) -> None:
         """Work until `stop` is set, then finish the held exchanges.
@@ -138,17 +143,26 @@ class Worker:
             return 1
         try:
             leases = await asyncio.to_thread(self._queue.reserve, room, self._settings.lease_s)
-        except Exception:  # the boundary of the worker loop: a store in trouble is retried, not fatal
-            log.exception("cannot read the queue; trying again")
-            self._tally.add("worker_errors", where="reserve")
-            await asyncio.sleep(1.0)
+        except Exception as error:  # noqa: BLE001 - boundary of the loop: a store in trouble is retried
+            await self._rest(error)
             return 0
+        if self._unread:
+            log.warning("the queue can be read again, after %d attempts", self._unread)
+            self._unread = 0
         for lease in leases:
             if lease.exchange.id in self._held:
                 # It ran out while this process stood still or the clock jumped; this renews it.
                 continue
             self._held[lease.exchange.id] = asyncio.create_task(self._work(lease))
         return len(leases)
+
+    async def _rest(self, error: Exception) -> None:
+        """Wait for a store in trouble, which is logged once and not at every attempt."""
+        self._unread += 1
+        if self._unread == 1:
+            log.error("cannot read the queue (%s: %s); trying again", type(error).__name__, error)
+        self._tally.add("worker_errors", where="reserve")
+        await asyncio.sleep(_REST.pause_s(self._unread))
 
     async def _heartbeat(self) -> None:
         while True:

@@ -110,3 +110,14 @@ def test_a_new_data_folder_says_when_the_first_number_comes(tmp_path, rate, line
     settings = load(None, {"data_dir": tmp_path}, {"upstream": "http://a", "sampling_rate": rate})
     assert line in _banner("up", settings, admin=True, new=True).splitlines()
     assert "first number" not in _banner("up", settings, admin=True, new=False)
+
+
+def test_a_damaged_store_is_kept_aside_and_an_empty_one_begun(tmp_path, caplog):
+    """Requests must be forwarded though the disk lost what was measured; nothing of it is deleted."""
+    (tmp_path / "evenkeel.db").write_bytes(b"no store at all" * 1000)
+    with DataFolder.taken(tmp_path) as taken:
+        assert taken.counters.read() == []
+    (aside,) = tmp_path.glob("evenkeel.db.damaged-*")
+    assert aside.read_bytes() == b"no store at all" * 1000
+    assert "is damaged" in caplog.text
+    assert aside.name in caplog.text

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.backoff import Backoff
-from evenkeel.stores.errors import StoreError
+from evenkeel.stores.errors import DamagedStoreError, StoreError
 from evenkeel.stores.sealing import seal_of
 from evenkeel.stores.sqlite.privacy import keep_private, make_private
 
@@ -28,6 +28,7 @@ log = logging.getLogger("evenkeel.store")
 DATABASE_FILE = "evenkeel.db"
 """Name of the file in the data folder."""
 
+_DAMAGED: Final = frozenset((sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT))
 _BUSY_TIMEOUT_S = 10.0
 _CACHED_KIB = 256
 """KiB of pages cached by each connection.
@@ -74,6 +75,7 @@ class Database:
             clock: monotonic time in seconds, for the pauses between attempts to open it again.
 
         Raises:
+            DamagedStoreError: if it is no SQLite file, or not a whole one.
             StoreError: if it cannot be written, or others can read it and that cannot be repaired.
             SealError: for keys that cannot be used.
         """
@@ -110,6 +112,10 @@ class Database:
             with self.write():
                 pass
         except (OSError, sqlite3.Error) as error:
+            if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
+                raise DamagedStoreError(
+                    f"the store {path} is damaged ({error}); restore a backup of it"
+                ) from error
             raise StoreError(
                 f"cannot write the store {path}: {error}; choose a writable folder with --data-dir"
             ) from error
