@@ -90,7 +90,7 @@ def test_calibrate_takes_goldens_from_there(run, tmp_path):
     """Those that were imported."""
     run("goldens", "import", write_goldens(tmp_path / "goldens.jsonl", 4), "--by", "ann")
     quick = ["--no-embeddings", "--processes", 1, "--resamples", 20, "--out", tmp_path / "o"]
-    assert "4 goldens of form" in run("calibrate", "--from-store", *quick)
+    assert "4 workflows" in run("calibrate", "--from-store", *quick)
 
 
 def test_changes_are_those_of_all_monitors(run, stores, config):

@@ -29,16 +29,19 @@ from evenkeel.cli.options import (
 )
 from evenkeel.core.figures import number, usd
 from evenkeel.lab.backtest import read_log, read_store
-from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, Placement, calibration_as_json
+from evenkeel.lab.calibrate.calibration import (
+    DEGRADED,
+    BertModel,
+    FailureMode,
+    Placement,
+    calibration_as_json,
+)
 from evenkeel.lab.calibrate.command import CalibrateOptions, run_calibrate
-from evenkeel.lab.calibrate.opinions import AskedSimilarity, AskedWorkflow
-from evenkeel.lab.calibrate.published import METRICS as PUBLISHED_METRICS
-from evenkeel.lab.calibrate.score_table import DEGRADED
 from evenkeel.lab.calibrate.scoring import ScoringOptions
 from evenkeel.lab.report.period import moment
 from evenkeel.metrics.registry import UnknownMetricError
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
-from evenkeel.metrics.workflow.wording import StepBertScore
+from evenkeel.metrics.workflow.judge import WorkflowJudge
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.limits import limits_to_json, lines_of, merged, place_all, read_limits
 from evenkeel.release.calibration.quiet import quiet_routes
@@ -80,11 +83,6 @@ _PIPED_WIDTH: Final = 160
     "--quiet-from",
     metavar="TIME",
     help="With --limits: treat traffic as quiet from then on, despite alerts: 2026-11-01, or an age (7d).",
-)
-@click.option(
-    "--form",
-    type=click.Choice(["workflow", "prose", "list", "data"]),
-    help="Only answers of this form.  [default: the form of nine in ten]",
 )
 @click.option(
     "--modes",
@@ -132,7 +130,7 @@ _PIPED_WIDTH: Final = 160
     type=click.FloatRange(0, 0.5, min_open=True),
     default=0.1,
     metavar="SHARE",
-    help="Maximum share of mildly (10%) degraded answers that may be flagged.",
+    help="Maximum share of mildly (10%) degraded workflows that may be flagged.",
 )
 @click.option(
     "--level",
@@ -155,16 +153,17 @@ _PIPED_WIDTH: Final = 160
 @json_option
 @yes_option
 def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -> None:
-    """Work out what scores mean: degrade approved answers by known amounts and measure how metrics react.
+    """Work out what scores of workflows mean: degrade approved ones by known amounts and score the result.
 
-    GOLDENS.jsonl holds one approved answer per line (see `evenkeel goldens --help`). Each is degraded in six
-    ways (parts missing, compressed, reworded, reordered, duplicated, added) by 10%, 30% and 50%, and every
-    metric scores the result. This shows which metric detects which failure, and below which score to flag an
-    answer. Thresholds need 20 goldens; 100 or more give narrow intervals.
+    GOLDENS.jsonl holds one approved answer per line (see `evenkeel goldens --help`). Each workflow among them
+    is degraded in six ways (steps missing, compressed, reworded, reordered, duplicated, added) by 10%, 30%
+    and 50%, and the metrics of WorkflowPerturb score the result. This shows which metric detects which
+    failure, and below which score to flag a workflow. Thresholds need 20 goldens; 100 or more give narrow
+    intervals.
 
     \b
       evenkeel calibrate goldens.jsonl
-      evenkeel calibrate goldens.jsonl --out calibrations/support --form prose
+      evenkeel calibrate goldens.jsonl --out calibrations/runbooks
       evenkeel calibrate --from-store --route support
       evenkeel calibrate workflows.jsonl --published --bert-model roberta-large --bert-rescale
       evenkeel calibrate goldens.jsonl --judge-model gpt-4o-mini --judge-goldens 50 --max-usd 5
@@ -298,14 +297,11 @@ def _notes(outcome: Outcome) -> Iterator[str]:
     """Yield notes on a run: what is missing, what it took, and where the files are."""
     scores, chosen = outcome.scores, outcome.chosen
     yield (
-        f"{number(len(chosen.goldens))} goldens of form {chosen.form}, {number(len(scores.rows))} "
+        f"{number(len(chosen.goldens))} workflows, {number(len(scores.rows))} "
         f"candidates, {number(len(scores.metrics))} metrics; encoder: {outcome.calibration.encoder or 'none'}"
     )
     if chosen.others:
-        others = ", ".join(
-            f"{count} {name.replace('_', ' ')}" for name, count in sorted(chosen.others.items())
-        )
-        yield f"left out, of another form: {others}"
+        yield f"left out, no workflow or too short: {number(chosen.others)}"
     if scores.undegradable:
         most = ", ".join(f"{name} × {number(count)}" for name, count in sorted(scores.undegradable.items()))
         yield f"candidates that cannot be made: {most}"
@@ -326,25 +322,21 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         raise InputError("name a file of goldens, or take those of the store with --from-store; one of both")
     if given["route"] and not given["from_store"]:
         raise InputError("--route chooses among the goldens of the store: give --from-store with it")
-    for name in (AskedSimilarity.name, AskedWorkflow.name):
-        if name in words(given["metrics"]) and not given["judge_model"]:
-            raise InputError(f"--metrics: {name} needs a judge: name one with --judge-model")
+    if WorkflowJudge.name in words(given["metrics"]) and not given["judge_model"]:
+        raise InputError(f"--metrics: {WorkflowJudge.name} needs a judge: name one with --judge-model")
     if given["encoder"] and given["embeddings"] is False:
         raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
-    if given["published"] and given["form"] not in {None, "workflow"}:
-        raise InputError("--published is about workflows; leave out --form")
     judge = model_address("judge", given["judge_model"], given)
     goldens, source = _goldens(file, given)
     return CalibrateOptions(
         goldens=goldens,
         source=source,
-        form=given["form"],
         modes=_modes(given["modes"]),
         published=given["published"],
         out=given["out"],
         journal=given["journal"],
         scoring=ScoringOptions(
-            metrics=_metrics(given),
+            metrics=words(given["metrics"]),
             embeddings=given["embeddings"],
             encoder=given["encoder"],
             bert=_bert(given),
@@ -357,14 +349,6 @@ def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
         judge_goldens=given["judge_goldens"],
         max_usd=given["max_usd"],
     )
-
-
-def _metrics(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the metrics named, else those of the published tables; empty = all that apply."""
-    named = words(given["metrics"])
-    if named or not given["published"]:
-        return named
-    return (*PUBLISHED_METRICS, StepBertScore.name) if _bert(given) else PUBLISHED_METRICS
 
 
 def _bert(given: Mapping[str, Any]) -> BertModel | None:

@@ -1,24 +1,12 @@
-"""A calibration from a score table: sensitivities, roles and thresholds.
+"""A calibration from a score table: sensitivities, and thresholds of the metrics that watch each mode.
 
-A role says which metric watches a failure mode, and which one confirms it. The source (WorkflowPerturb,
-appendix C) gives reasons in prose, not a formula. This is a rule that gives its choices back from its
-figures:
-
-- **Primary**: every failure mode gets a metric family of its own, so that an alert names the mode.
-  Of all ways to hand families out, the one with the largest sum of sensitivities is taken. That is how
-  a family that falls under everything alike (BLEU) is kept for the mode in which nothing else falls.
-  Families with a price per score are no primaries: the free ones are there to avoid it.
-- **Secondary**: of the other families, the most specific one for the mode, whatever it costs.
-
-Only families that are at least moderately sensitive to a mode (0.3) are candidates for it.
+The primary metric watches a failure mode, the secondary one confirms it: WorkflowPerturb, Table 1.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,6 +14,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.calibration import (
     SCHEMA,
     Calibration,
+    FailureMode,
     Goldens,
     MetricResult,
     ModeResult,
@@ -33,7 +22,7 @@ from evenkeel.lab.calibrate.calibration import (
     Role,
 )
 from evenkeel.lab.calibrate.resampling import CONFIDENCE, means, measured, multiplicities, rounded
-from evenkeel.lab.calibrate.sensitivity import MODERATE, sensitivities, trajectories
+from evenkeel.lab.calibrate.sensitivity import sensitivities, trajectories
 from evenkeel.lab.calibrate.threshold import METRIC, VERSION, threshold
 
 if TYPE_CHECKING:
@@ -43,97 +32,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, Measured, Threshold
-    from evenkeel.lab.calibrate.score_table import MetricFacts, ScoreTable
+    from evenkeel.lab.calibrate.calibration import BertModel, Measured, Threshold
+    from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.lab.calibrate.sensitivity import Trajectory
-    from evenkeel.metrics.protocol import AnswerForm
-
-
-_ROLE = "calibration_role"
-_ROLE_VERSION = 1
-
-_CHEAP_USD = 0.001
-"""A family is cheap if none of its metrics costs more than this."""
-
-Sensitivities = dict[str, dict["FailureMode", float]]
-"""Sensitivity by metric or family, then by mode; what could not be measured is absent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A family for a mode, and the metric that speaks for it."""
-
-    family: str
-    metric: str
-    """The family's most sensitive one; of equals the cheaper, then the one named first."""
-    sensitivity: float
-    """Sensitivity of the family: mean over its metrics."""
-    specificity: float
-    """Share of this mode in the sum of the family's absolute sensitivities, in [0, 1]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The metrics that watch one failure mode."""
-
-    primary: Choice | Failure
-    """A failure "insensitive" if no metric moves enough."""
-    secondary: Choice | None
-    """None if no other family moves enough."""
-
-
-def roles(
-    by_metric: Mapping[str, Mapping[FailureMode, float]],
-    metrics: Sequence[MetricFacts],
-    modes: Sequence[FailureMode],
-) -> dict[FailureMode, Roles]:
-    """Choose primary and secondary for each mode.
-
-    With more modes than families that suit them, families are handed out again to the modes that are
-    left. A mode to which only expensive families are sensitive gets the most sensitive of those.
-
-    Args:
-        by_metric: sensitivities.
-        metrics: all of them; ties go to the family named first.
-        modes: all of them.
-    """
-    families = tuple(dict.fromkeys(facts.family for facts in metrics))
-    of_family = {family: _mean(by_metric, metrics, family) for family in families}
-    cheap = [
-        family
-        for family in families
-        if all(facts.cost_usd <= _CHEAP_USD for facts in metrics if facts.family == family)
-    ]
-    primaries = _rounds(of_family, cheap, modes)
-    primaries |= _rounds(of_family, families, [mode for mode in modes if mode not in primaries])
-
-    def choice(family: str, mode: FailureMode) -> Choice:
-        members = [
-            facts for facts in metrics if facts.family == family and mode in by_metric.get(facts.name, {})
-        ]
-        best = min(members, key=lambda facts: (-by_metric[facts.name][mode], facts.cost_usd))
-        of = of_family[family]
-        return Choice(family, best.name, of[mode], specificity(of, mode))
-
-    def secondary(mode: FailureMode, primary: str) -> Choice | None:
-        others = [
-            family
-            for family in families
-            if family != primary and of_family[family].get(mode, 0.0) >= MODERATE
-        ]
-        if not others:
-            return None
-        return choice(max(others, key=lambda family: round(specificity(of_family[family], mode), 9)), mode)
-
-    return {
-        mode: Roles(choice(primaries[mode], mode), secondary(mode, primaries[mode]))
-        if mode in primaries
-        else Roles(
-            Failure(_ROLE, _ROLE_VERSION, "insensitive", f"No metric falls by {MODERATE} or more."),
-            None,
-        )
-        for mode in modes
-    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,88 +45,24 @@ class Watch:
     secondary: tuple[str, ...]
 
 
-def named_roles(
-    by_metric: Mapping[str, Mapping[FailureMode, float]],
-    metrics: Sequence[MetricFacts],
-    bundle: Mapping[FailureMode, Watch],
-) -> dict[FailureMode, Roles]:
-    """Give each mode the metrics that a bundle names, as far as they were measured."""
+_STRUCTURE: Final = ("workflow_chain_f1", "workflow_graph_f1")
+"""Chain F1 first: an inner step that is missing costs graph F1 its neighbours as well."""
+BUNDLE: Final[Mapping[FailureMode, Watch]] = {
+    FailureMode.MISSING: Watch(_STRUCTURE, ("workflow_judge",)),
+    FailureMode.COMPRESSED: Watch(("workflow_tau_weighted",), _STRUCTURE),
+    FailureMode.REWORDED: Watch(("workflow_bleu", "workflow_gleu"), ("workflow_bert_score",)),
+    FailureMode.REORDERED: Watch(_STRUCTURE, ("workflow_tau_weighted",)),
+    FailureMode.DUPLICATED: Watch(_STRUCTURE, ("workflow_judge",)),
+    FailureMode.ADDED: Watch(_STRUCTURE, ("workflow_judge",)),
+}
+"""Metrics of workflows by failure mode, the first three as in Table 1.
 
-    def choice(names: Sequence[str], mode: FailureMode) -> Choice | None:
-        for facts in sorted(
-            (facts for facts in metrics if facts.name in names), key=lambda facts: names.index(facts.name)
-        ):
-            if mode in by_metric[facts.name]:
-                own = by_metric[facts.name]
-                return Choice(facts.family, facts.name, own[mode], specificity(own, mode))
-        return None
-
-    insensitive = Failure(_ROLE, _ROLE_VERSION, "not_measured", "No metric of the bundle was measured.")
-    return {
-        mode: Roles(choice(watch.primary, mode) or insensitive, choice(watch.secondary, mode))
-        for mode, watch in bundle.items()
-    }
+Wording watches rewording alone: it moves under everything.
+"""
 
 
-def specificity(sensitivities: Mapping[FailureMode, float], mode: FailureMode) -> float:
-    """Measure how far a family's reaction is about one mode: that mode's share of all its reactions.
-
-    Returns: in [0, 1]; 1 = it reacts to nothing else, 0 = it does not fall under this mode.
-    """
-    total = sum(abs(value) for value in sensitivities.values())
-    return max(0.0, sensitivities.get(mode, 0.0)) / total if total else 0.0
-
-
-def _mean(
-    by_metric: Mapping[str, Mapping[FailureMode, float]], metrics: Sequence[MetricFacts], family: str
-) -> dict[FailureMode, float]:
-    """A family's sensitivities: means over those of its metrics that were measured."""
-    members = [by_metric.get(facts.name, {}) for facts in metrics if facts.family == family]
-    modes = dict.fromkeys(mode for member in members for mode in member)
-    found = {mode: [member[mode] for member in members if mode in member] for mode in modes}
-    return {mode: sum(values) / len(values) for mode, values in found.items()}
-
-
-def _rounds(
-    of_family: Sensitivities, families: Sequence[str], modes: Sequence[FailureMode]
-) -> dict[FailureMode, str]:
-    """Families handed out until every mode has one that some family suits."""
-    given: dict[FailureMode, str] = {}
-    left = list(modes)
-    while new := _hand_out(of_family, families, left):
-        given |= new
-        left = [mode for mode in left if mode not in given]
-    return given
-
-
-def _hand_out(
-    of_family: Sensitivities, families: Sequence[str], modes: Sequence[FailureMode]
-) -> dict[FailureMode, str]:
-    """Hand each family to one mode at most, for the largest number of modes, then the largest sum."""
-
-    @cache
-    def best(place: int, used: int) -> tuple[int, float, tuple[int | None, ...]]:
-        """From this mode on, with these families (bits) gone: modes served, sum, family of each mode."""
-        if place == len(modes):
-            return 0, 0.0, ()
-        served, total, rest = best(place + 1, used)
-        found: tuple[int, float, tuple[int | None, ...]] = (served, total, (None, *rest))
-        for i, family in enumerate(families):
-            value = of_family[family].get(modes[place], 0.0)
-            if used >> i & 1 or value < MODERATE:
-                continue
-            served, total, rest = best(place + 1, used | 1 << i)
-            # Rounded, so that a tie goes to the family named first on every platform.
-            if (served + 1, round(total + value, 9)) > found[:2]:
-                found = served + 1, round(total + value, 9), (i, *rest)
-        return found
-
-    return {mode: families[i] for mode, i in zip(modes, best(0, 0)[2], strict=True) if i is not None}
-
-
-_CHOOSING = 200
-"""Resamples in which the roles are chosen again."""
 _FEWEST_SEVERITIES = 2
+_NOT_MEASURED: Final = Failure("calibration_role", 1, "not_measured", "No metric of the bundle was measured.")
 
 
 def calibrate(
@@ -237,12 +74,11 @@ def calibrate(
     bert_score: BertModel | None = None,
     seed: int,
     rng: Random,
-    form: AnswerForm | None = None,
     placement: Placement | None = None,
     resamples: int = 1000,
-    bundle: Mapping[FailureMode, Watch] | None = None,
+    bundle: Mapping[FailureMode, Watch] = BUNDLE,
 ) -> Calibration:
-    """Measure sensitivities, choose roles and place thresholds.
+    """Measure sensitivities and place thresholds for the metrics of a bundle.
 
     Args:
         table: scores of degraded goldens.
@@ -252,10 +88,9 @@ def calibrate(
         bert_score: model behind BERTScore, None if it is the encoder.
         seed: of `rng`, written down so that the calibration can be repeated.
         rng: draws the resamples.
-        form: of the goldens' answers.
         placement: of the thresholds; default: at most a tenth of the mild candidates are flagged.
         resamples: of the bootstrap.
-        bundle: metrics for each mode; None = chosen by the rule above.
+        bundle: metrics that watch each mode.
     """
     placement = placement or Placement()
     clusters = table.cluster_numbers
@@ -274,17 +109,34 @@ def calibrate(
         }
         for facts in table.metrics
     }
-    if bundle is None:
-        chosen = roles(by_metric, table.metrics, table.modes)
-        again = _chosen_again(table, resampled[:_CHOOSING])
-    else:
-        chosen = named_roles(by_metric, table.metrics, {mode: bundle[mode] for mode in table.modes})
-        again = None
+
+    def role(names: Sequence[str], mode: FailureMode) -> Role | None:
+        """The first of some metrics whose sensitivity to a mode is known."""
+        for name in names:
+            own = by_metric.get(name, {})
+            if mode in own:
+                placed = _threshold(table, mode, name, drawn, placement)
+                return Role(
+                    metric=name,
+                    family=next(facts.family for facts in table.metrics if facts.name == name),
+                    sensitivity=rounded(own[mode]),
+                    specificity=rounded(specificity(own, mode)),
+                    threshold=None if isinstance(placed, Failure) else placed,
+                    no_threshold=placed if isinstance(placed, Failure) else None,
+                )
+        return None
+
+    def result(mode: FailureMode) -> ModeResult:
+        harmless = bool(np.nanmin(table.expected[:, list(table.places(mode))]) >= 1)
+        primary = role(bundle[mode].primary, mode)
+        if primary is None:
+            return ModeResult(mode, harmless, failure=_NOT_MEASURED)
+        return ModeResult(mode, harmless, primary=primary, secondary=role(bundle[mode].secondary, mode))
+
     return Calibration(
         schema_version=SCHEMA,
         calibrated_on=calibrated_on.isoformat(),
         goldens=Goldens(source, len(table.goldens), table.digest, int(clusters.max()) + 1),
-        form=form,
         encoder=encoder,
         bert_score=bert_score,
         placement=placement,
@@ -299,9 +151,7 @@ def calibrate(
             )
             for facts in table.metrics
         ),
-        modes=tuple(
-            _mode(table, mode, chosen[mode], again, drawn, placement) for mode in table.modes
-        ),
+        modes=tuple(map(result, table.modes)),
     )  # fmt: skip
 
 
@@ -327,61 +177,13 @@ def _residuals(
     return {mode: value for mode, value in values.items() if value is not None}
 
 
-def _chosen_again(table: ScoreTable, resampled: NDArray[np.float64]) -> Counter[tuple[FailureMode, str, str]]:
-    """Count how often each family gets each role for each mode, as a share of the resamples."""
-    curves: dict[tuple[str, FailureMode], NDArray[np.float64]] = {}
-    for mode in table.modes:
-        places = list(table.places(mode))
-        if len(places) < _FEWEST_SEVERITIES:
-            continue
-        severities = [table.conditions[place].severity for place in places]
-        for column, facts in enumerate(table.metrics):
-            curves[facts.name, mode] = sensitivities(resampled[:, places, column], severities)
-    counted: Counter[tuple[FailureMode, str, str]] = Counter()
-    for i in range(len(resampled)):
-        by_metric: dict[str, dict[FailureMode, float]] = {facts.name: {} for facts in table.metrics}
-        for (name, mode), values in curves.items():
-            if not np.isnan(values[i]):
-                by_metric[name][mode] = float(values[i])
-        for mode, role in roles(by_metric, table.metrics, table.modes).items():
-            if not isinstance(role.primary, Failure):
-                counted[mode, "primary", role.primary.family] += 1
-            if role.secondary is not None:
-                counted[mode, "secondary", role.secondary.family] += 1
-    return counted
+def specificity(sensitivities: Mapping[FailureMode, float], mode: FailureMode) -> float:
+    """Measure how far a metric's reaction is about one mode: that mode's share of all its reactions.
 
-
-def _mode(
-    table: ScoreTable,
-    mode: FailureMode,
-    chosen: Roles,
-    again: Counter[tuple[FailureMode, str, str]] | None,
-    drawn: NDArray[np.float64],
-    placement: Placement,
-) -> ModeResult:
-    harmless = bool(np.nanmin(table.expected[:, list(table.places(mode))]) >= 1)
-    if isinstance(chosen.primary, Failure):
-        return ModeResult(mode, harmless, failure=chosen.primary)
-
-    def role(choice: Choice, part: str) -> Role:
-        placed = _threshold(table, mode, choice.metric, drawn, placement)
-        share = 1.0 if again is None else again[mode, part, choice.family] / min(_CHOOSING, len(drawn))
-        return Role(
-            metric=choice.metric,
-            family=choice.family,
-            sensitivity=rounded(choice.sensitivity),
-            specificity=rounded(choice.specificity),
-            stability=rounded(share),
-            threshold=None if isinstance(placed, Failure) else placed,
-            no_threshold=placed if isinstance(placed, Failure) else None,
-        )
-
-    return ModeResult(
-        mode,
-        harmless,
-        primary=role(chosen.primary, "primary"),
-        secondary=None if chosen.secondary is None else role(chosen.secondary, "secondary"),
-    )
+    Returns: in [0, 1]; 1 = it reacts to nothing else, 0 = it does not fall under this mode.
+    """
+    total = sum(abs(value) for value in sensitivities.values())
+    return max(0.0, sensitivities.get(mode, 0.0)) / total if total else 0.0
 
 
 def _threshold(

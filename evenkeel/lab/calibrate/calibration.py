@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import yaml
-from pydantic import (
-    ConfigDict,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import ConfigDict, TypeAdapter
 
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.protocol import AnswerForm  # noqa: TC001 - read by pydantic
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pydantic_core import ErrorDetails
-
+from evenkeel.core.verdict import Failure  # noqa: TC001 - read by pydantic
 
 SCHEMA: Final = 1
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 """Rules of a calibration file: every field known, every number finite."""
-
-
-class CalibrationError(ValueError):
-    """A calibration cannot be read or does not fit. The message names the field and says what to do."""
 
 
 class FailureMode(StrEnum):
@@ -42,6 +27,10 @@ class FailureMode(StrEnum):
     REORDERED = "reordered"
     DUPLICATED = "duplicated"
     ADDED = "added"
+
+
+DEGRADED: Final = tuple(mode for mode in FailureMode if mode is not FailureMode.NONE)
+"""Every way of degrading, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +158,6 @@ class Role:
     """Mean sensitivity of the family."""
     specificity: float
     """Share of this mode in the family's reactions, in [0, 1]."""
-    stability: float
-    """Share of resamples in which the same family gets this role, in [0, 1]."""
     threshold: Threshold | None = None
     no_threshold: Failure | None = None
     """Why there is no threshold; None exactly if there is one."""
@@ -200,20 +187,6 @@ class ModeResult:
             raise ValueError("give either primary or failure")
 
 
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """A candidate whose primary score is below its threshold."""
-
-    mode: FailureMode
-    metric: str
-    score: float
-    threshold: float
-    harmless: bool
-    """See `ModeResult`."""
-    confirmed: bool | None
-    """True if the secondary is below its own threshold as well; None if that is not known."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """Sensitivities, roles and thresholds, and what they hold for."""
@@ -224,8 +197,6 @@ class Calibration:
     calibrated_on: str
     """Date, YYYY-MM-DD."""
     goldens: Goldens
-    form: AnswerForm | None = None
-    """Form of the answers; None if nobody said. Scores of answers of another form mean something else."""
     encoder: str | None = None
     """Encoder of the embeddings that metrics use; scores under another one are other scores."""
     bert_score: BertModel | None = None
@@ -248,38 +219,8 @@ class Calibration:
         """The result of a mode; None if it was not calibrated."""
         return next((result for result in self.modes if result.mode is mode), None)
 
-    def breaches(self, scores: Mapping[str, float | Failure]) -> tuple[Breach, ...]:
-        """The modes that a candidate's scores point at; empty = as good as its golden, as far as measured.
-
-        A mode whose primary has no threshold or was not measured breaches nothing.
-        """
-        found = []
-        for mode in self.modes:
-            primary = _below(mode.primary, scores)
-            if mode.primary is not None and mode.primary.threshold is not None and primary:
-                score = scores[mode.primary.metric]
-                assert not isinstance(score, Failure)
-                confirmed = _below(mode.secondary, scores)
-                limit = mode.primary.threshold.value
-                found.append(Breach(mode.mode, mode.primary.metric, score, limit, mode.harmless, confirmed))
-        return tuple(found)
-
-
-def _below(role: Role | None, scores: Mapping[str, float | Failure]) -> bool | None:
-    """Tell whether a role's metric is below its threshold; None if there is no telling."""
-    score = None if role is None else scores.get(role.metric)
-    if role is None or role.threshold is None or score is None or isinstance(score, Failure):
-        return None
-    return score < role.threshold.value
-
 
 _ADAPTER: Final = TypeAdapter(Calibration)
-
-_ADVICE: Final = {
-    "missing": "the field is missing: add it, or calibrate again",
-    "unexpected_keyword_argument": "no such field: remove it, or correct its spelling",
-    "extra_forbidden": "no such field: remove it, or correct its spelling",
-}
 
 
 def calibration_as_json(calibration: Calibration) -> dict[str, Any]:
@@ -289,47 +230,7 @@ def calibration_as_json(calibration: Calibration) -> dict[str, Any]:
 
 
 def calibration_to_yaml(calibration: Calibration) -> str:
-    """The calibration as YAML that `read_calibration` reads; the same calibration gives the same bytes."""
+    """The calibration as YAML; the same calibration gives the same bytes."""
     data = calibration_as_json(calibration)
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110)
     return text
-
-
-def read_calibration(text: str) -> Calibration:
-    """Read a calibration from YAML or JSON.
-
-    Raises:
-        CalibrationError: It is neither, is of another schema, or a field is missing, unknown, out of range
-            or of another type. The message names the field and says what to do.
-    """
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise CalibrationError(f"calibration is neither YAML nor JSON: {reason}") from error
-    if not isinstance(data, dict):
-        raise CalibrationError("calibration: fields are expected, such as schema_version: 1")
-    _check_schema(data)
-    try:
-        return _ADAPTER.validate_python(data)
-    except ValidationError as error:
-        raise CalibrationError(_fault(error.errors(include_url=False)[0])) from error
-
-
-def _check_schema(data: dict[Any, Any]) -> None:
-    schema = data.get("schema_version")
-    if type(schema) is not int:
-        raise CalibrationError(f"schema_version: {schema!r} is not {SCHEMA}: correct it, or calibrate again")
-    if schema > SCHEMA:
-        raise CalibrationError(
-            f"schema_version: {schema} is newer than {SCHEMA}, the newest that is read: upgrade evenkeel"
-        )
-    if schema < SCHEMA:
-        raise CalibrationError(f"schema_version: {schema} is no longer read: calibrate again")
-
-
-def _fault(error: ErrorDetails) -> str:
-    field = ".".join(map(str, error["loc"])) or "calibration"
-    found = error["input"]
-    shown = f" (found {found!r})" if isinstance(found, str | int | float | bool) else ""
-    return f"{field}: {_ADVICE.get(error['type'], error['msg'] + shown + ': correct it, or calibrate again')}"

@@ -1,28 +1,28 @@
-"""The goldens of one form, and the degraded variants made of each."""
+"""The goldens that are workflows, and the degraded variants made of each."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from evenkeel.core.pair import Pair
-from evenkeel.core.verdict import Failure
-from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage, NotDegradableError, as_written
-from evenkeel.lab.calibrate.forms import Form, form_of
+from evenkeel.lab.calibrate.degrade import SEVERITIES
 from evenkeel.lab.calibrate.journal import Key, Row
 from evenkeel.lab.calibrate.score_table import Condition
+from evenkeel.metrics.workflow.diagrams import looks_like_node_edge, write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
+from evenkeel.metrics.workflow.workflow import WorkflowError
 from evenkeel.release.goldens.files import newest_versions
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from evenkeel.core.pair import Answer
+    from evenkeel.lab.calibrate.degrade import Damage
     from evenkeel.lab.calibrate.journal import Journal
     from evenkeel.stores.goldens import Golden
 
@@ -47,11 +47,6 @@ class CandidateSet:
     seed: int
     """Seed of every choice."""
     journal: Journal
-
-    @property
-    def form(self) -> Form:
-        """Form of the answers."""
-        return self.damage.form
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +86,7 @@ def made(
         seed: with the golden's id, the degradation's name and the severity it decides every choice.
         only: these alone.
     """
-    # A variant of data or of a workflow may be laid out otherwise than the answer was; that is no damage.
-    reference = as_written(source.answer, source.task)
-    if isinstance(reference, Failure):
-        reference = source.answer
+    reference = as_written(source.answer)
     for degradation in damage.degradations:
         for severity in SEVERITIES:
             condition = Condition(degradation.mode, severity)
@@ -105,10 +97,17 @@ def made(
             rng = chooser(seed, source.id, degradation.name, str(severity))
             try:
                 answer = degradation.apply(source.answer, severity, rng)
-            except NotDegradableError as error:
+            except WorkflowError as error:
                 yield Row(*key, expected, undegradable=error.reason)
                 continue
             yield Candidate(key, expected, Pair(reference, answer, source.context, source.task))
+
+
+def as_written(answer: Answer) -> Answer:
+    """The answer as a variant of it is written, but with nothing degraded: the layout alone is no damage."""
+    if answer.tool_calls:
+        return answer
+    return replace(answer, text=write_node_edge(read_answer(answer).arranged()))
 
 
 def chooser(seed: int, *words: str) -> random.Random:
@@ -122,10 +121,9 @@ def source_of(golden: Golden, context: str) -> Source:
     return Source(golden.id, golden.answer, context, golden.task)
 
 
-FORMS: tuple[Form, ...] = get_args(Form)
 FEWEST = 2
-_FEW_OTHERS = 0.1
-"""Share of goldens of other forms that are left out without being asked about."""
+_LEAST_CALLS = 2
+"""Tool calls that make a workflow; with one, nothing in it could be missing."""
 
 
 class UnfitGoldensError(InputError):
@@ -134,28 +132,12 @@ class UnfitGoldensError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The goldens of one form."""
+    """The goldens that are workflows."""
 
     goldens: tuple[Golden, ...]
     """Goldens by id, ascending."""
-    form: Form
-    others: Mapping[str, int]
-    """Goldens left out, by their form or the reason why they have none."""
-    retired: int
-
-    def with_steps(self, least: int) -> Chosen:
-        """Return the workflows of so many steps or more; shorter ones are counted as left out.
-
-        Raises: UnfitGoldensError if fewer than two are left.
-        """
-        kept = tuple(golden for golden in self.goldens if _steps(golden.answer) >= least)
-        short = len(self.goldens) - len(kept)
-        if len(kept) < FEWEST:
-            raise UnfitGoldensError(
-                f"{_count(len(kept), 'workflow')} of {least} steps or more; approve others"
-            )
-        others = {**self.others, **({f"workflow of fewer than {least} steps": short} if short else {})}
-        return replace(self, goldens=kept, others=others)
+    others: int
+    """Goldens left out, because they are no workflows or too short."""
 
     @property
     def digest(self) -> str:
@@ -171,20 +153,14 @@ class Chosen:
         return sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _steps(answer: Answer) -> int:
-    return len(read_answer(answer).steps)
-
-
-def choose(goldens: Iterable[Golden], form: Form | None = None) -> Chosen:
-    """The newest version of each golden that is in use, if its answer has the form.
-
-    A score means one thing for prose and another for JSON, so a calibration is about one form.
+def choose(goldens: Iterable[Golden], *, least_steps: int = 1) -> Chosen:
+    """The newest version of each golden that is in use, if its answer is a workflow.
 
     Args:
-        goldens: all versions, in any order.
-        form: None = that of nine in ten or more.
+        goldens: All versions, in any order.
+        least_steps: Shorter workflows are left out.
 
-    Raises: UnfitGoldensError if none or one is left, or if no form has so many.
+    Raises: UnfitGoldensError if fewer than two are left.
     """
     newest = sorted(newest_versions(goldens), key=lambda golden: golden.id)
     if not newest:
@@ -192,38 +168,27 @@ def choose(goldens: Iterable[Golden], form: Form | None = None) -> Chosen:
     used = [golden for golden in newest if golden.retired_at is None]
     if not used:
         raise UnfitGoldensError(f"all {len(newest)} goldens are retired; approve others")
-    forms = {golden.id: form_of(golden.answer, golden.task) for golden in used}
-    counted = Counter(found.reason if isinstance(found, Failure) else found for found in forms.values())
-    wanted = form or _form_of_most(counted)
-    kept = tuple(golden for golden in used if forms[golden.id] == wanted)
+    kept = tuple(golden for golden in used if _steps(golden) >= least_steps)
     if len(kept) < FEWEST:
+        of_steps = f" of {least_steps} steps or more" if least_steps > 1 else ""
         raise UnfitGoldensError(
-            f"{_count(len(kept), 'golden')} of form {wanted} ({_listed(counted)}); a threshold needs 20 or "
-            "more: approve others"
+            f"{len(kept)} of {len(used)} goldens are workflows{of_steps}; a threshold needs 20 or more: "
+            "approve others, or set `task: workflow`"
         )
-    others = {name: count for name, count in counted.items() if name != wanted}
-    return Chosen(kept, wanted, others, len(newest) - len(used))
+    return Chosen(kept, len(used) - len(kept))
 
 
-def _form_of_most(counted: Counter[str]) -> Form:
-    usable: list[Form] = [form for form in FORMS if counted[form]]
-    if not usable:
-        raise UnfitGoldensError(f"no answer can be degraded ({_listed(counted)}); approve others")
-    most = max(usable, key=lambda form: counted[form])
-    if sum(counted[form] for form in usable if form != most) > _FEW_OTHERS * counted.total():
-        raise UnfitGoldensError(
-            f"the answers have several forms ({_listed(counted)}), and a score means something else for "
-            f"each: choose one with --form {most}"
-        )
-    return most
+def _steps(golden: Golden) -> int:
+    """Steps of the workflow that an answer is; 0 if it is none.
 
-
-def _listed(counted: Mapping[str, int]) -> str:
-    return ", ".join(
-        f"{count} {name.replace('_', ' ')}"
-        for name, count in sorted(counted.items(), key=lambda one: -one[1])
-    )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    It is one if it calls tools at least twice, draws nodes and edges, or is named one by its task.
+    """
+    answer = golden.answer
+    if answer.tool_calls:
+        return len(answer.tool_calls) if len(answer.tool_calls) >= _LEAST_CALLS else 0
+    if golden.task != "workflow" and not looks_like_node_edge(answer.text):
+        return 0
+    try:
+        return len(read_answer(answer).steps)
+    except WorkflowError:
+        return 0

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibration import BertModel
 from evenkeel.metrics.registry import built, heuristics, metric, metrics
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
 from evenkeel.metrics.similarity.vectors import VectorCache
-from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.workflow.alignment import Embedded
 from evenkeel.metrics.workflow.compare import Comparison
 from evenkeel.metrics.workflow.wording import StepBertScore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.languages import LanguageOf
-    from evenkeel.core.pair import Pair
-    from evenkeel.core.verdict import Failure
-    from evenkeel.lab.calibrate.forms import Form
     from evenkeel.metrics.languages import Coverage
     from evenkeel.metrics.protocol import Metric
-    from evenkeel.metrics.similarity.embeddings import Embeddings, Encoder
+    from evenkeel.metrics.similarity.embeddings import Encoder
 
 
-SIMILARITY_SCORE: Final = "judge_similarity"
-"""Name of a judge's similarity rating as a score: 3 is 1, 2 is ½, 1 is 0."""
 _VECTORS = 10_000
 """Kept in memory; of 384 numbers each they take 30 MB."""
 
@@ -65,47 +59,25 @@ def heuristic_columns() -> tuple[Column, ...]:
     return tuple(column(heuristic, metric(heuristic.name).blind_as) for heuristic in heuristics())
 
 
-def encoder_columns(embeddings: Embeddings, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
-    """The metrics that need an encoder.
+def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
+    """The metrics of workflows with steps aligned by meaning.
 
-    Among them those of workflows, with steps aligned by meaning: they take the place of the heuristics of the
-    same name, see `chosen_columns`.
+    They take the place of the heuristics of the same name, see `chosen_columns`.
 
     Args:
-        embeddings: Compares texts; its `encoder` names the encoder.
-        encoder: The same encoder, for the steps of workflows.
+        name: Name of the encoder.
+        encoder: Encodes the steps.
         coverage: The languages it knows.
     """
     aligned = Comparison(Embedded(encoder, coverage=coverage))
-    chosen: list[Metric] = [embeddings, JsonSimilarity(embeddings)]
-    chosen += [built(listed, aligned) for listed in metrics() if listed.about.aligns]
-    return tuple(column(one, metric(one.name).blind_as, embeddings.encoder) for one in chosen)
+    chosen: list[Metric] = [built(listed, aligned) for listed in metrics() if listed.about.aligns]
+    return tuple(column(found, metric(found.name).blind_as, name) for found in chosen)
 
 
 def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
     """The columns of these names, in their order; of two with the same name the last one given."""
     found = {column.name: column for column in columns}
     return tuple(found[name] for name in dict.fromkeys(names) if name in found)
-
-
-class PairScorer:
-    """Scores pairs by columns: what `Calibration.breaches` asks for."""
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = {column.name: column for column in columns}
-
-    def score(self, pair: Pair, names: Collection[str] | None = None) -> dict[str, float | Failure]:
-        """The scores of a pair by metric.
-
-        Args:
-            pair: The golden's answer as the reference, the candidate.
-            names: Only of these metrics; those that are not there are passed over. None = all.
-        """
-        return {
-            name: column.metric.score(pair)
-            for name, column in self._columns.items()
-            if names is None or name in names
-        }
 
 
 class CachedEncoder:
@@ -152,16 +124,13 @@ def load_encoder_columns(
         return kept[0]
 
     embeddings = load_embeddings(model, language_of=language_of, keep=keep_encoder)
-    return encoder_columns(embeddings, kept[0], embeddings.coverage)
+    return encoder_columns(embeddings.encoder, kept[0], embeddings.coverage)
 
 
-def bert_score_column(
-    form: Form, bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None
-) -> Column:
-    """BERTScore of the texts, or of the steps of workflows.
+def bert_score_column(bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None) -> Column:
+    """BERTScore of the steps of workflows.
 
     Args:
-        form: of the answers.
         bert: the model. If it is any other than the encoder as it is, no encoder is behind the column.
         language_of: tells a text's language.
         encoder: name or folder of the encoder, None = the packaged one.
@@ -173,7 +142,7 @@ def bert_score_column(
     details = f" at layer {bert.layer or 'as recommended'}{', rescaled' if bert.rescale else ''}"
     own = bert != BertModel()
     found = column(
-        StepBertScore(loaded) if form == "workflow" else loaded,
+        StepBertScore(loaded),
         "semantic",
         f"{name or MINILM}{details if own else ''}",
     )

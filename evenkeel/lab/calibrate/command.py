@@ -7,11 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibrate import calibrate
-from evenkeel.lab.calibrate.calibration import (
-    BertModel,
-    Placement,
-    calibration_to_yaml,
-)
+from evenkeel.lab.calibrate.calibration import DEGRADED, BertModel, Placement, calibration_to_yaml
 from evenkeel.lab.calibrate.candidates import (
     CandidateSet,
     Chosen,
@@ -23,16 +19,16 @@ from evenkeel.lab.calibrate.candidates import (
 from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
 from evenkeel.lab.calibrate.journal import Journal, Run, Scores, gather
 from evenkeel.lab.calibrate.judge import judge_candidates
-from evenkeel.lab.calibrate.opinions import AskedSimilarity, AskedWorkflow
-from evenkeel.lab.calibrate.published import BUNDLE, sections
 from evenkeel.lab.calibrate.published import LEAST_STEPS as PUBLISHED_STEPS
 from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
+from evenkeel.lab.calibrate.published import sections
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
-from evenkeel.lab.calibrate.score_table import DEGRADED, score_table, table_lines
+from evenkeel.lab.calibrate.score_table import score_table, table_lines
 from evenkeel.lab.calibrate.scoring import Scoring, ScoringOptions
 from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.metrics.registry import metric
+from evenkeel.metrics.workflow.judge import WorkflowJudge
 from evenkeel.release.gate.clusters import clusters
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.kit.cost import Costs
@@ -48,7 +44,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.calibration import Calibration, FailureMode
     from evenkeel.lab.calibrate.columns import Field
-    from evenkeel.lab.calibrate.forms import Form
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.document import Document
@@ -59,8 +54,6 @@ JOURNAL = "calibration-journal.jsonl"
 CALIBRATION = "calibration.yaml"
 REPORT = "calibration.html"
 SCORES = "calibration-scores.jsonl"
-_PROMTOOL_S = 30
-_JUDGE_NAMES = (AskedSimilarity.name, AskedWorkflow.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +63,6 @@ class CalibrateOptions:
     goldens: Sequence[Golden]
     source: str
     """Source of the goldens, for people."""
-    form: Form | None = None
     modes: frozenset[FailureMode] | None = None
     """Modes to degrade in; None = all, or those of the published tables."""
     published: bool = False
@@ -156,16 +148,14 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
         be used; NotConfirmedError; StoppedError, with what was scored until then in the journal.
     """
     for name in options.scoring.metrics:
-        if name not in _JUDGE_NAMES:
+        if name != WorkflowJudge.name:
             metric(name)
-    chosen = choose(options.goldens, "workflow" if options.published else options.form)
-    if options.published:
-        chosen = chosen.with_steps(PUBLISHED_STEPS)
+    chosen = choose(options.goldens, least_steps=PUBLISHED_STEPS if options.published else 1)
     modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(DEGRADED))
-    damage = Damage(chosen.form, modes, options.published)
+    damage = Damage(modes, options.published)
     sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
-    run = Run(chosen.digest, chosen.form, options.seed, SEVERITIES, damage.versions)
+    run = Run(chosen.digest, options.seed, SEVERITIES, damage.versions)
     with Journal(options.journal or options.out / JOURNAL, run) as journal:
         costs = Costs(options.max_usd)
         candidates = CandidateSet(sources, damage, options.seed, journal)
@@ -186,7 +176,7 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     )
     if not scores.rows:
         reasons = ", ".join(sorted(scores.undegradable))
-        raise UnfitGoldensError(f"no candidate could be made ({reasons}); approve longer answers")
+        raise UnfitGoldensError(f"no candidate could be made ({reasons}); approve longer workflows")
     if not scores.metrics:
         raise UnfitGoldensError("no metric tells the degraded answers apart; take other --metrics")
     in_use = {facts.name for facts in scores.metrics}
@@ -201,10 +191,8 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             bert_score=options.scoring.bert if options.scoring.bert != BertModel() else None,
             seed=options.seed,
             rng=random.Random(options.seed),
-            form=chosen.form,
             placement=options.placement,
             resamples=options.resamples,
-            bundle=BUNDLE if chosen.form == "workflow" else None,
         )
         written = write(calibration, scores, table, options.out, published=options.published)
     return Outcome(calibration, scores, chosen, written, journal.remembered, costs.usd)

@@ -42,7 +42,6 @@ class Run:
 
     goldens: str
     """SHA-256 over ids and answers."""
-    form: str
     seed: int
     severities: tuple[float, ...]
     degradations: dict[str, int]
@@ -132,7 +131,6 @@ class Journal:
         for name, text in (
             ("calibration_journal", f"was written by another version of evenkeel (schema {schema})"),
             ("goldens", "belongs to other goldens"),
-            ("form", f"is about the form {head.get('form')}"),
             ("seed", f"was begun with --seed {head.get('seed')}"),
             ("severities", "is about other severities"),
             (

@@ -13,8 +13,10 @@ from evenkeel.lab.asking import ask_model
 from evenkeel.lab.calibrate.candidates import Candidate, conditions, made
 from evenkeel.lab.calibrate.columns import Field
 from evenkeel.lab.calibrate.journal import Key, Row
-from evenkeel.lab.calibrate.opinions import AskedSimilarity, AskedWorkflow
-from evenkeel.metrics.judge import Judge, JudgeRater
+from evenkeel.metrics.judge import Judge
+from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
+from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
+from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError
 from evenkeel.release.kit.cost import JUDGE, Estimate
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.candidates import CandidateSet, Source
-    from evenkeel.lab.calibrate.opinions import Asked
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
 
@@ -54,20 +56,19 @@ def judge_candidates(
     Raises: NotConfirmedError; StoppedError, with what was answered until then in the journal.
     """
     judge = Judge(address.endpoint(), repairs=1)
-    about: Asked = (
-        AskedWorkflow(judge) if candidates.form == "workflow" else AskedSimilarity(JudgeRater(judge))
-    )
-    field = Field(f"{about.name}@{about.version}:{address.model}", about.name, about.version, FAMILY)
+    metric = WorkflowJudge(judge)
+    field = Field(f"{metric.name}@{metric.version}:{address.model}", metric.name, metric.version, FAMILY)
     todo = list(_open(candidates, _sample(candidates, most_goldens), field))
     if not todo:
         return field
-    _confirm([about.expense(candidate.pair) for candidate in todo], address.model, costs, confirm)
+    _confirm([_expense(judge, candidate.pair) for candidate in todo], address.model, costs, confirm)
     account = costs.of(JUDGE)
 
     async def ask(candidate: Candidate) -> None:
         costs.check()
         start = time.perf_counter()
-        opinion = await about.ask(candidate.pair)
+        pair = candidate.pair
+        opinion = await metric.judged(read_answer(pair.reference), read_answer(pair.candidate), pair.context)
         taken_ms = (time.perf_counter() - start) * _MILLI
         account.book(Spend(0, opinion.cost_usd))
         outcome = opinion.outcome
@@ -85,6 +86,15 @@ def judge_candidates(
         close=[judge.close], err=err, details=lambda: usd(account.usd),
     )  # fmt: skip
     return field
+
+
+def _expense(judge: Judge, pair: Pair) -> Spend:
+    """The highest cost of all calls about a pair."""
+    labels = ("TASK", "REFERENCE WORKFLOW", "CANDIDATE WORKFLOW")
+    characters = len(pair.context)
+    for side in (pair.reference, pair.candidate):
+        characters += len(side.text) + sum(len(call.arguments) for call in side.tool_calls)
+    return judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=CALLS)
 
 
 def _sample(candidates: CandidateSet, most: int | None) -> Sequence[Source]:

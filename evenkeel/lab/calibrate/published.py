@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.lab.calibrate.calibrate import Watch
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.release.kit.document import Column, Section, Table
 
@@ -110,20 +109,6 @@ PAPER: Final[Mapping[str, Published]] = {
     ),
 }
 """Figures by our metric's name. Two of ours share a row of the paper where its text and tables differ."""
-_STRUCTURE: Final = ("workflow_chain_f1", "workflow_graph_f1")
-"""Chain F1 first: an inner step that is missing costs graph F1 its neighbours as well."""
-BUNDLE: Final[Mapping[FailureMode, Watch]] = {
-    FailureMode.MISSING: Watch(_STRUCTURE, ("workflow_judge",)),
-    FailureMode.COMPRESSED: Watch(("workflow_tau_weighted",), _STRUCTURE),
-    FailureMode.REWORDED: Watch(("workflow_bleu", "workflow_gleu"), ("workflow_bert_score",)),
-    FailureMode.REORDERED: Watch(_STRUCTURE, ("workflow_tau_weighted",)),
-    FailureMode.DUPLICATED: Watch(_STRUCTURE, ("workflow_judge",)),
-    FailureMode.ADDED: Watch(_STRUCTURE, ("workflow_judge",)),
-}
-"""Metrics of workflows by failure mode, the first three as in Table 1.
-
-Wording watches rewording alone: it moves under everything.
-"""
 ALERTS: Final[Mapping[FailureMode, float]] = {
     FailureMode.MISSING: 0.75,
     FailureMode.COMPRESSED: 0.65,

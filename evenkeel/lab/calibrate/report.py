@@ -23,7 +23,7 @@ from evenkeel.release.kit.document import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,18 +37,9 @@ if TYPE_CHECKING:
     )
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.lab.calibrate.sensitivity import Trajectory
-    from evenkeel.metrics.protocol import AnswerForm
     from evenkeel.release.kit.charts import Plot
     from evenkeel.release.kit.document import Block, Rendering, Value
 
-UNITS: Final[Mapping[AnswerForm | None, str]] = {
-    None: "steps",
-    "workflow": "steps",
-    "prose": "sentences",
-    "list": "items",
-    "data": "values",
-}
-"""Parts that are missing, compressed and so on, by the form of the goldens."""
 _SERIES: Final = 8
 """Colours there are, and lines in a picture: more cannot be distinguished."""
 _REACH: Final = 0.55
@@ -77,14 +68,13 @@ def document(
         beside: shown first.
     """
     goldens = calibration.goldens
-    of_form = f", {calibration.form}" if calibration.form else ""
     of_clusters = ""
     if goldens.clusters is not None and goldens.clusters < goldens.count:
         of_clusters = f" in {goldens.clusters} independent clusters"
     return Document(
         title="What the scores mean",
         kind="calibrate",
-        subtitle=f"{goldens.count} goldens ({goldens.source}{of_form}){of_clusters}, degraded by known "
+        subtitle=f"{goldens.count} goldens ({goldens.source}){of_clusters}, degraded by known "
         "amounts and scored "
         f"by {len(calibration.metrics)} metrics on {calibration.calibrated_on}. Encoder: "
         f"{calibration.encoder or 'none'}. Intervals: {percent(calibration.confidence)}, from "
@@ -129,7 +119,7 @@ def _roles(mode: ModeResult) -> Iterator[tuple[Value, ...]]:
         if role is None:
             continue
         limit = role.threshold
-        known = Cell(role.metric, f"{role.family}, same in {percent(role.stability)} of resamples")
+        known = Cell(role.metric, role.family)
         figures: tuple[Value, ...] = (role.sensitivity, role.specificity)
         if limit is None:
             why = role.no_threshold.reason.replace("_", " ") if role.no_threshold else ""
@@ -142,7 +132,7 @@ def _roles(mode: ModeResult) -> Iterator[tuple[Value, ...]]:
 def _mode(
     calibration: Calibration, table: ScoreTable, ways: Sequence[Trajectory], mode: FailureMode
 ) -> Section:
-    title = f"{mode.value.capitalize()} {UNITS[calibration.form]}"
+    title = f"{mode.value.capitalize()} steps"
     own = _shown(calibration, ways, mode)
     left_out = sum(way.mode is mode for way in ways) - len(own)
     names = [facts.name for facts in table.metrics]
@@ -287,12 +277,11 @@ def histogram(title: str, mild: NDArray[np.float64], moderate: NDArray[np.float6
 
 
 def _sensitivities(calibration: Calibration, table: ScoreTable) -> Section:
-    units = UNITS[calibration.form]
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
             metric.name,
             *(
-                sensitivity_cell(metric.sensitivity.get(mode), f"{metric.name}, {mode.value} {units}")
+                sensitivity_cell(metric.sensitivity.get(mode), f"{metric.name}, {mode.value} steps")
                 for mode in table.modes
             ),
         )

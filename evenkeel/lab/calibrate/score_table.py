@@ -7,12 +7,12 @@ from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, ClassVar, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from evenkeel.lab.calibrate.calibration import FailureMode
+from evenkeel.lab.calibrate.calibration import DEGRADED, FailureMode
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 MODES = tuple(FailureMode)
-DEGRADED = MODES[1:]
 
 
 class TableError(InputError):
@@ -47,9 +46,7 @@ class MetricFacts:
 class Scored:
     """A candidate and its scores."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    golden: Annotated[str, Field(min_length=1)]
+    golden: str
     mode: FailureMode
     severity: float
     """Share of the golden that was degraded, in [0, 1]."""
@@ -115,16 +112,6 @@ class ScoreTable:
         """Return the place of a condition; None if there is none like it."""
         wanted = Condition(mode, severity)
         return self.conditions.index(wanted) if wanted in self.conditions else None
-
-    def only(self, goldens: Iterable[str]) -> ScoreTable:
-        """The part of the table about these goldens; failures are not split and are left out."""
-        kept = sorted(set(goldens) & set(self.goldens))
-        at = {golden: i for i, golden in enumerate(self.goldens)}
-        rows = [at[golden] for golden in kept]
-        clusters = tuple(self.clusters[row] for row in rows) if self.clusters else ()
-        return ScoreTable(
-            self.metrics, tuple(kept), self.conditions, self.scores[rows], self.expected[rows], (), clusters
-        )
 
 
 def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> ScoreTable:
@@ -199,49 +186,16 @@ SCHEMA: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
     schema_version: int
     metrics: list[MetricFacts]
 
-
-_Line = TypeVar("_Line")
 
 _HEAD: Final = TypeAdapter(_Head)
 _ROW: Final = TypeAdapter(Scored)
 
 
-def read_table(lines: Iterable[str]) -> ScoreTable:
-    """Read a score table.
-
-    The first line holds `schema_version` and `metrics`; every other one a candidate: `golden`, `mode`,
-    `severity`, `expected` and `scores`, by metric a number or the reason (a word) why there is none.
-    Blank lines are passed over.
-
-    Raises:
-        TableError: naming line and field.
-    """
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    first = next(numbered, None)
-    if first is None:
-        raise TableError("the score table is empty: its first line must hold schema_version and metrics")
-    head = _read(_HEAD, *first)
-    if head.schema_version != SCHEMA:
-        raise TableError(f"line {first[0]}: schema_version must be {SCHEMA}, not {head.schema_version}")
-    return score_table((_read(_ROW, *line) for line in numbered), head.metrics)
-
-
 def table_lines(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Iterator[str]:
-    """Rows as lines that `read_table` reads, without line ends."""
+    """Rows as JSON lines without line ends; the first holds `schema_version` and `metrics`."""
     yield json.dumps(_HEAD.dump_python(_Head(SCHEMA, list(metrics)), mode="json"))
     for row in rows:
         yield json.dumps(_ROW.dump_python(row, mode="json"), allow_nan=False)
-
-
-def _read(adapter: TypeAdapter[_Line], number: int, line: str) -> _Line:
-    try:
-        return adapter.validate_json(line)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the line"
-        raise TableError(f"line {number}: {field}: {first['msg']}") from error

@@ -10,13 +10,12 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
 from evenkeel.lab.calibrate.columns import (
-    SIMILARITY_SCORE,
     Column,
     bert_score_column,
     chosen_columns,
@@ -25,9 +24,11 @@ from evenkeel.lab.calibrate.columns import (
 )
 from evenkeel.lab.calibrate.encoder import BatchEncoder
 from evenkeel.lab.calibrate.journal import Row
-from evenkeel.metrics.registry import metric, telling
+from evenkeel.lab.calibrate.published import METRICS
+from evenkeel.metrics.registry import metric
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
+from evenkeel.metrics.workflow.wording import StepBertScore
 from evenkeel.release.kit.progress import progress
 
 if TYPE_CHECKING:
@@ -153,15 +154,9 @@ def scored_with_encoder(
             yield [_row(task, candidate, columns) for candidate in candidates]
 
 
-_ELSEWHERE = "--metrics: {name} cannot be measured on goldens; leave it out"
-_WHY_NOT = {
-    "encoder": (
-        '--metrics: {name} needs an encoder; install "evenkeel-proxy[semantic]" and leave out --no-embeddings'
-    ),
-    "token_matcher": (
-        "--metrics: {name} is not for this form; take bert_score, or workflow_bert_score for workflows"
-    ),
-}
+DEFAULT_METRICS: Final = (*METRICS, StepBertScore.name)
+"""Metrics of the paper; BERTScore only where a model for it is named."""
+_ELSEWHERE = "--metrics: {name} cannot be measured on workflows here; leave it out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +189,7 @@ class Scoring:
         Returns: the columns, each with a score or the reason why there is none for every candidate.
         Raises: EmbeddingsUnavailableError.
         """
-        names = self.options.metrics or telling(self.candidates.form)
+        names = self.options.metrics or DEFAULT_METRICS
         from_encoder: tuple[Column, ...] = ()
         kept = None
         if self._wants_encoder():
@@ -206,9 +201,7 @@ class Scoring:
         matched: tuple[Column, ...] = ()
         if self.options.bert is not None:
             with self.err.status("loading BERTScore"):
-                column = bert_score_column(
-                    self.candidates.form, self.options.bert, language_of, encoder=self.options.encoder
-                )
+                column = bert_score_column(self.options.bert, language_of, encoder=self.options.encoder)
             matched = chosen_columns([column], names)
         found = chosen_columns((*free, *from_encoder, *matched), names)
         self._check(found)
@@ -229,10 +222,10 @@ class Scoring:
 
     def _check(self, found: Sequence[Column]) -> None:
         """Refuse a named metric that cannot be measured."""
-        there = {column.name for column in found} | {SIMILARITY_SCORE, WorkflowJudge.name}
+        there = {column.name for column in found} | {WorkflowJudge.name}
         for name in self.options.metrics:
             if name not in there:
-                raise UnfitGoldensError(_WHY_NOT.get(metric(name).about.needs, _ELSEWHERE).format(name=name))
+                raise UnfitGoldensError(_ELSEWHERE.format(name=name))
 
     def _wants_encoder(self) -> bool:
         if self.options.embeddings is False:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.score_table import ScoreTable
 
 
-MODERATE = 0.3
-"""Sensitivity from which on a metric is called moderately sensitive (Table 5 of the source)."""
-
 _FEWEST = 2
 
 

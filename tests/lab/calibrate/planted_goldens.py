@@ -1,9 +1,14 @@
-"""Approved answers made up for calibrations: prose, workflows and data of known size."""
+"""Approved workflows made up for calibrations."""
 
 from __future__ import annotations
 
 import json
 import random
+
+import yaml
+from pydantic import TypeAdapter
+
+from evenkeel.lab.calibrate.calibration import Calibration
 
 THINGS = ("pump", "boiler", "router", "printer", "scanner", "lift", "freezer", "conveyor", "camera", "heater")
 PARTS = ("filter", "valve", "cable", "display", "sensor", "belt", "fuse", "cover", "switch", "battery")
@@ -28,10 +33,6 @@ def sentence(rng):
     )  # fmt: skip
 
 
-def prose(rng):
-    return {"prompt": "What happened?", "answer": " ".join(sentence(rng) for _ in range(rng.randint(6, 14)))}
-
-
 def steps(rng):
     verbs = ("Check", "Clean", "Replace", "Photograph", "Measure", "Tighten")
     return [
@@ -45,14 +46,7 @@ def workflow(rng):
     return {"prompt": "Plan the repair.", "answer": lines, "task": "workflow"}
 
 
-def data(rng):
-    record = {
-        f"{rng.choice(THINGS)}_{i}": {"state": sentence(rng), "seen_by": rng.choice(PEOPLE)} for i in range(5)
-    }
-    return {"prompt": "Fill the form.", "answer": json.dumps(record, indent=1)}
-
-
-def write_goldens(path, count, make=prose, seed=1):
+def write_goldens(path, count, make=workflow, seed=1):
     """So many goldens, one a line, with ids g000, g001 and so on."""
     rng = random.Random(seed)
     rows = [{"id": f"g{i:03d}", **make(rng)} for i in range(count)]
@@ -61,3 +55,8 @@ def write_goldens(path, count, make=prose, seed=1):
         row["prompt"] = " ".join([*(sentence(asked) for _ in range(4)), row["prompt"]])
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def calibration_in(folder):
+    """The calibration that a run wrote."""
+    return TypeAdapter(Calibration).validate_python(yaml.safe_load((folder / "calibration.yaml").read_text()))

@@ -11,60 +11,63 @@ from evenkeel.lab.calibrate.calibrate import calibrate
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
 
-STRUCTURAL_AND_LEXICAL = (MetricFacts("graph_f1", 1, "structural"), MetricFacts("bleu", 1, "lexical"))
+STRUCTURAL_AND_LEXICAL = (
+    MetricFacts("workflow_graph_f1", 1, "structural"),
+    MetricFacts("workflow_bleu", 1, "lexical"),
+)
 MISSING, COMPRESSED, REWORDED = FailureMode.MISSING, FailureMode.COMPRESSED, FailureMode.REWORDED
 SEVERITIES = (0.1, 0.3, 0.5)
 
 FACTS = (
-    MetricFacts("graph_f1", 1, "structural"),
-    MetricFacts("chain_f1", 1, "structural"),
-    MetricFacts("bleu", 1, "lexical"),
-    MetricFacts("gleu", 1, "lexical"),
-    MetricFacts("bert_score", 1, "semantic"),
-    MetricFacts("kendall_tau", 1, "order"),
-    MetricFacts("judge", 1, "judge", cost_usd=0.0075),
+    MetricFacts("workflow_graph_f1", 1, "structural"),
+    MetricFacts("workflow_chain_f1", 1, "structural"),
+    MetricFacts("workflow_bleu", 1, "lexical"),
+    MetricFacts("workflow_gleu", 1, "lexical"),
+    MetricFacts("workflow_bert_score", 1, "semantic"),
+    MetricFacts("workflow_tau_weighted", 1, "order"),
+    MetricFacts("workflow_judge", 1, "judge", cost_usd=0.0075),
 )
 
 # Mean and standard deviation at 10, 30 and 50 %: WorkflowPerturb, tables 2, 3 and 4.
 PUBLISHED_SCORES = {
     MISSING: {
-        "graph_f1": ((0.90, 0.06), (0.76, 0.06), (0.61, 0.06)),
-        "chain_f1": ((0.90, 0.07), (0.76, 0.06), (0.61, 0.06)),
-        "bleu": ((0.79, 0.13), (0.52, 0.14), (0.29, 0.13)),
-        "gleu": ((0.80, 0.11), (0.58, 0.11), (0.42, 0.11)),
-        "bert_score": ((0.81, 0.26), (0.68, 0.28), (0.72, 0.30)),
-        "kendall_tau": ((0.81, 0.09), (0.61, 0.08), (0.44, 0.07)),
-        "judge": ((0.64, 0.21), (0.36, 0.08), (0.32, 0.10)),
+        "workflow_graph_f1": ((0.90, 0.06), (0.76, 0.06), (0.61, 0.06)),
+        "workflow_chain_f1": ((0.90, 0.07), (0.76, 0.06), (0.61, 0.06)),
+        "workflow_bleu": ((0.79, 0.13), (0.52, 0.14), (0.29, 0.13)),
+        "workflow_gleu": ((0.80, 0.11), (0.58, 0.11), (0.42, 0.11)),
+        "workflow_bert_score": ((0.81, 0.26), (0.68, 0.28), (0.72, 0.30)),
+        "workflow_tau_weighted": ((0.81, 0.09), (0.61, 0.08), (0.44, 0.07)),
+        "workflow_judge": ((0.64, 0.21), (0.36, 0.08), (0.32, 0.10)),
     },
     COMPRESSED: {
-        "graph_f1": ((0.86, 0.10), (0.66, 0.15), (0.45, 0.18)),
-        "chain_f1": ((0.86, 0.10), (0.66, 0.15), (0.44, 0.18)),
-        "bleu": ((0.87, 0.14), (0.71, 0.17), (0.51, 0.20)),
-        "gleu": ((0.86, 0.12), (0.70, 0.15), (0.53, 0.17)),
-        "bert_score": ((0.41, 0.26), (0.36, 0.25), (0.32, 0.24)),
-        "kendall_tau": ((0.74, 0.14), (0.46, 0.16), (0.17, 0.19)),
-        "judge": ((0.64, 0.22), (0.41, 0.13), (0.37, 0.10)),
+        "workflow_graph_f1": ((0.86, 0.10), (0.66, 0.15), (0.45, 0.18)),
+        "workflow_chain_f1": ((0.86, 0.10), (0.66, 0.15), (0.44, 0.18)),
+        "workflow_bleu": ((0.87, 0.14), (0.71, 0.17), (0.51, 0.20)),
+        "workflow_gleu": ((0.86, 0.12), (0.70, 0.15), (0.53, 0.17)),
+        "workflow_bert_score": ((0.41, 0.26), (0.36, 0.25), (0.32, 0.24)),
+        "workflow_tau_weighted": ((0.74, 0.14), (0.46, 0.16), (0.17, 0.19)),
+        "workflow_judge": ((0.64, 0.22), (0.41, 0.13), (0.37, 0.10)),
     },
     REWORDED: {
-        "graph_f1": ((0.97, 0.08), (0.91, 0.12), (0.85, 0.16)),
-        "chain_f1": ((0.96, 0.08), (0.91, 0.12), (0.85, 0.16)),
-        "bleu": ((0.85, 0.12), (0.66, 0.14), (0.50, 0.15)),
-        "gleu": ((0.86, 0.10), (0.67, 0.13), (0.52, 0.14)),
-        "bert_score": ((0.94, 0.20), (0.86, 0.21), (0.79, 0.21)),
-        "kendall_tau": ((1.00, 0.05), (0.99, 0.08), (0.99, 0.09)),
-        "judge": ((0.98, 0.08), (0.99, 0.07), (0.99, 0.06)),
+        "workflow_graph_f1": ((0.97, 0.08), (0.91, 0.12), (0.85, 0.16)),
+        "workflow_chain_f1": ((0.96, 0.08), (0.91, 0.12), (0.85, 0.16)),
+        "workflow_bleu": ((0.85, 0.12), (0.66, 0.14), (0.50, 0.15)),
+        "workflow_gleu": ((0.86, 0.10), (0.67, 0.13), (0.52, 0.14)),
+        "workflow_bert_score": ((0.94, 0.20), (0.86, 0.21), (0.79, 0.21)),
+        "workflow_tau_weighted": ((1.00, 0.05), (0.99, 0.08), (0.99, 0.09)),
+        "workflow_judge": ((0.98, 0.08), (0.99, 0.07), (0.99, 0.06)),
     },
 }
 
 # Sensitivities: WorkflowPerturb, table 5, in the order of the modes above.
 PUBLISHED_SENSITIVITIES = {
-    "graph_f1": (0.72, 1.04, 0.29),
-    "chain_f1": (0.72, 1.04, 0.29),
-    "bleu": (1.23, 0.88, 0.88),
-    "gleu": (0.96, 0.84, 0.84),
-    "bert_score": (0.24, 0.23, 0.39),
-    "kendall_tau": (0.94, 1.42, 0.02),
-    "judge": (0.80, 0.70, -0.03),
+    "workflow_graph_f1": (0.72, 1.04, 0.29),
+    "workflow_chain_f1": (0.72, 1.04, 0.29),
+    "workflow_bleu": (1.23, 0.88, 0.88),
+    "workflow_gleu": (0.96, 0.84, 0.84),
+    "workflow_bert_score": (0.24, 0.23, 0.39),
+    "workflow_tau_weighted": (0.94, 1.42, 0.02),
+    "workflow_judge": (0.80, 0.70, -0.03),
 }
 
 
@@ -95,8 +98,8 @@ def planted_rows(goldens, rng):
         for severity in SEVERITIES:
             kept = round(steps * (1 - severity)) / steps
             scores = {
-                "graph_f1": max(0.0, kept - (rng.random() < 0.2) / steps),
-                "bleu": min(1.0, max(0.0, kept * (0.7 + 0.3 * skill) + rng.gauss(0, 0.05))),
+                "workflow_graph_f1": max(0.0, kept - (rng.random() < 0.2) / steps),
+                "workflow_bleu": min(1.0, max(0.0, kept * (0.7 + 0.3 * skill) + rng.gauss(0, 0.05))),
             }
             rows.append(Scored(f"g{i:05d}", MISSING, severity, 1 - severity, scores))
     return rows

@@ -16,15 +16,12 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.core.pair import Answer, Pair
-from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, read_calibration
-from evenkeel.lab.calibrate.columns import PairScorer, heuristic_columns
-from evenkeel.lab.calibrate.score_table import read_table
+from evenkeel.lab.calibrate.calibration import BertModel, FailureMode
 from evenkeel.release.goldens.files import load_goldens
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
-from tests.lab.calibrate.planted_goldens import data, prose, workflow, write_goldens
+from tests.lab.calibrate.planted_goldens import calibration_in, write_goldens
 
 QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50"]
 
@@ -37,52 +34,45 @@ def run(*arguments, exit_code=0, **options):
 
 @pytest.fixture(scope="module")
 def calibrated(tmp_path_factory):
-    """24 answers of prose, calibrated once: the folder and what was shown."""
+    """24 workflows, calibrated once: the folder and what was shown."""
     folder = tmp_path_factory.mktemp("calibrated")
     goldens = write_goldens(folder / "goldens.jsonl", 24)
     return folder, run(goldens, "--out", folder, *QUICK)
 
 
-def test_goldens_become_a_calibration_that_flags_what_lost_its_parts(calibrated):
-    """Half of the text gone breaches "missing" nearly always; the golden itself breaches nothing."""
+def test_goldens_become_a_calibration_that_flags_what_lost_its_steps(calibrated):
+    """The threshold for missing steps lies between the mean scores of 10 and of 50 % missing."""
     folder, _ = calibrated
-    found = read_calibration((folder / "calibration.yaml").read_text())
-    assert (found.form, found.encoder, found.goldens.count) == ("prose", None, 24)
+    found = calibration_in(folder)
+    assert (found.encoder, found.goldens.count) == (None, 24)
     assert {result.mode for result in found.modes} == set(FailureMode) - {FailureMode.NONE}
-    scorer = PairScorer(heuristic_columns())
-    flagged = 0
-    for golden in load_goldens(folder / "goldens.jsonl"):
-        half = Answer(golden.answer.text[: len(golden.answer.text) // 2])
-        modes = [each.mode for each in found.breaches(scorer.score(Pair(golden.answer, half, "")))]
-        assert modes
-        flagged += FailureMode.MISSING in modes
-        assert not found.breaches(scorer.score(Pair(golden.answer, golden.answer, "")))
-    assert flagged >= 20
+    primary = found.of(FailureMode.MISSING).primary
+    assert primary.metric == "workflow_chain_f1"
+    rows = [json.loads(line) for line in (folder / "calibration-scores.jsonl").read_text().splitlines()[1:]]
+    scores = {
+        severity: fmean(
+            row["scores"][primary.metric]
+            for row in rows
+            if row["mode"] == "missing" and row["severity"] == severity
+        )
+        for severity in (0.1, 0.5)
+    }
+    assert scores[0.5] < primary.threshold.value <= scores[0.1]
 
 
 def test_the_files_hold_what_was_shown(calibrated):
     """Scores that can be read again, a page with plots and a line for each file."""
     folder, shown = calibrated
-    table = read_table((folder / "calibration-scores.jsonl").read_text().splitlines())
-    assert len(table.goldens) == 24
-    assert len(table.conditions) == 18
-    assert all(facts.time_ms > 0 and facts.cost_usd == 0 for facts in table.metrics)
+    head, *rows = map(json.loads, (folder / "calibration-scores.jsonl").read_text().splitlines())
+    assert len({row["golden"] for row in rows}) == 24
+    assert len({(row["mode"], row["severity"]) for row in rows}) == 18
+    assert all(facts["time_ms"] > 0 and facts["cost_usd"] == 0 for facts in head["metrics"])
     page = (folder / "calibration.html").read_text()
-    assert "Missing sentences" in page
+    assert "Missing steps" in page
     assert page.count("<svg") >= 7
     for name in ("calibration.yaml", "calibration.html", "calibration-scores.jsonl"):
         assert f"wrote {folder / name}" in shown
-    assert "24 goldens of form prose" in shown
-
-
-def test_the_example_of_the_docs_holds_a_candidate_against_the_thresholds(calibrated, monkeypatch, capsys):
-    """It runs on what the command wrote."""
-    docs = Path(__file__).parents[3] / "docs" / "calibration.md"
-    examples = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
-    (example,) = [one for one in examples if "PairScorer(" in one]
-    monkeypatch.chdir(calibrated[0])
-    exec(compile(example, "docs/calibration.md", "exec"), {})
-    assert "Breach(mode=" in capsys.readouterr().out
+    assert "24 workflows" in shown
 
 
 def test_the_same_command_again_scores_nothing_and_gives_the_same_bytes(calibrated):
@@ -149,25 +139,9 @@ def test_a_killed_run_goes_on_without_repeating_a_score_and_leaves_no_process(tm
     assert len({row["golden"] for row in rows}) == 30
 
 
-def test_forms_are_calibrated_one_by_one(tmp_path):
-    """Prose and JSON together are refused, with the choice to make; one of them by name is fine."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 22, data)
-    more = write_goldens(tmp_path / "more.jsonl", 8, prose).read_text().replace('"id": "g', '"id": "p')
-    path.write_text(path.read_text() + more)
-    shown = run(path, "--out", tmp_path, *QUICK, exit_code=2)
-    assert "several forms (22 data, 8 prose)" in shown
-    assert "choose one with --form data" in shown
-    shown = run(path, "--out", tmp_path, "--form", "data", *QUICK)
-    assert "22 goldens of form data" in shown
-    assert "left out, of another form: 8 prose" in shown
-    found = read_calibration((tmp_path / "calibration.yaml").read_text())
-    assert found.of(FailureMode.MISSING).primary.threshold is not None
-    assert "json_rouge" in {metric.name for metric in found.metrics}
-
-
 def test_the_published_tables_stand_beside_the_same_damage_to_other_goldens(tmp_path):
     """Table 2 has the F1 of n steps without the last ⌈n · severity⌉, k of them: 2(n − k) / (2n − k)."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 12, workflow)
+    path = write_goldens(tmp_path / "goldens.jsonl", 12)
     shown = run(path, "--out", tmp_path, *QUICK, "--published")
     sizes = [len(golden.answer.text.splitlines()) for golden in load_goldens(path)]
     lost = [[max(1, -(-size * tenths // 10)) for size in sizes] for tenths in (1, 3, 5)]
@@ -190,10 +164,10 @@ def test_the_published_tables_stand_beside_the_same_damage_to_other_goldens(tmp_
 @pytest.mark.service("sentence_transformers")
 def test_bert_score_may_have_a_model_and_layer_of_its_own(tmp_path):
     """The calibration says which, and no encoder is behind it."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
+    path = write_goldens(tmp_path / "goldens.jsonl", 2)
     options = ["--modes", "missing", "--metrics", "workflow_bert_score", "--bert-layer", "6", *QUICK]
     run(path, "--out", tmp_path, *options)
-    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    found = calibration_in(tmp_path)
     assert found.encoder is None
     assert found.bert_score == BertModel(layer=6)
     assert found.of(FailureMode.MISSING).primary.metric == "workflow_bert_score"
@@ -206,10 +180,10 @@ def test_bert_score_may_have_a_model_and_layer_of_its_own(tmp_path):
 @pytest.mark.service("sentence_transformers")
 def test_with_an_encoder_the_calibration_names_it(tmp_path):
     """Steps are aligned by MiniLM."""
-    path = write_goldens(tmp_path / "goldens.jsonl", 2, workflow)
+    path = write_goldens(tmp_path / "goldens.jsonl", 2)
     options = ["--out", tmp_path, "--processes", "1", "--resamples", "50", "--metrics", "workflow_chain_f1"]
     run(path, *options)
-    found = read_calibration((tmp_path / "calibration.yaml").read_text())
+    found = calibration_in(tmp_path)
     assert found.encoder == "all-MiniLM-L6-v2"
 
 
@@ -227,29 +201,22 @@ ANSWERLESS = '{"id": "a", "answer": {"text": "", "tool_calls": [{"name": "f", "a
     ("lines", "arguments", "message"),
     [
         ("", [], "holds no goldens"),
-        ('{"id": "a", "answer": "One sentence. Another one."}\n', [], "1 golden of form prose"),
+        ('{"id": "a", "answer": "One sentence. Another one."}\n', [], "0 of 1 goldens are workflows"),
         (
             ANSWERLESS + ANSWERLESS.replace('"a"', '"b"'),
             [],
-            "no answer can be degraded (2 single call); approve others",
-        ),
-        (
-            '{"id": "a", "answer": "Yes."}\n{"id": "b", "answer": "No."}\n',
-            ["--form", "data"],
-            "no goldens of form data (2 prose)",
+            "0 of 2 goldens are workflows; a threshold needs",
         ),
         (None, ["--metrics", "rogue_l"], "no metric 'rogue_l'; did you mean rouge_l"),
         (None, ["--route", "support"], "--route chooses among the goldens of the store"),
         (None, ["--from-store"], "name a file of goldens, or take those of the store"),
         (None, ["--encoder", "m", "--no-embeddings"], "contradict each other"),
         (None, ["--judge-model", "m", "--price", "cheap"], '--price: "cheap" is not a price'),
-        (None, ["--metrics", "embeddings"], "--metrics: embeddings needs an encoder; install"),
-        (None, ["--metrics", "language_match"], "language_match cannot be measured on goldens"),
+        (None, ["--metrics", "embeddings"], "embeddings cannot be measured on workflows"),
+        (None, ["--metrics", "language_match"], "language_match cannot be measured on workflows"),
         (None, ["--metrics", "workflow_judge"], "workflow_judge needs a judge: name one with --judge-model"),
         (None, ["--modes", "missing,lost"], '--modes: "lost" is none of missing, compressed, reworded'),
         (None, ["--modes", ","], "--modes: is empty; give some of missing"),
-        (None, ["--published", "--form", "prose"], "--published is about workflows; leave out --form"),
-        (None, ["--published"], "no goldens of form workflow (2 prose)"),
         (None, ["--metrics", "tool_names"], "no metric tells the degraded answers apart"),
     ],
 )
@@ -311,8 +278,8 @@ def test_approved_exchanges_of_the_store_are_goldens(tmp_path):
     store.retire("g002", by="ana", at=2.0)
     database.close()
     shown = run("--from-store", "--route", "default", "--data-dir", tmp_path, "--out", tmp_path / "o", *QUICK)
-    assert "5 goldens of form prose" in shown
-    found = read_calibration((tmp_path / "o" / "calibration.yaml").read_text())
+    assert "5 workflows" in shown
+    found = calibration_in(tmp_path / "o")
     assert found.goldens.source == "approved exchanges of route default"
     shown = run("--from-store", "--route", "other", "--data-dir", tmp_path, *QUICK, exit_code=2)
     assert "no goldens; approve some with `evenkeel goldens approve`" in shown

@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.lab.calibrate.calibration import FailureMode, read_calibration
-from tests.lab.calibrate.planted_goldens import workflow, write_goldens
+from evenkeel.lab.calibrate.calibration import FailureMode
+from tests.lab.calibrate.planted_goldens import calibration_in, write_goldens
 from tests.scripted_chat import ScriptedChat, rating
 
-QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", "rouge_l,bleu,edit"]
-SIDES = re.compile(r"<<<BEGIN [A-Z ]+ \w+>>>\n(.*?)\n<<<END", re.DOTALL)
 STEPS = ["workflow_chain_f1", "workflow_bleu", "workflow_tau_weighted"]
+QUICK = ["--no-embeddings", "--processes", "1", "--resamples", "50", "--metrics", ",".join(STEPS)]
+SIDES = re.compile(r"<<<BEGIN [A-Z ]+ \w+>>>\n(.*?)\n<<<END", re.DOTALL)
 
 
 def run(*arguments, exit_code=0, **options):
@@ -34,45 +34,32 @@ def asking(chat, *more):
 
 
 def by_length(prompt):
-    """3 for two texts of about one length, 2 down to two thirds, 1 below."""
+    """5 for two texts of about one length, 3 down to two thirds, 0 below."""
     sizes = [len(text) for text in SIDES.findall(prompt)[-2:]]
     share = min(sizes) / max(sizes)
-    return rating(3 if share > 0.9 else 2 if share > 0.66 else 1)
+    return rating(5 if share > 0.9 else 3 if share > 0.66 else 0)
 
 
-def test_a_judge_scores_every_candidate_and_its_price_is_measured(tmp_path):
-    """Six goldens of 18 candidates, 120 tokens each at 1 and 10 USD a million: 0.0003 USD a score."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 6)
+def test_a_judge_scores_every_candidate_in_three_calls_and_its_price_is_measured(tmp_path):
+    """Four goldens of 18 candidates: 120 tokens a call at 1 and 10 USD a million, three calls a score."""
+    goldens = write_goldens(tmp_path / "goldens.jsonl", 4)
     with ScriptedChat(by_length) as chat:
         shown = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
-        assert chat.prompts.total() == 6 * 18
+        calls = chat.prompts.total()
         again = run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--price", "1/10"))
-        assert chat.prompts.total() == 6 * 18
-    assert "108 questions to scripted" in shown
+        assert chat.prompts.total() == calls
+    assert "72 questions to scripted" in shown
     assert "questions" not in again
-    found = read_calibration((tmp_path / "calibration.yaml").read_text())
-    judge = next(metric for metric in found.metrics if metric.name == "judge_similarity")
-    assert (judge.family, judge.cost_usd) == ("judge", pytest.approx(0.0003))
+    judged = [
+        row for row in journal_rows(tmp_path) if any("workflow_judge" in key for key in row.get("scores", {}))
+    ]
+    assert len(judged) == 72
+    assert calls == 3 * 72
+    found = calibration_in(tmp_path)
+    judge = next(metric for metric in found.metrics if metric.name == "workflow_judge")
+    assert (judge.family, judge.cost_usd) == ("judge", pytest.approx(0.0009))
     assert judge.time_ms > 0
     assert judge.sensitivity[FailureMode.MISSING].value > 0.5
-
-
-def test_workflows_are_judged_three_times(tmp_path):
-    """Four goldens: 18 candidates of three calls each, less the texts that recur."""
-    goldens = write_goldens(tmp_path / "goldens.jsonl", 4, workflow)
-
-    def judged(prompt):
-        return rating(4) if "REFERENCE WORKFLOW" in prompt else rating(3)
-
-    with ScriptedChat(judged) as chat:
-        run(goldens, "--out", tmp_path, *asking(chat, "--yes", "--metrics", ",".join(STEPS)))
-        asked = chat.prompts
-    rows = journal_rows(tmp_path)
-    judged_rows = [row for row in rows if any("workflow_judge" in key for key in row.get("scores", {}))]
-    assert {score for row in judged_rows for score in row["scores"].values()} == {0.8}
-    workflows = sum(count for prompt, count in asked.items() if "REFERENCE WORKFLOW" in prompt)
-    assert workflows == 3 * len(judged_rows)
-    assert asked.total() == workflows
 
 
 def test_nothing_is_asked_without_consent_or_beyond_the_limit(tmp_path):

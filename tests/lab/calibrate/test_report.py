@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from random import Random
 
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
-from evenkeel.lab.calibrate.score_table import MetricFacts, score_table, table_lines
+from evenkeel.lab.calibrate.score_table import MetricFacts, score_table
 from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.release.kit.renderings import html
 from tests.kit.records import altered
@@ -51,18 +49,3 @@ def test_what_could_not_be_measured_is_said():
     page = Page(text)
     assert "nobody" in page.text
     assert "broken: timeout, 30 times" in page.text
-
-
-def test_the_example_of_the_docs_runs(tmp_path, monkeypatch):
-    """From a file of scores to calibration and page."""
-    (tmp_path / "calibration-scores.jsonl").write_text(
-        "\n".join(table_lines(published_rows(40), FACTS)), encoding="utf-8"
-    )
-    docs = Path(__file__).parents[3] / "docs" / "calibration.md"
-    examples = re.findall(r"```python\n(.*?)```", docs.read_text(encoding="utf-8"), re.DOTALL)
-    (example,) = [one for one in examples if "read_table(" in one]
-    monkeypatch.chdir(tmp_path)
-    exec(compile(example, "docs/calibration.md", "exec"), {})
-    for name in ("calibration.yaml", "calibration.html"):
-        assert (tmp_path / name).stat().st_size > 1000
-    assert "as good as the golden" in (tmp_path / "calibration.html").read_text(encoding="utf-8").lower()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from math import nan
 
 import numpy as np
@@ -13,9 +12,7 @@ from evenkeel.lab.calibrate.score_table import (
     MetricFacts,
     Scored,
     TableError,
-    read_table,
     score_table,
-    table_lines,
 )
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
@@ -58,35 +55,3 @@ def test_a_table_that_cannot_be_is_refused(rows, facts, said):
     """The message names the row."""
     with pytest.raises(TableError, match=said):
         score_table(rows, facts)
-
-
-def test_a_table_reads_back_as_it_was_written():
-    """Scores, failures by reason, and the metrics with version, family and cost."""
-    rows = [row("a"), row("b", chain_f1="timeout"), row("ü", severity=0.3)]
-    lines = list(table_lines(rows, [FACT]))
-    back, table = read_table([lines[0], "\n", *lines[1:]]), score_table(rows, [FACT])
-    assert (back.metrics, back.goldens, back.conditions) == (table.metrics, table.goldens, table.conditions)
-    assert np.array_equal(back.scores, table.scores, equal_nan=True)
-    assert back.failures == table.failures == ((table.conditions[0], "chain_f1", "timeout", 1),)
-
-
-HEAD = json.dumps(
-    {"schema_version": 1, "metrics": [{"name": "chain_f1", "version": 2, "family": "structural"}]}
-)
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ([], "empty"),
-        (["{}"], "line 1: schema_version: Field required"),
-        ([HEAD.replace("1,", "7,", 1)], "schema_version must be 1, not 7"),
-        ([HEAD, "nonsense"], "line 2: the line: Invalid JSON"),
-        ([HEAD, "", '{"golden": "a", "mode": "lost"}'], "line 3: mode"),
-        ([HEAD, '{"golden": "", "mode": "missing", "severity": 0.1, "expected": 1, "scores": {}}'], "golden"),
-    ],
-)
-def test_a_file_that_cannot_be_read_says_where(lines, said):
-    """The message holds line and field."""
-    with pytest.raises(TableError, match=said):
-        read_table(lines)

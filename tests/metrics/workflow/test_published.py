@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from evenkeel.lab.calibrate.degrade import units_touched
-from evenkeel.lab.calibrate.degrade.workflow import MISSING, REWORDED, without
+from evenkeel.lab.calibrate.degrade import MISSING, REWORDED, steps_touched, without
 from evenkeel.metrics.workflow.alignment import ExactText
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
@@ -36,7 +35,7 @@ def test_missing_last_steps_give_the_published_means(goldens, severity, structur
     means = [0.0] * 5
     for gold in goldens:
         size = len(gold.steps)
-        found = without(gold.arranged(), set(range(size - units_touched(size, severity), size)))
+        found = without(gold.arranged(), set(range(size - steps_touched(size, severity), size)))
         both = gold, found, ExactText().align(gold, found)
         scores = (
             chain_f1(*both).f1, graph_f1(*both).f1, workflow_bleu(gold, found), workflow_gleu(gold, found),

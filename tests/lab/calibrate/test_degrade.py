@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
@@ -10,19 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.lab.calibrate.degrade import units_touched
-from evenkeel.lab.calibrate.degrade.phrases import FOREIGN_STEPS
-from evenkeel.lab.calibrate.degrade.wording import reworded_step
-from evenkeel.lab.calibrate.degrade.workflow import (
+from evenkeel.core.pair import Answer, ToolCall
+from evenkeel.lab.calibrate.degrade import (
     ADDED,
     COMPRESSED,
     DUPLICATED,
     MISSING,
     REORDERED,
     REWORDED,
+    WORKFLOWS,
     joined,
+    steps_touched,
     without,
 )
+from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, reworded_step
 from evenkeel.metrics.workflow.alignment import ExactText
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.graph import graph_f1
@@ -52,15 +54,15 @@ def refused(degradation, given_, severity):
 )  # fmt: skip
 def test_severities_are_rounded_up_in_decimals(size, severity, expected) -> None:
     """10 % of 70 is 7 although 70 · 0.1 is a little more in binary; at least one step is touched."""
-    assert units_touched(size, severity) == expected
-    assert units_touched(0, severity) == 1
+    assert steps_touched(size, severity) == expected
+    assert steps_touched(0, severity) == 1
 
 
 @pytest.mark.parametrize("severity", [0.0, -0.1, 1.1, math.nan])
 def test_a_severity_is_a_share(severity) -> None:
     """Nothing, more than everything and no number are errors."""
     with pytest.raises(ValueError, match="severity"):
-        units_touched(10, severity)
+        steps_touched(10, severity)
 
 
 @st.composite
@@ -75,7 +77,7 @@ def workflows(draw):
 @settings(max_examples=40, deadline=None)
 def test_every_degradation_changes_exactly_as_much_as_it_says(made, severity, seed) -> None:
     """Counts of steps, gone, new and moved; the same seed gives the same workflow."""
-    touched = units_touched(len(made.steps), severity)
+    touched = steps_touched(len(made.steps), severity)
     before = Counter(made.steps)
     for degradation in ALL:
         try:
@@ -166,3 +168,23 @@ def test_rewording_keeps_what_is_quoted_and_the_case() -> None:
     assert framed is not None
     assert framed.endswith("whisk the eggs.")
     assert refused(REWORDED, sequence(["Deckel schließen", "Knopf drücken"]), 0.5) == "not_degradable"
+
+
+def test_of_tool_calls_each_keeps_its_arguments() -> None:
+    """Calls are left out, moved and repeated with what they carry; an added call carries nothing."""
+    names = ("find", "open", "find", "close")
+    calls = tuple(ToolCall(name, json.dumps({"n": n})) for n, name in enumerate(names))
+    by_name = {each.name: each for each in WORKFLOWS}
+
+    def degraded(name):
+        return by_name[name].apply(Answer("", calls), 0.5, random.Random(1)).tool_calls
+
+    assert len(degraded("missing_random")) == 2
+    assert set(degraded("missing_random")) < set(calls)
+    assert Counter(degraded("reordered_steps")) == Counter(calls)
+    assert sorted(Counter(degraded("duplicated_steps")).values()) == [1, 1, 2, 2]
+    new = [call for call in degraded("added_steps") if call not in calls]
+    assert [call.arguments for call in new] == ["{}", "{}"]
+    for name in ("compressed_random", "reworded_steps"):
+        with pytest.raises(WorkflowError, match="tool calls cannot be"):
+            degraded(name)

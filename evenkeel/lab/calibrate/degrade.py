@@ -1,24 +1,21 @@
-"""Degradations of workflows by their steps, and of answers that are workflows.
+"""Workflows made worse by a known amount, to measure what a metric says of it.
 
 A workflow is put into canonical order first. What a step held together is joined by new edges ("bridged").
+A new degradation is one function and one line in `WORKFLOWS`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.lab.calibrate.calibration import FailureMode
-from evenkeel.lab.calibrate.degrade.engine import (
-    Degradation,
-    NotDegradableError,
-    changed_units,
-    units_touched,
-)
-from evenkeel.lab.calibrate.degrade.phrases import FOREIGN_STEPS
-from evenkeel.lab.calibrate.degrade.wording import drawn, reworded_step
+from evenkeel.lab.calibrate.calibration import DEGRADED, FailureMode
+from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, foreign_steps, reworded_step, uncapitalised
 from evenkeel.metrics.workflow.alignment import Alignment, Matched, canonical_text
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.diagrams import write_node_edge
@@ -39,6 +36,63 @@ if TYPE_CHECKING:
     Change = Callable[[Workflow, int, random.Random], Workflow]
     """A change of a workflow in canonical order: how many of its steps to touch, and chance."""
 
+Subject = TypeVar("Subject", "Answer", "Workflow")
+"""Thing that is degraded: an answer, or a workflow by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation(Generic[Subject]):
+    """Does a known damage. Pure: the same generator state gives the same bytes."""
+
+    name: str
+    """Short snake_case word: "missing_random"."""
+    mode: FailureMode
+    """The failure that it plays."""
+    change: Callable[[Subject, float, random.Random], Subject] = field(repr=False)
+    """Does the damage, see `apply`."""
+    version: int = 1
+    """Raised whenever the same seed may give another answer than before."""
+
+    def expected(self, severity: float) -> float:
+        """Return what an ideal metric gives for it, in [0, 1]: 1 − severity, or 1 if nothing is lost.
+
+        1 − severity is the share that remains, that is still in order, or that still says all. For what is
+        added or said twice it is a convention: as much is there too often as would otherwise be missing.
+        """
+        return 1.0 if self.mode is FailureMode.REWORDED else 1 - severity
+
+    def apply(self, subject: Subject, severity: float, rng: random.Random) -> Subject:
+        """The degraded answer: text and tool calls are new, everything else as it was.
+
+        Args:
+            subject: What is degraded.
+            severity: Share of the steps, in (0, 1]; N = max(1, ⌈steps · severity⌉) are touched.
+            rng: Makes every choice.
+
+        Raises:
+            WorkflowError: There is no workflow, or so many steps cannot be changed in this way.
+            ValueError: A severity outside (0, 1].
+        """
+        return self.change(subject, severity, rng)
+
+
+SEVERITIES: Final = (0.1, 0.3, 0.5)
+"""Shares at which the paper measures."""
+
+
+def steps_touched(size: int, severity: float) -> int:
+    """Steps that a severity changes among `size`: max(1, ⌈size · severity⌉).
+
+    Counted in decimals: 10 % of 70 steps are 7, where binary floats make 8 of it.
+
+    Raises: ValueError for a severity outside (0, 1].
+    Source: appendix A of WorkflowPerturb.
+    """
+    if not 0 < severity <= 1:
+        raise ValueError(f"a severity is a share in (0, 1], not {severity}")
+    return max(1, ceil(size * Fraction(Decimal(str(severity)))))
+
+
 _TRIES = 50
 _OF_TEXTS: Final = frozenset((FailureMode.COMPRESSED, FailureMode.REWORDED))
 """A tool has one name: two cannot be merged into one, nor called in other words."""
@@ -47,7 +101,7 @@ _LETTERS: Final = re.compile(r"[a-z]+")
 
 def _degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0) -> Degradation[Workflow]:
     def apply(given: Workflow, severity: float, rng: random.Random) -> Workflow:
-        touched = units_touched(len(given.steps), severity)
+        touched = steps_touched(len(given.steps), severity)
         if len(given.steps) < touched + left:
             detail = f"{touched} of {len(given.steps)} steps cannot be changed with {left} left over"
             raise WorkflowError("not_degradable", detail)
@@ -123,20 +177,18 @@ def joined(steps: Sequence[str]) -> str:
     """Several steps as one sentence: "Open the tray.", "Add paper." is "Open the tray and add paper."."""
     plain = [step.strip().rstrip(".;") for step in steps]
     ending = steps[-1].strip()[len(plain[-1]) :]
-    return " and ".join([plain[0], *(_continued(step) for step in plain[1:])]) + ending
-
-
-def _continued(step: str) -> str:
-    """A step without the capital it began with, unless its first word is a name or an abbreviation."""
-    first = step.split(" ", 1)[0]
-    return step[:1].lower() + step[1:] if first[1:].islower() else step
+    return " and ".join([plain[0], *map(uncapitalised, plain[1:])]) + ending
 
 
 def _reworded(given: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Says steps in other words, by tables of English synonyms; nothing is lost."""
-    changed = changed_units(
-        len(given.steps), touched, rng, lambda index: reworded_step(given.steps[index], rng)
-    )
+    changed: dict[int, str] = {}
+    for index in rng.sample(range(len(given.steps)), len(given.steps)):
+        if len(changed) == touched:
+            break
+        other = reworded_step(given.steps[index], rng)
+        if other is not None:
+            changed[index] = other
     if len(changed) < touched:
         detail = f"{len(changed)} steps can be reworded by rule, not {touched}"
         raise WorkflowError("not_degradable", detail)
@@ -198,7 +250,7 @@ def _added(given: Workflow, touched: int, rng: random.Random) -> Workflow:
     steps = list(given.steps)
     edges = [(edge.before, edge.after) for edge in given.edges]
     listed = list(range(size))
-    for text in drawn(free, (), touched, rng):
+    for text in foreign_steps(free, touched, rng):
         at = rng.randrange(len(edges) + 1)
         new = len(steps)
         steps.append(text)
@@ -234,13 +286,10 @@ def _of_answers(name: str, of_steps: Degradation[Workflow]) -> Degradation[Answe
     """
 
     def apply(given: Answer, severity: float, rng: random.Random) -> Answer:
-        try:
-            if given.tool_calls:
-                return _with_calls(of_steps, given, severity, rng)
-            found = of_steps.apply(read_answer(given), severity, rng)
-            return replace(given, text=write_node_edge(found))
-        except WorkflowError as error:
-            raise NotDegradableError(error.reason, str(error)) from error
+        if given.tool_calls:
+            return _with_calls(of_steps, given, severity, rng)
+        found = of_steps.apply(read_answer(given), severity, rng)
+        return replace(given, text=write_node_edge(found))
 
     return Degradation(name, of_steps.mode, apply)
 
@@ -249,7 +298,7 @@ def _with_calls(
     of_steps: Degradation[Workflow], given: Answer, severity: float, rng: random.Random
 ) -> Answer:
     if of_steps.mode in _OF_TEXTS:
-        raise NotDegradableError("tool_calls", f"tool calls cannot be {of_steps.mode}")
+        raise WorkflowError("tool_calls", f"tool calls cannot be {of_steps.mode}")
     # Calls are told apart by their number, as many may have the same name.
     own = {f"call {number}": call for number, call in enumerate(given.tool_calls)}
     found = of_steps.apply(sequence(own), severity, rng)
@@ -274,3 +323,23 @@ PUBLISHED: Final[tuple[Degradation[Answer], ...]] = (
     *WORKFLOWS[1:],
 )
 """The same, with the last steps missing: so the tables of WorkflowPerturb come out."""
+
+
+class Damage(NamedTuple):
+    """Damage to goldens."""
+
+    modes: frozenset[FailureMode] = frozenset(DEGRADED)
+    published: bool = False
+    """True if the last steps are missing, as in WorkflowPerturb's tables, in place of any."""
+
+    @property
+    def degradations(self) -> tuple[Degradation[Answer], ...]:
+        """The degradation for each of the modes, in the order of `FailureMode`."""
+        every = PUBLISHED if self.published else WORKFLOWS
+        return tuple(degradation for degradation in every if degradation.mode in self.modes)
+
+    @property
+    def versions(self) -> dict[str, int]:
+        """Versions of all that could be done, by name: other modes do not change a mode's candidates."""
+        every = PUBLISHED if self.published else WORKFLOWS
+        return {degradation.name: degradation.version for degradation in every}
