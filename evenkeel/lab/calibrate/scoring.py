@@ -25,7 +25,6 @@ from evenkeel.lab.calibrate.columns import (
 from evenkeel.lab.calibrate.encoder import BatchEncoder
 from evenkeel.lab.calibrate.journal import Row
 from evenkeel.lab.calibrate.published import METRICS
-from evenkeel.metrics.registry import metric
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
 from evenkeel.metrics.workflow.wording import StepBertScore
