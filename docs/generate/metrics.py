@@ -73,7 +73,7 @@ _ABSENT: Final = (
     (r"evenkeel_cell_evidence_ratio", "before the cell's first verdict"),
     (r"evenkeel_cell_drift.*", f"{_DETAIL}; until the cell has a baseline"),
     (r"evenkeel_cell_.*|evenkeel_limit_ratio", _DETAIL),
-    (r"evenkeel_(window_|rollup_).*", f"{_DETAIL}; {_ESTIMATE}"),
+    (r"evenkeel_window_.*", f"{_DETAIL}; {_ESTIMATE}"),
     (r"evenkeel_(robustness|content_delta|quality_worse|above_noise|noise_floor)_.*", _ESTIMATE),
     (r"evenkeel_(last_change|changes).*", "until the first of its kind"),
     (r"evenkeel_route_incidents", ""),

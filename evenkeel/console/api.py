@@ -117,7 +117,7 @@ def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:
     flat = msgspec.to_builtins(report.flat() if isinstance(report, CellReport) else report)
     flat.pop("revision", None)
     last = report.last_scored_at
-    return {**flat.pop("key"), **flat, "stale_s": None if last is None else max(0.0, now - last)}
+    return {**flat.pop("key", {}), **flat, "stale_s": None if last is None else max(0.0, now - last)}
 
 
 def _strict(value: Any) -> Any:

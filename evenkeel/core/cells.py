@@ -84,19 +84,6 @@ _MOST_TRIALS: Final = 20_000
 """Further trials beyond which there is no telling how many a cell needs."""
 _FEWEST_STEP: Final = 20
 
-Level = Literal["category", "model", "route", "all"]
-
-
-@dataclass(frozen=True, slots=True)
-class RollupKey:
-    """Key of a roll-up: a category of one model on a route, a model on a route, a route, or everything."""
-
-    level: Level
-    route: str = ""
-    """Route; "" for the level "all". Likewise, `model` and `category` are "" where the level has none."""
-    model: str = ""
-    category: str = ""
-
 
 @dataclass(frozen=True, slots=True)
 class RollupEstimates:
@@ -119,15 +106,16 @@ class RollupEstimates:
 
 @dataclass(frozen=True, slots=True)
 class RollupReport:
-    """Report on one roll-up."""
+    """Report on one model of a route, over all its cells of single rewordings."""
 
-    key: RollupKey
+    route: str
+    model: str
     trials: int
     """Rated perturbed trials."""
     last_scored_at: float | None
     scorer: Scorer
     """Scorer of the latest rating."""
-    windows: dict[Literal[Window, "all"], RollupEstimates]
+    windows: dict[Literal["all", "since_change"], RollupEstimates]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ it is, and f if it is not. An arm whose true shift rate is p shows f + (s − f)
 alarms, raises the content delta of both arms (and lowers robustness, which is why neither is an
 alert by itself), while in the excess it cancels: what remains is (s − f) · (p₁ − p₀). To first
 order noise therefore makes an effect look smaller, never out of nothing. That rests on s and f
-being the same for both arms. Equal answers skip the judge, which `evenkeel.monitor.fold.corrections`
-makes up for; where a judge errs more on one arm for other reasons (other languages, other formats),
-the difference of the two f stays in the excess unless labels correct it. Judge noise is about
+being the same for both arms; where a judge errs more on one arm (identical answers skip it, other languages,
+other formats), the difference of the two f stays in the excess. Judge noise is about
 2f(1 − f) on pairs of one kind if two ratings err independently, so half of a small noise is what each
 arm owes the judge.
 
@@ -27,9 +26,9 @@ of these series: that takes labels, or the judge audit against people.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from evenkeel.core.cells import JudgeEstimates
 from evenkeel.core.verdict import (
@@ -42,8 +41,6 @@ from evenkeel.core.verdict import (
 from evenkeel.monitor.estimate import proportion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.core.cells import Estimate
     from evenkeel.core.verdict import Verdict
 
@@ -56,8 +53,7 @@ _REPEATED: Final = (
 """Details of verdicts that repeat a rating, with the counts for equal and for different ratings."""
 
 
-@dataclass(slots=True)
-class JudgeCounts:
+class JudgeCounts(Struct):
     """Sufficient statistics of a judge on a route and model; the cost of adding is constant.
 
     The pairs behind noise and swap consistency are those the judge was asked about: all but identical and
@@ -89,6 +85,14 @@ class JudgeCounts:
                 setattr(self, name, getattr(self, name) + 1)
         return True
 
+    def merge(self, other: JudgeCounts) -> None:
+        """Add the counts of a later stretch of traffic."""
+        for stage, count in other.decided.items():
+            self.decided[stage] = self.decided.get(stage, 0) + count
+        for _, same, differs in _REPEATED:
+            for name in (same, differs):
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+
     def estimates(self, *, alpha: float, min_trials: int) -> JudgeEstimates:
         """Return all estimates; None where one has fewer than `min_trials` observations."""
 
@@ -102,57 +106,36 @@ class JudgeCounts:
             decided=dict(self.decided) if any(self.decided.values()) else {},
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        return asdict(self)
 
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> JudgeCounts:
-        """Read what `to_json` wrote."""
-        return cls(**raw)
-
-
-class _Place(NamedTuple):
-    """Place where a judge is watched, over all perturbations together: its ratings are few and costly."""
-
-    route: str
-    model: str
-
-
-class _Judge:
-    """Counts of a judge, with estimates and JSON cached until the counts change."""
-
-    __slots__ = ("counts", "encoded", "estimates")
-
-    def __init__(self, counts: JudgeCounts) -> None:
-        self.counts = counts
-        self.encoded: str | None = None
-        self.estimates: JudgeEstimates | None = None
-
-
-_UNKNOWN = JudgeEstimates()
+_UNKNOWN: Final = JudgeEstimates()
 
 
 class Judges:
-    """Counts of the judge on each route and model. Not thread-safe; part of the monitor's checkpoint."""
+    """Counts of the judge on each route and model. Not thread-safe; part of the monitor's checkpoint.
 
-    def __init__(self) -> None:
-        self._judges: dict[_Place, _Judge] = {}
+    Over all perturbations together: second ratings are few and costly.
+    """
+
+    def __init__(self, counts: dict[str, dict[str, JudgeCounts]] | None = None) -> None:
+        self.counts = {} if counts is None else counts
+        """Counts by route and model."""
+        self._estimates: dict[tuple[str, str], JudgeEstimates] = {}
 
     def add(self, route: str, model: str, verdict: Verdict) -> None:
         """Count a verdict as evidence on the judge; verdicts by heuristics alone are ignored."""
         if verdict.scoring.scorer != "judge":
             return
-        place = _Place(route, model)
-        judge = self._judges.get(place)
-        if judge is None:
-            judge = self._judges[place] = _Judge(JudgeCounts())
-        if judge.counts.add(verdict):
-            judge.encoded = judge.estimates = None
+        models = self.counts.setdefault(route, {})
+        counts = models.get(model)
+        if counts is None:
+            counts = models[model] = JudgeCounts()
+        if counts.add(verdict):
+            self._estimates.pop((route, model), None)
 
     def drop(self, route: str, model: str) -> None:
         """Forget a model."""
-        self._judges.pop(_Place(route, model), None)
+        self.counts.get(route, {}).pop(model, None)
+        self._estimates.pop((route, model), None)
 
     def estimates(self, route: str, model: str, *, alpha: float, min_trials: int) -> JudgeEstimates:
         """Return the estimates of a judge, computed once for each change of its counts.
@@ -164,28 +147,11 @@ class Judges:
                 `min_trials` the same at every call.
             min_trials: An estimate with fewer observations is None.
         """
-        judge = self._judges.get(_Place(route, model))
-        if judge is None:
+        counts = self.counts.get(route, {}).get(model)
+        if counts is None:
             return _UNKNOWN
-        if judge.estimates is None:
-            judge.estimates = judge.counts.estimates(alpha=alpha, min_trials=min_trials)
-        return judge.estimates
-
-    def encode(self) -> str:
-        """Return all judges as a JSON array; each is encoded once for each change of its own."""
-        return f"[{','.join(_encode(place, judge) for place, judge in self._judges.items())}]"
-
-    @classmethod
-    def from_json(cls, raw: Sequence[dict[str, Any]]) -> Judges:
-        """Read what `encode` wrote, parsed."""
-        judges = cls()
-        for one in raw:
-            judges._judges[_Place(one["route"], one["model"])] = _Judge(JudgeCounts.from_json(one["counts"]))
-        return judges
-
-
-def _encode(place: _Place, judge: _Judge) -> str:
-    if judge.encoded is None:
-        record = {**place._asdict(), "counts": judge.counts.to_json()}
-        judge.encoded = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-    return judge.encoded
+        found = self._estimates.get((route, model))
+        if found is None:
+            found = counts.estimates(alpha=alpha, min_trials=min_trials)
+            self._estimates[route, model] = found
+        return found

@@ -10,7 +10,6 @@ from evenkeel.core.cells import (
     ChangeMark,
     Estimate,
     RollupEstimates,
-    RollupKey,
     RollupReport,
     RouteChanges,
 )
@@ -123,11 +122,11 @@ ROLLED = RollupEstimates(
 
 
 def test_rollups_are_given_flat_with_their_windows(make_scene, console_client):
-    """Level, route, model and category beside the estimates of each window."""
+    """Route and model beside the estimates of each window."""
     scene = make_scene("quiet")
-    report = RollupReport(RollupKey("route", "chat"), 160, scene.now - 30, "judge", {"all": ROLLED})
+    report = RollupReport("chat", "m", 160, scene.now - 30, "judge", {"all": ROLLED})
     (found,) = console_client(scene, rollups=lambda: [report]).get("/api/rollups").json()["rollups"]
-    assert (found["level"], found["route"], found["model"], found["trials"]) == ("route", "chat", "", 160)
+    assert (found["route"], found["model"], found["trials"]) == ("chat", "m", 160)
     assert found["windows"]["all"]["content_delta"] == {"value": 0.25, "lower": 0.1, "upper": 0.4, "n": 40}
     assert found["windows"]["all"]["robustness"] is None
     assert found["stale_s"] == pytest.approx(30)

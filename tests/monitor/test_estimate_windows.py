@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.monitor.estimate import OUTCOMES, Counts, Windows
-from evenkeel.monitor.estimate.windows import RECENT, Occurrences
+from evenkeel.monitor.estimate.windows import RECENT
 from evenkeel.monitor.fold.state import LogClock
 
 HOUR = 3600.0
@@ -95,30 +92,6 @@ def test_times_that_are_no_numbers_are_in_no_window_of_time():
     assert sizes(windows, at)["500"] == 4
 
 
-def test_unfinished_observations_count_without_being_added():
-    """They are in the windows of their time and era, as the newest of the 500."""
-    windows, at = filled(*[("0", 0.0, 0)] * RECENT)
-    totals = windows.totals(at, 0, [("1 2", 10.0, 0), ("1", 5 * HOUR, 0), ("1", 0.0, -1)])
-    assert totals["1h"] == {"0": RECENT, "1": 2, "2": 1}
-    assert totals["24h"] == {"0": RECENT, "1": 2, "2": 1}
-    assert totals["500"] == {"0": RECENT - 3, "1": 3, "2": 1}
-    assert totals["since_change"] == {"0": RECENT, "1": 2, "2": 1}
-    assert windows.totals(at, 0)["500"] == {"0": RECENT}
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("abcdefghijkl"), min_size=1, max_size=6).map(" ".join), max_size=400)
-)
-def test_occurrences_are_those_of_the_words(observations):
-    """However many different observations there are, the words' counts are exact."""
-    counted = Occurrences()
-    for observation in observations:
-        counted.add(observation)
-    expected = Counter(word for observation in observations for word in observation.split(" "))
-    assert counted.total() == expected
-    assert Occurrences.from_json(json.loads(json.dumps(counted.to_json()))).total() == expected
-
-
 def test_outcomes_have_letters_that_json_leaves_alone():
     """68 outcomes, each with a letter of its own, none of which a window would split or JSON escape."""
     assert len(OUTCOMES) == 68
@@ -128,12 +101,12 @@ def test_outcomes_have_letters_that_json_leaves_alone():
 
 def test_counts_of_letters_are_those_of_the_outcomes():
     """Each outcome twice: ratings, qualities and pairs add up."""
-    counts = Counts.of_outcomes(dict.fromkeys(OUTCOMES, 2))
+    counts = Counts(dict.fromkeys(OUTCOMES, 2))
     # 17 kinds of rating and quality, 4 of pairs; 1 and 2 have 5 qualities each, 3 none, unsure 5 and none.
-    assert counts.rated == {"0": 48, "1": 40, "2": 40, "3": 8}
-    assert (counts.unsure, counts.shifted) == (48, 120)
-    assert (counts.same, counts.worse, counts.better, counts.mixed) == (24, 24, 24, 24)
-    assert (counts.plus, counts.minus, counts.zero) == (34, 34, 34)
+    assert counts.ratings == {0: 48, 1: 40, 2: 40, 3: 8}
+    assert (counts.shifted, counts.content_trials, counts.quality_scored) == (120, 128, 96)
+    assert counts.qualities == {"same": 24, "worse": 24, "better": 24, "mixed": 24, "unscored": 24}
+    assert counts.pairs == {1: 34, -1: 34, 0: 34}
 
 
 def test_the_log_clock_is_the_median_of_nine():

@@ -18,7 +18,6 @@ from evenkeel.core.cells import (
     Estimate,
     Limit,
     RollupEstimates,
-    RollupKey,
     RollupReport,
     RouteChanges,
     WindowEstimates,
@@ -72,10 +71,7 @@ ROLLED = RollupEstimates(
     excess=Estimate(-0.05, -0.1, 0.1, 40),
     judge_noise=None,
 )
-ROLLUPS = [
-    RollupReport(RollupKey("all"), 160, 1234.5, "judge", {"all": ROLLED, "1h": ROLLED}),
-    RollupReport(RollupKey("category", "chat", "m", "general"), 9, None, "metrics", {"all": ROLLED}),
-]
+ROLLUPS = [RollupReport("chat", "m", 160, 1234.5, "judge", {"all": ROLLED, "since_change": ROLLED})]
 CHANGES = [
     RouteChanges("chat", {"model": 2}, (ChangeMark("model", "a", "m", 77.0, 5),)),
     RouteChanges("still", {}, ()),
@@ -145,10 +141,8 @@ def names(registry: CollectorRegistry) -> set[str]:
 def test_a_route_and_model_has_its_estimates_with_interval_and_number():
     """Since the last change, where there is enough of it, else over everything."""
     since = altered(ROLLED, content_delta=None, excess=Estimate(0.42, 0.29, 0.57, 121))
-    rollup = RollupReport(
-        RollupKey("model", "chat", "m"), 160, 1234.5, "judge", {"all": ROLLED, "since_change": since}
-    )
-    registry = registry_of(RESEND, rollups=[rollup, *ROLLUPS])
+    rollup = RollupReport("chat", "m", 160, 1234.5, "judge", {"all": ROLLED, "since_change": since})
+    registry = registry_of(RESEND, rollups=[rollup])
     place = {"route": "chat", "model": "m"}
     values = {
         "above_noise_ratio": 0.42,
@@ -322,8 +316,8 @@ def test_a_registry_refuses_a_second_collector_of_cells():
         registry.register(CellCollector(list, version="1"))
 
 
-def test_windows_and_rollups_say_what_they_look_back_on():
-    """A label `window`, the level of a roll-up, and open labels left empty."""
+def test_windows_say_what_they_look_back_on():
+    """A label `window` of each cell; changes by their kind."""
     registry = CollectorRegistry()
     reading = MonitorReading(lambda: [FULL], lambda: ROLLUPS, lambda: CHANGES)
     registry.register(CellCollector(reading, version="1", detail=True))
@@ -334,13 +328,6 @@ def test_windows_and_rollups_say_what_they_look_back_on():
         assert registry.get_sample_value(found, {**cell, "window": "1h"}) is None
     pairs = "evenkeel_window_above_noise_observations"
     assert registry.get_sample_value(pairs, {**cell, "window": "24h"}) == 55
-    whole = {"level": "all", "route": "", "model": "", "category": ""}
-    rolled = {**whole, "window": "1h", "scorer": "judge"}
-    assert registry.get_sample_value("evenkeel_rollup_robustness_ratio", rolled) == 0.9
-    assert registry.get_sample_value("evenkeel_rollup_noise_floor_upper_ratio", rolled) == 0.2
-    assert registry.get_sample_value("evenkeel_rollup_quality_delta_ratio", rolled) is None
-    assert registry.get_sample_value("evenkeel_rollup_rated_trials", whole) == 160
-    assert registry.get_sample_value("evenkeel_rollup_last_score_timestamp_seconds", whole) == 1234.5
     change = {"route": "chat", "kind": "model"}
     assert registry.get_sample_value("evenkeel_changes_total", change) == 2
     assert registry.get_sample_value("evenkeel_last_change_timestamp_seconds", change) == 77.0

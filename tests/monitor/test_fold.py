@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import CellKey, ChangeMark, RollupKey
+from evenkeel.core.cells import CellKey, ChangeMark
 from evenkeel.core.verdict import (
     BASELINE,
     DECIDED_BY,
@@ -179,16 +179,11 @@ def test_since_the_change_begins_where_a_new_prompt_was_noticed():
         if report.key.perturbation != BASELINE
     }
     assert trials == {"chat": 13, "billing": 30}
-    rolled = {
-        (report.key.level, report.key.route): report.windows["since_change"].exchanges
-        for report in state.rollups()
-    }
-    assert rolled["route", "chat"] == rolled["model", "chat"] == rolled["category", "chat"] == 13
-    assert rolled["route", "billing"] == 30
-    assert rolled["all", ""] == 13, "a change anywhere is one of everything"
+    rolled = {report.route: report.windows["since_change"].exchanges for report in state.rollups()}
+    assert rolled == {"chat": 13, "billing": 30}
 
 
-def test_rollups_take_the_mean_over_exchanges_at_every_level():
+def test_a_roll_up_takes_the_mean_over_exchanges():
     """Ten exchanges of two categories: shifts of one category are half of an exchange's trials."""
     verdicts = []
     for number in range(10):
@@ -198,26 +193,16 @@ def test_rollups_take_the_mean_over_exchanges_at_every_level():
             altered(here, **WORSE, details={JUDGED_AGAIN: 3.0}),
             altered(here, perturbation="positional.mixed"),
         ]
-    found = {report.key: report for report in folded(log_of(*verdicts)).rollups()}
-    assert set(found) == {
-        RollupKey("all"),
-        RollupKey("route", "chat"),
-        RollupKey("model", "chat", "m"),
-        RollupKey("category", "chat", "m", "general"),
-        RollupKey("category", "chat", "m", "positional"),
-    }
-    whole, general = found[RollupKey("all")], found[RollupKey("category", "chat", "m", "general")]
-    assert (whole.trials, general.trials, whole.last_scored_at, whole.scorer) == (20, 10, 9.0, "judge")
-    assert whole.windows["all"] == found[RollupKey("route", "chat")].windows["all"]
+    (whole,) = folded(log_of(*verdicts)).rollups()
+    assert (whole.route, whole.model, whole.trials) == ("chat", "m", 20)
+    assert (whole.last_scored_at, whole.scorer) == (9.0, "judge")
     everything = whole.windows["all"]
     assert everything.exchanges == 10
     assert (everything.content_delta.value, everything.content_delta.n) == (0.5, 10)
     assert everything.robustness.value == 0.5
     assert (everything.noise_floor.value, everything.noise_floor.n) == (0.0, 10)
     assert (everything.judge_noise.value, everything.judge_noise.n) == (1.0, 10)
-    assert general.windows["all"].content_delta.value == 1.0
-    assert general.windows["all"].noise_floor is None, "resends are of no category"
-    assert whole.windows["1h"] == everything
+    assert whole.windows["since_change"] == everything
 
 
 def test_exchanges_that_are_finished_count_like_those_that_are_not():
@@ -226,11 +211,10 @@ def test_exchanges_that_are_finished_count_like_those_that_are_not():
         altered(VERDICT, exchange_id=f"e{number}", **(WORSE if number % 4 == 0 else {}))
         for number in range(1000)
     ]
-    found = {report.key.level: report for report in folded(log_of(*verdicts)).rollups()}
-    assert found["all"].trials == 1000
-    every, recent = (found["all"].windows[window].content_delta for window in ("all", "500"))
+    (whole,) = folded(log_of(*verdicts)).rollups()
+    assert whole.trials == 1000
+    every = whole.windows["all"].content_delta
     assert (every.value, every.n) == (0.25, 1000)
-    assert (recent.value, recent.n) == (0.25, 500)
 
 
 @settings(max_examples=12, deadline=None)
@@ -268,10 +252,7 @@ def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
             )
             for report in state.reports()
         ]
-        rollups = [
-            (report.key, report.trials, *(report.windows[name] for name in ("all", "500", "since_change")))
-            for report in state.rollups()
-        ]
+        rollups = [(report.route, report.model, report.trials, report.windows) for report in state.rollups()]
         return cells, rollups, [route.counts for route in state.changes()]
 
     assert timeless(folded(wild)) == timeless(folded(verdicts))

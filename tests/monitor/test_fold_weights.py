@@ -6,7 +6,7 @@ from math import isfinite
 
 import pytest
 
-from evenkeel.core.cells import CellKey, RollupKey
+from evenkeel.core.cells import CellKey
 from evenkeel.core.together import together_name
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes.traits import evenly_drawn
@@ -71,9 +71,9 @@ def test_exchanges_of_strata_weigh_in_cells_and_roll_ups():
         log += exchange(number, {}, exchange_weight=0.25)
     state = folded(log)
     assert report(state).estimates.content_delta.value == 0.5
-    (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
+    (whole,) = state.rollups()
     content = whole.windows["all"].content_delta
-    assert content == whole.windows["500"].content_delta
+    assert content == whole.windows["since_change"].content_delta
     assert (content.value, content.n) == (0.5, 5)
     assert whole.windows["all"].noise_floor.n == 5
     assert MonitorState.from_bytes(state.to_bytes(), SETTINGS).rollups() == state.rollups()
@@ -90,7 +90,7 @@ def test_detectors_and_roll_ups_look_at_drawn_trials_only():
         False,
     )
     assert found.detection.drift is None
-    (whole,) = (one for one in state.rollups() if one.key == RollupKey("all"))
+    (whole,) = state.rollups()
     assert (whole.trials, whole.windows["all"].content_delta) == (0, None)
     assert not evenly_drawn(log[1])
 
@@ -105,17 +105,14 @@ def test_an_alert_bets_by_the_weight_of_the_exchange():
     assert 0 < evidence(exchange_weight=0.5) < evidence() == evidence(path_weight=0.125)
 
 
-def test_a_group_has_a_cell_and_a_category_of_its_own():
+def test_a_group_has_a_cell_of_its_own():
     """It is in no roll-up of rewordings; the half that was tried after it moved is nowhere."""
     group, half = {"perturbation": GROUP, **MOVED}, {"perturbation": "together.2_general", **SPLIT, **MOVED}
     state = folded(exchange(0, group, half, {}))
     assert [one.key.perturbation for one in state.reports()] == [BASELINE, "general.spelling", GROUP]
-    found = {one.key: one.windows["all"] for one in state.rollups()}
-    assert RollupKey("category", "chat", "m", "together") in found
-    assert found[RollupKey("category", "chat", "m", "together")].content_delta.value == 1.0
-    assert found[RollupKey("all")].content_delta.value == 0.0
-    alone = folded(exchange(0, group))
-    (whole,) = (one for one in alone.rollups() if one.key == RollupKey("all"))
+    (whole,) = state.rollups()
+    assert whole.windows["all"].content_delta.value == 0.0
+    (whole,) = folded(exchange(0, group)).rollups()
     assert whole.windows["all"].exchanges == 0
     assert whole.windows["all"].noise_floor.n == 1
 

@@ -19,7 +19,7 @@ from evenkeel.stores.verdict_log import logged
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evenkeel.core.cells import CellReport, ChangeMark, RollupReport
+    from evenkeel.core.cells import CellReport, ChangeMark
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.stores.monitor_state import AlertEvent
     from evenkeel.stores.verdict_log import Entry
@@ -73,12 +73,11 @@ class RouteChange(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """State of all cells and roll-ups after a trial."""
+    """State of all cells after a trial."""
 
     trial: int
     at: float
     cells: tuple[CellReport, ...]
-    rollups: tuple[RollupReport, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +160,7 @@ class Run:
 
     def _snapshot(self, number: int) -> None:
         assert self._every is not None
-        cells, rollups = tuple(self._state.reports()), tuple(self._state.rollups())
-        self._snapshots.append(Snapshot(number, self._last_at, cells, rollups))
+        self._snapshots.append(Snapshot(number, self._last_at, tuple(self._state.reports())))
         if self._most is not None and len(self._snapshots) > self._most:
             self._snapshots = self._snapshots[1::2]
             self._every *= 2

@@ -1,8 +1,7 @@
 """Counts of the verdicts of a period, from which the monitor's estimates are made.
 
-Near-equal prompts are thinned as the monitor thins them: of every hundred trials of a cell, or exchanges of
-a group, a cluster gives one observation. Trials of several rewordings at once are in lines of their own; what
-was tried because such a trial moved is in the line of its rewording only, if it is of one by itself.
+Trials of several rewordings at once are in lines of their own; what was tried because such a trial moved is
+in the line of its rewording only, if it is of one by itself.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from evenkeel.core.cells import OTHER_MODEL
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.estimate import (
+    UNFINISHED,
     Counts,
     DesignEffect,
-    Occurrences,
-    OpenExchange,
-    OpenExchanges,
+    ExchangeTally,
     outcome_of,
     weight_sign,
 )
@@ -29,7 +27,7 @@ from evenkeel.monitor.estimate.counts import UNSURE
 from evenkeel.monitor.noise import Judges
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from evenkeel.core.verdict import Scorer, Verdict
     from evenkeel.monitor.estimate import Outcome
@@ -65,22 +63,39 @@ class CellKey(NamedTuple):
 class Group:
     """Exchanges of one group."""
 
-    occurrences: Occurrences = field(default_factory=Occurrences)
-    """Shares of its exchanges."""
+    words: Counter[str] = field(default_factory=Counter)
+    """Shares of its exchanges (`ExchangeTally.observation`)."""
     trials: int = 0
     """Perturbed ones with a rating."""
     effect: DesignEffect = field(default_factory=DesignEffect)
 
 
-class _Open(OpenExchange[GroupKey]):
-    """An exchange that may still get trials."""
-
-    __slots__ = ("sign",)
+class _Open:
+    """An exchange that may still get trials, with a tally of all of them and one for each group."""
 
     def __init__(self, wholes: tuple[GroupKey, ...], sign: str) -> None:
-        super().__init__(wholes)
+        self.wholes = wholes
+        """Groups that all its trials, and its resend, belong to."""
         self.sign = sign
         """Sign of its weight."""
+        self.whole = ExchangeTally()
+        self.parts: defaultdict[GroupKey, ExchangeTally] = defaultdict(ExchangeTally)
+
+    def add(self, verdict: Verdict, outcome: Outcome, groups: Iterable[GroupKey]) -> None:
+        """Count a rated verdict; `groups` are those that only this trial belongs to."""
+        self.whole.add_rejudged(verdict)
+        if verdict.perturbation == BASELINE:
+            self.whole.add_resend(outcome)
+            return
+        self.whole.add_trial(outcome)
+        for group in groups:
+            self.parts[group].add_trial(outcome)
+
+    def tallies(self) -> Iterator[tuple[GroupKey, ExchangeTally]]:
+        """Yield each group with its tally."""
+        for group in self.wholes:
+            yield group, self.whole
+        yield from self.parts.items()
 
 
 @dataclass(slots=True)
@@ -103,7 +118,7 @@ class Folder:
 
     def __init__(self) -> None:
         self._models: dict[str, list[str]] = {}
-        self._open = OpenExchanges[tuple[str, str, str], _Open]()
+        self._open: dict[tuple[str, str, str], _Open] = {}
         self.cells: dict[CellKey, Counts] = {}
         self.judges = Judges()
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
@@ -188,15 +203,15 @@ class Folder:
         one = self._open.get(place)
         if one is None:
             one = _Open(_wholes(route, model), weight_sign(verdict.selection.exchange_weight))
-            done = self._open.begin(place, one)
-            if done is not None:
-                self._finish(done)
+            self._open[place] = one
+            if len(self._open) > UNFINISHED:
+                self._finish(self._open.pop(next(iter(self._open))))
         groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
         if together_count(verdict.perturbation) == 1:
             one.add(verdict, outcome, groups)
         else:
             for key in groups:
-                one.part(key).add_trial(outcome)
+                one.parts[key].add_trial(outcome)
 
     def _finish(self, one: _Open, *, whole: bool = True) -> None:
         for key, tally in one.tallies():
@@ -206,9 +221,7 @@ class Folder:
             group.trials += tally.trials
             if tally.trials and whole:
                 group.effect.add(tally.shifted / tally.trials)
-            observation = tally.observation(one.sign)
-            if observation:
-                group.occurrences.add(observation)
+            group.words.update(tally.observation(one.sign).split())
 
 
 def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:

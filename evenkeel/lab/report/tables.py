@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -119,7 +119,7 @@ def group_line(
         mean_of_categories: See `Line`.
     """
     found = rollup_estimates(
-        group.occurrences.total(),
+        group.words,
         alpha=rules.alpha,
         min_exchanges=rules.min_trials,
         effect=group.effect.intervals,
@@ -258,7 +258,7 @@ class _Maker:
         alpha = self._rules.alpha / (len(named) + 1)
         least = self._rules.min_trials
         found = [
-            rollup_estimates(group.occurrences.total(), alpha=alpha, min_exchanges=least).robustness
+            rollup_estimates(group.words, alpha=alpha, min_exchanges=least).robustness
             for group in named.values()
         ]
         found.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
@@ -296,7 +296,7 @@ class _Maker:
         resends = Counts()
         for key, counts in self._cells.items():
             if key.perturbation == BASELINE:
-                resends = summed(resends, counts)
+                resends.merge(counts)
         noise = self._noise_of(resends)
         lines = [
             group_line("", "", name, group, self._rules, noise_floor=noise)
@@ -312,19 +312,6 @@ class _Maker:
         for key in keys:
             noise = self._noise[key.route, key.model]
             yield cell_line(*key, self._cells[key], self._rules, noise_floor=noise)
-
-
-def summed(one: Counts, other: Counts) -> Counts:
-    """Two counts together, without their failures."""
-    rated = {rating: one.rated[rating] + other.rated[rating] for rating in one.rated}
-    names = ("same", "worse", "better", "mixed", "plus", "minus", "zero")
-    none = Counts()
-    light = {
-        sign: summed(one.light.get(sign, none), other.light.get(sign, none))
-        for sign in sorted(one.light.keys() | other.light.keys())
-    }
-    sums = {name: getattr(one, name) + getattr(other, name) for name in names}
-    return replace(Counts(rated=rated, light=light), **sums)
 
 
 def ranked(lines: Iterable[Line]) -> list[Line]:

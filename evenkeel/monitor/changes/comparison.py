@@ -245,7 +245,7 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
         sides(Counts.content_delta),
         sides(Counts.excess) if name != BASELINE else UNMEASURED,
         sides(Counts.robustness),
-        rate([(one.worse, one.trials - one.shifted + one.quality_scored) for one in both]),
+        rate([(one.qualities["worse"], one.trials - one.shifted + one.quality_scored) for one in both]),
         rate([(tally.invalid[name], tally.counts(name).trials) for tally in (before, after)]),
     )
 

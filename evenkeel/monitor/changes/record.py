@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
@@ -103,11 +105,7 @@ class Tally:
             for name, values in own.items():
                 _counted(self.answers.setdefault(trait, {}), name).update(values)
         self.invalid.update(other.invalid)
-        theirs = other.judge.to_json()
-        mine = self.judge.to_json()
-        stages = {stage: mine["decided"].get(stage, 0) + count for stage, count in theirs["decided"].items()}
-        summed = {name: mine[name] + theirs[name] for name in mine if name != "decided"}
-        self.judge = JudgeCounts(decided=stages, **summed)
+        self.judge.merge(other.judge)
         if self.began_at is None:
             self.began_at = other.began_at
         if other.ended_at is not None:
@@ -120,7 +118,7 @@ class Tally:
 
     def counts(self, perturbation: str) -> Counts:
         """Return the counts of one perturbation, whatever the model."""
-        return Counts.of_outcomes(self.cells.get(perturbation, Counter()))
+        return Counts(self.cells.get(perturbation, Counter()))
 
     def to_json(self) -> dict[str, Any]:
         """Return the tally as JSON values."""
@@ -130,7 +128,7 @@ class Tally:
             "traits": self.traits,
             "answers": self.answers,
             "invalid": self.invalid,
-            "judge": self.judge.to_json(),
+            "judge": msgspec.to_builtins(self.judge),
             "at": [self.began_at, self.ended_at],
         }
 
@@ -146,7 +144,7 @@ class Tally:
             for trait, own in raw["answers"].items()
         }
         tally.invalid = Counter(raw["invalid"])
-        tally.judge = JudgeCounts.from_json(raw["judge"])
+        tally.judge = msgspec.convert(raw["judge"], JudgeCounts)
         tally.began_at, tally.ended_at = raw["at"]
         return tally
 

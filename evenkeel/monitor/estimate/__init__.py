@@ -16,18 +16,16 @@ from evenkeel.monitor.estimate.counts import (
     weight_of,
     weight_sign,
 )
-from evenkeel.monitor.estimate.exchanges import ExchangeTally, OpenExchange, OpenExchanges, rollup_estimates
-from evenkeel.monitor.estimate.windows import Occurrences, Windows
+from evenkeel.monitor.estimate.exchanges import UNFINISHED, ExchangeTally, rollup_estimates
+from evenkeel.monitor.estimate.windows import Windows
 
 __all__ = [
     "BLOCK",
     "OUTCOMES",
+    "UNFINISHED",
     "Counts",
     "DesignEffect",
     "ExchangeTally",
-    "Occurrences",
-    "OpenExchange",
-    "OpenExchanges",
     "Outcome",
     "Windows",
     "bounded_mean",

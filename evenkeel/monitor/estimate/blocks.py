@@ -25,8 +25,9 @@ Source: Kish 1965, "Survey Sampling"; the ratio of squared differences is von Ne
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Any, Final
+from typing import Final
+
+from msgspec import Struct, field
 
 BLOCK: Final = 20
 """Trials of a block."""
@@ -44,24 +45,22 @@ _CHANCE: Final = 1.25
 """Smallest effect that bets take for one: below it, it may be chance."""
 
 
-class _Scale:
+class Scale(Struct):
     """Blocks of one size."""
 
-    __slots__ = ("count", "ended", "latest", "size", "squares", "total", "trials", "within")
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.trials = 0
-        """Trials of the running block; their sum, and the sum of their squares."""
-        self.total = 0.0
-        self.squares = 0.0
-        self.ended: tuple[float, float] | None = None
-        """Sum and sum of squares of the block before it."""
-        self.count = 0
-        """Pairs of neighbouring blocks; how much their sums differed, and how much by chance."""
-        self.within = [0.0, 0.0]
-        self.latest: deque[tuple[float, float]] = deque()
-        """The same of each of the latest pairs, which bets do not know of yet."""
+    size: int
+    trials: int = 0
+    """Trials of the running block; their sum, and the sum of their squares."""
+    total: float = 0.0
+    squares: float = 0.0
+    ended: tuple[float, float] | None = None
+    """Sum and sum of squares of the block before it."""
+    count: int = 0
+    """Pairs of neighbouring blocks; how much their sums differed, and how much by chance."""
+    between: float = 0.0
+    within: float = 0.0
+    latest: list[tuple[float, float]] = field(default_factory=list)
+    """The same of each of the latest pairs, which bets do not know of yet."""
 
     def add(self, observation: float) -> bool:
         """Take a trial; return whether it ends a block."""
@@ -78,19 +77,17 @@ class _Scale:
             within = (squares + self.squares - 2 * self.size * mean * mean) / (2 * self.size - 1)
             self.latest.append((between, max(within, 0.0)))
             if len(self.latest) > _LAG[self.size]:
-                self._take(self.latest.popleft())
+                between, within = self.latest.pop(0)
+                self.count += 1
+                self.between += between
+                self.within += within
         self.ended = block
         self.trials, self.total, self.squares = 0, 0.0, 0.0
         return True
 
-    def _take(self, pair: tuple[float, float]) -> None:
-        self.count += 1
-        self.within[0] += pair[0]
-        self.within[1] += pair[1]
-
     def effect(self, unknown: float, weight: int, *, lagged: bool) -> float:
         """Return the design effect, as if `weight` pairs of blocks had shown that of `unknown`."""
-        count, (between, within) = self.count, self.within
+        count, between, within = self.count, self.between, self.within
         if not lagged:
             count += len(self.latest)
             between += sum(pair[0] for pair in self.latest)
@@ -98,96 +95,48 @@ class _Scale:
         shown = between / within if within > 0 else 1.0
         return min(float(self.size), max(1.0, (shown * count + unknown * weight) / (count + weight)))
 
-    def to_json(self) -> list[Any]:
-        return [self.trials, self.total, self.squares, self.ended, self.count, self.within, [*self.latest]]
 
-    def read(self, raw: list[Any]) -> None:
-        self.trials, self.total, self.squares, ended, self.count, self.within, latest = raw
-        self.ended = None if ended is None else (ended[0], ended[1])
-        self.latest = deque((between, within) for between, within in latest)
-
-
-class DesignEffect:
+class DesignEffect(Struct):
     """Design effect of one series of trials, in bounded memory. Not thread-safe."""
 
-    __slots__ = ("_scales", "bets")
+    block: Scale = field(default_factory=lambda: Scale(BLOCK))
+    batch: Scale = field(default_factory=lambda: Scale(BATCH))
+    bets: float = 1.0
+    """Design effect for bets on the next trial: that of blocks that ended a while ago."""
 
-    def __init__(self) -> None:
-        self._scales = (_Scale(BLOCK), _Scale(BATCH))
-        self.bets = 1.0
-        """Design effect for bets on the next trial: that of blocks that ended a while ago."""
-
-    def add(self, observation: float) -> None:
-        """Take the next trial."""
-        ended = False
-        for scale in self._scales:
-            ended = scale.add(observation) or ended
-        if ended:
-            self._settle()
-
-    def _settle(self) -> None:
-        effect = max(scale.effect(1.0, _PATIENCE[scale.size], lagged=True) for scale in self._scales)
+    def add(self, observation: float) -> bool:
+        """Take the next trial; return whether it ends a block."""
+        self.batch.add(observation)
+        if not self.block.add(observation):
+            return False
+        effect = max(
+            scale.effect(1.0, _PATIENCE[scale.size], lagged=True) for scale in (self.block, self.batch)
+        )
         self.bets = effect if effect >= _CHANCE else 1.0
+        return True
 
     @property
     def intervals(self) -> float:
         """Design effect for intervals: at least 1."""
-        block, batch = self._scales
         return max(
-            block.effect(_UNKNOWN, _WEIGHT[BLOCK], lagged=False),
-            batch.effect(1.0, _WEIGHT[BATCH], lagged=False),
+            self.block.effect(_UNKNOWN, _WEIGHT[BLOCK], lagged=False),
+            self.batch.effect(1.0, _WEIGHT[BATCH], lagged=False),
         )
 
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values; floats survive exactly."""
-        return [scale.to_json() for scale in self._scales]
 
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> DesignEffect:
-        """Read what `to_json` wrote."""
-        effect = cls()
-        for scale, state in zip(effect._scales, raw, strict=True):
-            scale.read(state)
-        effect._settle()
-        return effect
+class CellEffects(Struct):
+    """Design effects of a cell's trials: of their content, and of their losses of similarity."""
 
-
-class CellEffects:
-    """Design effects of a cell's trials: of shifts, of pairs, and of losses of similarity."""
-
-    __slots__ = ("loss", "pair", "shift")
-
-    def __init__(self) -> None:
-        self.shift = DesignEffect()
-        self.pair = DesignEffect()
-        self.loss = DesignEffect()
-
-    def add(self, shifted: bool | None, difference: float | None, loss: float | None) -> None:  # noqa: FBT001 - a series, not a switch
-        """Take the next trial: what is known of its shift, its pair, and its loss of similarity."""
-        if shifted is not None:
-            self.shift.add(1.0 if shifted else 0.0)
-        if difference is not None:
-            self.pair.add(difference)
-        if loss is not None:
-            self.loss.add(loss)
+    content: DesignEffect = field(default_factory=DesignEffect)
+    """That of pairs where the resend is known, else of shifts."""
+    loss: DesignEffect = field(default_factory=DesignEffect)
 
     @property
     def bets(self) -> float:
         """Design effect for bets on what pairs say."""
-        return max(self.pair.bets, self.loss.bets)
+        return max(self.content.bets, self.loss.bets)
 
     @property
     def intervals(self) -> float:
-        """Design effect for intervals: the largest that any of the series shows."""
-        return max(self.shift.intervals, self.pair.intervals, self.loss.intervals)
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values."""
-        return [self.shift.to_json(), self.pair.to_json(), self.loss.to_json()]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> CellEffects:
-        """Read what `to_json` wrote."""
-        effects = cls()
-        effects.shift, effects.pair, effects.loss = map(DesignEffect.from_json, raw)
-        return effects
+        """Design effect for intervals: the larger one."""
+        return max(self.content.intervals, self.loss.intervals)

@@ -1,25 +1,25 @@
 """Running counts of a cell, and every estimate that follows from them.
 
-One trial is one of 68 possible outcomes. A window keeps outcomes as words of a letter, so that the last 500
-trials are a text of 500 letters and every count of a window follows from how often each word occurs.
-
-Counts are of observations, whatever these weigh. Those that weigh less than 1 are counted once more by their
-weight (`Counts.light`), with which they enter estimates; their words have its sign after the letter.
+One trial is one of 68 possible outcomes and has one of eight weights. Both together are a *word*: a letter,
+and the sign of the weight unless that is 1. How often each word occurred, in a cell or in one of its windows,
+is all that its rates need.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from itertools import product
 from math import isfinite, log2
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from msgspec import Struct, field
+
 from evenkeel.core.cells import CellEstimates, Estimate
-from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects
+from evenkeel.monitor.estimate.blocks import CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from evenkeel.core.verdict import Verdict
 
@@ -72,6 +72,29 @@ class Outcome(NamedTuple):
         """True if nothing is known of the content, since there was no judge."""
         return self.rating == UNSURE and self.quality is None
 
+    @property
+    def known(self) -> bool:
+        """True if it is known whether the content shifted."""
+        return not self.unsure
+
+    @property
+    def scored(self) -> bool:
+        """True for a shifted trial that has quality scores."""
+        return self.quality is not None and self.quality != "unscored"
+
+    @property
+    def changed(self) -> bool:
+        """True if a quality changed, in either direction."""
+        return self.quality in _CHANGED
+
+    @property
+    def perhaps_changed(self) -> bool:
+        """True if a quality changed, or may have changed but could not be scored."""
+        return self.changed or self.quality == "unscored"
+
+
+_CHANGED: Final = frozenset({"worse", "better", "mixed"})
+
 
 _LETTERS: Final = "".join(chr(code) for code in range(ord("0"), 127) if chr(code) != "\\")
 """Signs that JSON need not escape."""
@@ -123,95 +146,97 @@ OTHER_REASON = "other"
 QUALITY_PREFIX = "quality_"
 """Prefix of the reason of a trial that has a rating but lacks quality scores."""
 
-
 STEPS: Final = 50
 """Steps in a unit of similarity."""
 
 
-@dataclass(slots=True)
-class Spread:
+class Spread(Struct):
     """Histogram of similarities to the nearest fiftieth, with their exact sum."""
 
     total: float = 0.0
-    counts: dict[int, int] = field(default_factory=dict)
-    """Observations by number of fiftieths."""
+    """Sum of the observations, each times its weight."""
+    steps: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Observations by the sign of their weight, then by number of fiftieths."""
 
     @property
     def n(self) -> int:
         """Number of observations."""
-        return sum(self.counts.values())
+        return sum(sum(steps.values()) for steps in self.steps.values())
 
-    def add(self, observation: float) -> None:
-        """Count an observation."""
+    @property
+    def weight(self) -> float:
+        """Total weight of the observations."""
+        return sum(weight_of(sign) * sum(steps.values()) for sign, steps in self.steps.items())
+
+    def add(self, observation: float, sign: str = "") -> None:
+        """Count an observation, with the sign of its weight."""
         step = round(observation * STEPS)
-        self.total += observation
-        self.counts[step] = self.counts.get(step, 0) + 1
+        self.total += observation * weight_of(sign)
+        steps = self.steps.setdefault(sign, {})
+        steps[step] = steps.get(step, 0) + 1
 
-    def joined(self, counts: Mapping[int, int], total: float) -> Spread:
-        """Return the spread of these and further observations together."""
-        joined = dict(self.counts)
-        for step, count in counts.items():
-            joined[step] = joined.get(step, 0) + count
-        return Spread(self.total + total, joined)
+    def losses(self, grades: Spread, control: int) -> Spread:
+        """Return these losses and those of some grades, if all their resends had the same grade, 0 or 1."""
+        joined = {sign: dict(steps) for sign, steps in self.steps.items()}
+        for sign, steps in grades.steps.items():
+            own = joined.setdefault(sign, {})
+            for step, count in steps.items():
+                lost = control * STEPS - step
+                own[lost] = own.get(lost, 0) + count
+        return Spread(self.total + control * grades.weight - grades.total, joined)
 
     def mean(
-        self,
-        *,
-        alpha: float,
-        min_trials: int,
-        low: float = 0.0,
-        effect: float = 1.0,
-        light: Iterable[tuple[float, Spread]] = (),
+        self, *, alpha: float, min_trials: int, low: float = 0.0, effect: float = 1.0
     ) -> Estimate | None:
         """Return the mean of the observations in [low, 1]; None with fewer than `min_trials`.
 
-        The interval is that of the rounded observations, moved by what rounding did to their mean. Of those
-        that weigh less than 1, `light` has the weight, and which they are.
+        The interval is that of the rounded observations, moved by what rounding did to their mean.
         """
-        if not self.counts:
-            return None
-        full, histogram = dict(self.counts), {}
-        total, size = self.total, float(self.n)
-        for weight, some in light:
-            total -= (1 - weight) * some.total
-            size -= (1 - weight) * some.n
-            for step, count in some.counts.items():
-                full[step] -= count
-                histogram[step / STEPS, weight] = count
-        histogram |= {(step / STEPS, 1.0): count for step, count in full.items()}
+        histogram = {
+            (step / STEPS, weight_of(sign)): count
+            for sign, steps in self.steps.items()
+            for step, count in steps.items()
+        }
         found = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials, effect=effect)
         if found is None:
             return None
-        mean = min(1.0, max(low, total / size))
+        mean = min(1.0, max(low, self.total / self.weight))
         moved = mean - found.value
         return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
 
-    def to_json(self) -> list[Any]:
-        """Return the spread as JSON values."""
-        return [self.total, self.counts]
 
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> Spread:
-        """Read what `to_json` wrote."""
-        return cls(raw[0], {int(step): count for step, count in raw[1].items()})
+def _shifted(outcome: Outcome) -> bool:
+    return outcome.shifted
 
 
-@dataclass(slots=True)
-class Counts:
+def _known(outcome: Outcome) -> bool:
+    return outcome.known
+
+
+def _scored(outcome: Outcome) -> bool:
+    return outcome.scored
+
+
+def _changed(outcome: Outcome) -> bool:
+    return outcome.changed
+
+
+_INVALID: Final = "invalid"
+_FREE: Final = "free"
+_FREE_SHIFTED: Final = "free shifted"
+
+
+class Counts(Struct):
     """Sufficient statistics of a cell: adding a verdict costs the same however many there were."""
 
-    rated: dict[str, int] = field(default_factory=lambda: {"0": 0, "1": 0, "2": 0, "3": 0})
-    """Trials by rating, 0 = unsure; the keys are text, as in JSON."""
-    unsure_shifted: int = 0
-    """Trials without a rating whose content shifted: invalid ones."""
+    words: dict[str, int] = field(default_factory=dict)
+    """Trials by their word."""
+    checks: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Trials by what else is known of them, then by the sign of their weight: those whose answer is invalid,
+    those compared with the free answer of the same exchange, and those of them whose content shifted."""
     invalid: dict[str, int] = field(default_factory=dict)
     """Answers that ignored a required form, by that form."""
-    invalid_trials: int = 0
-    """Trials whose answer ignored any of these."""
-    free_trials: int = 0
-    """Trials compared with the free answer of the same exchange."""
-    free_shifted: int = 0
-    """Trials among these whose content moved against the free answer."""
+    failures: dict[str, int] = field(default_factory=dict)
     similarity: Spread = field(default_factory=Spread)
     """Similarities of the trials that have one."""
     control_similarity: Spread = field(default_factory=Spread)
@@ -220,91 +245,63 @@ class Counts:
     """Graded losses of pairs."""
     lost_grades: Spread = field(default_factory=Spread)
     """Grades of the trials whose resend has none."""
-    failures: dict[str, int] = field(default_factory=dict)
+    effects: CellEffects = field(default_factory=CellEffects)
     effect: float = 1.0
     """Design effect of the trials (`blocks`): so many tell intervals as much as one that is independent."""
-    effects: CellEffects = field(default_factory=CellEffects)
-    same: int = 0
-    """Shifts that changed no quality metric."""
-    worse: int = 0
-    better: int = 0
-    mixed: int = 0
-    """Shifts that changed one metric for the better and another for the worse, or none with a direction."""
-    plus: int = 0
-    """Pairs that shifted only in the variant."""
-    minus: int = 0
-    """Pairs that shifted only in the identical resend."""
-    zero: int = 0
-    """Pairs in which both or neither shifted."""
-    lost_shifted: int = 0
-    """Shifted trials without a rated resend."""
-    light: dict[str, Counts] = field(default_factory=dict)
-    """Counts of the trials that weigh less than 1, by the sign of their weight; included in the totals."""
+
+    def total(self, counted: Callable[[Outcome], bool]) -> int:
+        """Return the number of trials with some outcomes, whatever they weigh."""
+        return sum(count for word, count in self.words.items() if counted(OUTCOMES[word[0]]))
 
     @property
     def trials(self) -> int:
         """Observed trials: rated, invalid or unsure."""
-        return sum(self.rated.values())
+        return sum(self.words.values())
 
     @property
     def content_trials(self) -> int:
         """Trials of which it is known whether their content shifted: all but the unsure ones."""
-        return self.rated["1"] + self.rated["2"] + self.rated["3"] + self.unsure_shifted
-
-    @property
-    def unsure(self) -> int:
-        """Trials without a judge, but the invalid ones."""
-        return self.rated.get(str(UNSURE), 0) - self.invalid_trials
+        return self.total(_known)
 
     @property
     def shifted(self) -> int:
         """Trials whose content moved."""
-        return self.rated["1"] + self.rated["2"] + self.unsure_shifted
-
-    @property
-    def quality_changed(self) -> int:
-        """Shifted trials in which a quality metric changed."""
-        return self.worse + self.better + self.mixed
+        return self.total(_shifted)
 
     @property
     def quality_scored(self) -> int:
         """Shifted trials that have quality scores."""
-        return self.same + self.quality_changed
+        return self.total(_scored)
 
     @property
-    def perhaps_changed(self) -> int:
-        """Shifted trials in which a quality metric changed, or may have changed but could not be scored."""
-        return self.quality_changed + self.shifted - self.quality_scored
+    def ratings(self) -> dict[int, int]:
+        """Trials by rating; 0 = none."""
+        return {rating: self.total(lambda outcome: outcome.rating == rating) for rating in range(4)}  # noqa: B023 - called at once
 
     @property
     def qualities(self) -> dict[str, int]:
         """Shifted trials by quality outcome."""
-        return {
-            "same": self.same,
-            "worse": self.worse,
-            "better": self.better,
-            "mixed": self.mixed,
-            "unscored": self.shifted - self.quality_scored,
-        }
+        return {name: self.total(lambda outcome: outcome.quality == name) for name in _QUALITIES}  # noqa: B023 - called at once
 
     @property
     def pairs(self) -> dict[int, int]:
         """Pairs by their difference."""
-        return {1: self.plus, -1: self.minus, 0: self.zero}
+        return {step: self.total(lambda outcome: outcome.difference == step) for step in (1, -1, 0)}  # noqa: B023 - called at once
 
     @property
     def content_delta_value(self) -> float | None:
         """Rate of shifts; None without trials."""
-        return self._share("shifted", "content_trials")
+        return self._share(_shifted, _known)
 
     @property
     def quality_delta_value(self) -> float | None:
         """Rate of changed quality among shifts; None if none has quality scores."""
-        return self._share("quality_changed", "quality_scored")
+        return self._share(_changed, _scored)
 
-    def rate(self, rating: int, quality: QualityOutcome | None) -> None:
-        """Count a rated trial without a resend; `quality` is that of a shifted trial."""
-        self.take_outcome(_ALL[rating, quality, None], 1)
+    def rate(self, rating: int, quality: QualityOutcome | None, times: int = 1) -> None:
+        """Count trials of a rating without a resend; `quality` is that of a shifted trial."""
+        letter = _ALL[rating, quality, None].letter
+        self.words[letter] = self.words.get(letter, 0) + times
 
     def add(self, verdict: Verdict) -> int | None:
         """Count a verdict.
@@ -325,80 +322,56 @@ class Counts:
         if isinstance(outcome, str):
             self._fail(outcome)
             return None
-        self.take(outcome, verdict)
-        if not verdict.selection.split_of:
-            shifted = None if outcome.unsure else outcome.shifted
-            self.effects.add(shifted, outcome.difference, verdict.graded_loss)
-            if self.trials % BLOCK == 0:
-                self.effect = self.effects.intervals
         sign = weight_sign(weight)
-        if sign:
-            self._lighter(sign).take(outcome, verdict)
+        word = outcome.letter + sign
+        self.words[word] = self.words.get(word, 0) + 1
+        for what in verdict.invalid:
+            self.invalid[what] = self.invalid.get(what, 0) + 1
+        if verdict.invalid:
+            self._check(_INVALID, sign)
+        if verdict.free_shifted is not None:
+            self._check(_FREE, sign)
+            if verdict.free_shifted:
+                self._check(_FREE_SHIFTED, sign)
+        loss = verdict.graded_loss
+        self._grade(verdict, loss, sign)
+        if not verdict.selection.split_of:
+            self._block(outcome, loss)
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
         return outcome.difference
 
-    def _lighter(self, sign: str) -> Counts:
-        light = self.light.get(sign)
-        if light is None:
-            light = self.light[sign] = Counts()
-        return light
-
-    def take(self, outcome: Outcome, verdict: Verdict) -> None:
-        """Count an observation, regardless of its weight."""
-        self.take_outcome(outcome, 1)
-        self.invalid_trials += bool(verdict.invalid)
-        for what in verdict.invalid:
-            self.invalid[what] = self.invalid.get(what, 0) + 1
-        if verdict.free_shifted is not None:
-            self.free_trials += 1
-            self.free_shifted += verdict.free_shifted
+    def _grade(self, verdict: Verdict, loss: float | None, sign: str) -> None:
         if verdict.similarity is not None:
-            self._grade(verdict, verdict.similarity)
+            self.similarity.add(verdict.similarity, sign)
+            grade = verdict.grade
+            if loss is not None:
+                self.loss.add(loss, sign)
+            elif grade is not None:
+                self.lost_grades.add(grade, sign)
         if verdict.control.similarity is not None:
-            self.control_similarity.add(verdict.control.similarity)
+            self.control_similarity.add(verdict.control.similarity, sign)
 
-    def _grade(self, verdict: Verdict, similarity: float) -> None:
-        self.similarity.add(similarity)
-        loss, grade = verdict.graded_loss, verdict.grade
+    def merge(self, other: Counts) -> None:
+        """Add the outcomes of another cell, without what else is known of them."""
+        for word, count in other.words.items():
+            self.words[word] = self.words.get(word, 0) + count
+
+    def _block(self, outcome: Outcome, loss: float | None) -> None:
+        """Take a trial into the blocks that show how much trials depend on each other."""
+        effects, ended = self.effects, False
+        if outcome.known:
+            difference = outcome.difference
+            ended = effects.content.add(float(outcome.shifted) if difference is None else difference)
         if loss is not None:
-            self.loss.add(loss)
-        elif grade is not None:
-            self.lost_grades.add(grade)
+            ended = effects.loss.add(loss) or ended
+        if ended:
+            self.effect = effects.intervals
 
-    def take_outcome(self, outcome: Outcome, times: int) -> None:
-        """Count an outcome for a number of observations."""
-        self.rated[str(outcome.rating)] += times
-        if outcome.shifted and outcome.rating == UNSURE:
-            self.unsure_shifted += times
-        if outcome.quality == "same":
-            self.same += times
-        elif outcome.quality == "worse":
-            self.worse += times
-        elif outcome.quality == "better":
-            self.better += times
-        elif outcome.quality == "mixed":
-            self.mixed += times
-        if outcome.difference is None:
-            self.lost_shifted += times * outcome.shifted
-            return
-        if outcome.difference > 0:
-            self.plus += times
-        elif outcome.difference < 0:
-            self.minus += times
-        else:
-            self.zero += times
-
-    @classmethod
-    def of_outcomes(cls, words: Mapping[str, int]) -> Counts:
-        """Return the counts of a window, given the number of each outcome's word; without failures."""
-        counts = cls()
-        for word, times in words.items():
-            counts.take_outcome(OUTCOMES[word[0]], times)
-            if len(word) > 1:
-                counts._lighter(word[1:]).take_outcome(OUTCOMES[word[0]], times)
-        return counts
+    def _check(self, name: str, sign: str) -> None:
+        counted = self.checks.setdefault(name, {})
+        counted[sign] = counted.get(sign, 0) + 1
 
     def _fail(self, reason: str) -> None:
         known = reason in self.failures or len(self.failures) < _MOST_REASONS
@@ -408,59 +381,60 @@ class Counts:
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
         """Return all estimates of the cell; None for each with fewer than `min_trials` observations."""
         rules: Any = {"alpha": alpha, "min_trials": min_trials}
+        means: Any = {**rules, "effect": self.effect}
+        trials = self._by_sign(lambda _: True)
         return CellEstimates(
             content_delta=self.content_delta(**rules),
-            quality_delta=self.proportion("quality_changed", "quality_scored", **rules),
-            quality_worse=self.proportion("worse", "quality_scored", **rules),
-            quality_better=self.proportion("better", "quality_scored", **rules),
+            quality_delta=self._rate(_changed, _scored, **rules),
+            quality_worse=self._rate(lambda outcome: outcome.quality == "worse", _scored, **rules),
+            quality_better=self._rate(lambda outcome: outcome.quality == "better", _scored, **rules),
             robustness=self.robustness(**rules),
             excess=self.excess(**rules),
-            unsure=self.proportion("unsure", "trials", **rules),
-            invalid=self.proportion("invalid_trials", "trials", **rules),
-            free_delta=self.proportion("free_shifted", "free_trials", **rules),
-            similarity=self._mean(lambda one: one.similarity, **rules),
-            control_similarity=self._mean(lambda one: one.control_similarity, **rules),
+            # An invalid answer without a rating that shifted is not unsure.
+            unsure=self._rate(lambda outcome: outcome.unsure, lambda _: True, **rules),
+            invalid=self._ratio(self.checks.get(_INVALID, {}), trials, **rules),
+            free_delta=self._ratio(self.checks.get(_FREE_SHIFTED, {}), self.checks.get(_FREE, {}), **rules),
+            similarity=self.similarity.mean(**means),
+            control_similarity=self.control_similarity.mean(**means),
             loss=self._loss(**rules),
         )
 
-    def _by_weight(self, *names: str) -> Iterator[tuple[float, list[int]]]:
-        """Yield each weight with the named counts of trials of that weight."""
-        full = [getattr(self, name) for name in names]
-        for sign, light in self.light.items():
-            found = [getattr(light, name) for name in names]
-            full = [whole - part for whole, part in zip(full, found, strict=True)]
-            yield _WEIGHTS[sign], found
-        yield 1.0, full
+    def _by_sign(self, counted: Callable[[Outcome], bool]) -> dict[str, int]:
+        """Return the number of trials with some outcomes, by the sign of their weight."""
+        found: dict[str, int] = {}
+        for word, count in self.words.items():
+            if counted(OUTCOMES[word[0]]):
+                found[word[1:]] = found.get(word[1:], 0) + count
+        return found
 
-    def _weights(self, *names: str) -> list[float]:
-        """Return the named counts, summed by weight."""
-        total = [0.0] * len(names)
-        for weight, found in self._by_weight(*names):
-            total = [so_far + weight * count for so_far, count in zip(total, found, strict=True)]
-        return total
-
-    def _share(self, part: str, whole: str) -> float | None:
-        """Return the weighted share of one count in another; None if the latter is 0."""
-        parts, wholes = self._weights(part, whole)
+    def _share(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> float | None:
+        """Return the weighted share of some outcomes in others; None if there are none of these."""
+        parts, wholes = _weight(self._by_sign(part)), _weight(self._by_sign(whole))
         return parts / wholes if wholes else None
 
-    def proportion(self, part: str, whole: str, *, alpha: float, min_trials: int) -> Estimate | None:
-        """Return the rate of one count in another, both given by name."""
-        histogram = {}
-        for weight, (some, every) in self._by_weight(part, whole):
-            histogram[0.0, weight], histogram[1.0, weight] = every - some, some
-        return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=self.effect)
-
-    def _mean(
-        self, spread: Callable[[Counts], Spread], *, alpha: float, min_trials: int, low: float = 0.0
+    def _rate(
+        self,
+        part: Callable[[Outcome], bool],
+        whole: Callable[[Outcome], bool],
+        *,
+        alpha: float,
+        min_trials: int,
     ) -> Estimate | None:
-        light = [(_WEIGHTS[sign], spread(one)) for sign, one in self.light.items()]
-        rules: Any = {"alpha": alpha, "min_trials": min_trials, "low": low, "effect": self.effect}
-        return spread(self).mean(**rules, light=light)
+        return self._ratio(self._by_sign(part), self._by_sign(whole), alpha=alpha, min_trials=min_trials)
+
+    def _ratio(
+        self, part: Mapping[str, int], whole: Mapping[str, int], *, alpha: float, min_trials: int
+    ) -> Estimate | None:
+        """Return the rate of one count in another, both by the sign of the weight."""
+        histogram = {}
+        for sign, count in whole.items():
+            hits = part.get(sign, 0)
+            histogram[1.0, weight_of(sign)], histogram[0.0, weight_of(sign)] = hits, count - hits
+        return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=self.effect)
 
     def content_delta(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return the rate of shifts; None with fewer than `min_trials` trials of known content."""
-        return self.proportion("shifted", "content_trials", alpha=alpha, min_trials=min_trials)
+        return self._rate(_shifted, _known, alpha=alpha, min_trials=min_trials)
 
     def excess(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return the paired excess; None with fewer than `min_trials` pairs.
@@ -468,47 +442,34 @@ class Counts:
         A trial whose resend has no rating is in no pair. The interval allows for all of those resends shifted
         and for none, whatever made them fail.
         """
-        pairs = self.plus + self.minus + self.zero
-        if pairs < max(min_trials, 1):
-            return None
-        found: list[dict[tuple[float, float], int]] = [{}, {}, {}]
-        plain, least, most = found
-        names = ("plus", "minus", "zero", "lost_shifted", "content_trials")
-        for weight, (plus, minus, zero, shifted, trials) in self._by_weight(*names):
-            same = trials - plus - minus - zero - shifted
-            plain |= _pairs(weight, plus, minus, zero)
-            least |= _pairs(weight, plus, minus + same, zero + shifted)
-            most |= _pairs(weight, plus + shifted, minus, zero + same)
+        plain: dict[tuple[float, float], int] = {}
+        least, most = dict(plain), dict(plain)
+        for word, count in self.words.items():
+            outcome, weight = OUTCOMES[word[0]], weight_of(word[1:])
+            difference: int | None = outcome.difference
+            if difference is not None:
+                values = [(plain, difference), (least, difference), (most, difference)]
+            elif outcome.known:
+                values = [(least, outcome.shifted - 1), (most, int(outcome.shifted))]
+            else:
+                continue
+            for histogram, value in values:
+                key = (float(value), weight)
+                histogram[key] = histogram.get(key, 0) + count
         rules: Any = {"low": -1.0, "alpha": alpha, "effect": self.effect}
         excess = weighted_mean(plain, min_observations=min_trials, **rules)
-        if excess is None or pairs == self.content_trials:
+        if excess is None or excess.n == self.content_trials:
             return excess
-        ends = (weighted_mean(one, **rules) for one in (least, most))
-        return _between(excess, *ends)
+        return _between(excess, weighted_mean(least, **rules), weighted_mean(most, **rules))
 
     def _loss(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return the mean graded loss; its interval allows for any grade of the resends that have none."""
-        rules: Any = {"alpha": alpha, "low": -1.0}
-        loss = self._mean(lambda one: one.loss, min_trials=min_trials, **rules)
-        if loss is None or not self.lost_grades.counts:
+        rules: Any = {"alpha": alpha, "low": -1.0, "effect": self.effect}
+        loss = self.loss.mean(min_trials=min_trials, **rules)
+        if loss is None or not self.lost_grades.n:
             return loss
-        least = self._mean(lambda one: one.least_loss, min_trials=1, **rules)
-        most = self._mean(lambda one: one.most_loss, min_trials=1, **rules)
-        return _between(loss, least, most)
-
-    @property
-    def least_loss(self) -> Spread:
-        """Graded losses if all resends without a grade had the worst one."""
-        lost = self.lost_grades
-        return self.loss.joined({-step: count for step, count in lost.counts.items()}, -lost.total)
-
-    @property
-    def most_loss(self) -> Spread:
-        """Graded losses if all resends without a grade had the best one."""
-        lost = self.lost_grades
-        return self.loss.joined(
-            {STEPS - step: count for step, count in lost.counts.items()}, lost.n - lost.total
-        )
+        ends = (self.loss.losses(self.lost_grades, control) for control in (0, 1))
+        return _between(loss, *(spread.mean(min_trials=1, **rules) for spread in ends))
 
     def robustness(self, *, alpha: float, min_trials: int) -> Estimate | None:
         """Return one minus the rate of shifts that changed quality = 1 − content delta × quality delta.
@@ -524,46 +485,20 @@ class Counts:
         shift at all has quality scores.
         Source: the two-stage score of the enterprise perturbation-robustness paper.
         """
-        trials = self.content_trials
-        if trials < max(min_trials, 1):
-            return None
         shifted, scored = self.shifted, self.quality_scored
-        known = trials - (shifted - scored)
+        known = self.content_trials - (shifted - scored)
         if known < max(min_trials, 1) or (shifted and not scored):
             return None
-        fewest = self.proportion("quality_changed", "content_trials", alpha=alpha, min_trials=1)
-        most = self.proportion("perhaps_changed", "content_trials", alpha=alpha, min_trials=1)
+        fewest = self._rate(_changed, _known, alpha=alpha, min_trials=1)
+        most = self._rate(lambda outcome: outcome.perhaps_changed, _known, alpha=alpha, min_trials=1)
         assert fewest is not None
         assert most is not None
-        moved, every, changed, told = self._weights(
-            "shifted", "content_trials", "quality_changed", "quality_scored"
-        )
-        changed_rate = moved / every * changed / told if told else 0.0
-        return Estimate(1 - changed_rate, 1 - most.upper, 1 - fewest.lower, known)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        # Not `asdict`, which copies for longer than the rest of a checkpoint takes.
-        raw = {name: getattr(self, name) for name in _FIELDS}
-        spreads = {name: raw[name].to_json() for name in _SPREADS}
-        raw["effects"] = self.effects.to_json()
-        return raw | spreads | {"light": {sign: one.to_json() for sign, one in self.light.items()}}
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> Counts:
-        """Read what `to_json` wrote."""
-        spreads = {name: Spread.from_json(raw[name]) for name in _SPREADS}
-        light = {sign: cls.from_json(one) for sign, one in raw["light"].items()}
-        effects = CellEffects.from_json(raw["effects"])
-        return cls(**(raw | spreads | {"light": light, "effects": effects}))
+        rate = (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
+        return Estimate(1 - rate, 1 - most.upper, 1 - fewest.lower, known)
 
 
-_FIELDS = tuple(field.name for field in fields(Counts))
-_SPREADS = ("similarity", "control_similarity", "loss", "lost_grades")
-
-
-def _pairs(weight: float, plus: int, minus: int, zero: int) -> dict[tuple[float, float], int]:
-    return {(-1.0, weight): minus, (0.0, weight): zero, (1.0, weight): plus}
+def _weight(by_sign: Mapping[str, int]) -> float:
+    return sum(weight_of(sign) * count for sign, count in by_sign.items())
 
 
 def _between(estimate: Estimate, least: Estimate | None, most: Estimate | None) -> Estimate:

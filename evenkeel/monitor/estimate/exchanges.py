@@ -14,18 +14,18 @@ exchange only trials count that were drawn whatever others gave, of one rewordin
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from evenkeel.core.cells import Estimate, RollupEstimates
-from evenkeel.core.verdict import BASELINE, JUDGED_AGAIN
+from evenkeel.core.verdict import JUDGED_AGAIN
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.estimate.counts import weight_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.estimate.counts import Outcome
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 UNFINISHED: Final = 256
 """Most exchanges that may still get trials, the newest in the log. A trial that comes later than 256 other
 exchanges counts as an exchange of its own."""
-GroupT = TypeVar("GroupT", bound=Hashable)
-PlaceT = TypeVar("PlaceT", bound=Hashable)
-OpenT = TypeVar("OpenT")
 _SHIFTED: Final = "c"
 _CHANGED: Final = "l"
 _PERHAPS_CHANGED: Final = "h"
@@ -50,8 +47,7 @@ _WEIGHS: Final = "/"
 """Separator between a share and the sign of its weight."""
 
 
-@dataclass(slots=True)
-class ExchangeTally:
+class ExchangeTally(Struct):
     """Tally of the trials of one exchange, of one category or of all."""
 
     trials: int = 0
@@ -132,54 +128,6 @@ class ExchangeTally:
         if self.rejudged:
             words.append(_JUDGED_OTHERWISE + _share(self.rejudged_otherwise, self.rejudged))
         return " ".join(f"{word}{_WEIGHS}{sign}" for word in words) if sign else " ".join(words)
-
-
-class OpenExchange(Generic[GroupT]):
-    """Exchange that may still get trials, with a tally of all trials and one for each group."""
-
-    __slots__ = ("parts", "whole", "wholes")
-
-    def __init__(self, wholes: tuple[GroupT, ...]) -> None:
-        """Start without trials.
-
-        Args:
-            wholes: Groups that all of its trials, and its resend, belong to.
-        """
-        self.wholes = wholes
-        self.whole = ExchangeTally()
-        self.parts: dict[GroupT, ExchangeTally] = {}
-
-    def add(self, verdict: Verdict, outcome: Outcome, groups: Iterable[GroupT]) -> None:
-        """Count a rated verdict; `groups` are those that only this trial belongs to."""
-        self.whole.add_rejudged(verdict)
-        if verdict.perturbation == BASELINE:
-            self.whole.add_resend(outcome)
-            return
-        self.whole.add_trial(outcome)
-        for group in groups:
-            self.part(group).add_trial(outcome)
-
-    def part(self, group: GroupT) -> ExchangeTally:
-        """Return the tally of one group; it is created if missing."""
-        tally = self.parts.get(group)
-        if tally is None:
-            tally = self.parts[group] = ExchangeTally()
-        return tally
-
-    def tallies(self) -> Iterator[tuple[GroupT, ExchangeTally]]:
-        """Yield each group with its tally."""
-        for group in self.wholes:
-            yield group, self.whole
-        yield from self.parts.items()
-
-
-class OpenExchanges(dict[PlaceT, OpenT]):
-    """Newest exchanges of a log, which may still get trials."""
-
-    def begin(self, place: PlaceT, exchange: OpenT) -> OpenT | None:
-        """Add an exchange; return the oldest if there are too many: it gets no more trials."""
-        self[place] = exchange
-        return self.pop(next(iter(self))) if len(self) > UNFINISHED else None
 
 
 @lru_cache(maxsize=1024)

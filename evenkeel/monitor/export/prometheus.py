@@ -2,7 +2,7 @@
 
 By default each route and model has its estimates as they are now (since the last change, where there is
 enough of it), and each perturbation two gauges, for models that were rated within the last day of their
-route. `detail` adds every estimate of every cell in every window, and roll-ups.
+route. `detail` adds every estimate of every cell in every window.
 
 An estimate that is None is absent, never 0 or NaN: a rule on it then has nothing to fire on. Each has its
 interval and its number of observations beside it.
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 CELL: Final = ("route", "model", "perturbation")
 PLACE: Final = CELL[:2]
-ROLLUP: Final = ("level", "route", "model", "category")
 
 
 class Family(NamedTuple):
@@ -81,10 +80,6 @@ def _rates(*names: str) -> tuple[Rate, ...]:
 JUDGE_RATES = _rates("judge_noise", "judge_swap_consistency", "judge_group_agreement")
 PLACE_RATES = _rates("robustness", "content_delta", "quality_worse", "above_noise", "noise_floor")
 WINDOWED = _rates("robustness", "content_delta", "above_noise")
-ROLLED = (
-    *WINDOWED,
-    *_rates("quality_delta", "quality_worse", "quality_better", "noise_floor", "judge_noise"),
-)
 CELL_RATES = (
     *WINDOWED,
     *_rates("quality_delta", "quality_worse", "quality_better", "unsure", "invalid", "free_content_delta"),
@@ -93,7 +88,6 @@ CELL_RATES = (
 RECENT_S: Final = 86_400.0
 """Seconds before the latest rating of a route; without detail, models last rated earlier are left out."""
 IN_WINDOW = "; of one cell, over a window of its trials"
-OVER_CELLS = "; over several cells, mean over exchanges"
 
 
 def listed(block: str) -> tuple[Family, ...]:
@@ -117,12 +111,11 @@ def families(
     found = []
     for rate in rates:
         name, what = f"evenkeel_{prefix}{rate.name}", f"{rate.what}{scope}"
-        observed = "exchanges" if prefix == "rollup_" else rate.observed
         found += [
             Family(f"{name}_ratio", "gauge", what, labels),
             Family(f"{name}_lower_ratio", "gauge", f"{what}: lower end of the interval", labels),
             Family(f"{name}_upper_ratio", "gauge", f"{what}: upper end of the interval", labels),
-            Family(f"{name}_observations", "gauge", f"Number of {observed} behind {name}_ratio", labels),
+            Family(f"{name}_observations", "gauge", f"Number of {rate.observed} behind {name}_ratio", labels),
         ]
     return found
 
@@ -223,7 +216,7 @@ _PLACE_FAMILIES = (*families(PLACE_RATES, PLACE), *listed("place"))
 
 
 def _place(report: RollupReport) -> Samples:
-    place = (report.key.route, report.key.model)
+    place = (report.route, report.model)
     samples: Samples = [[] for _ in _PLACE_FAMILIES]
     since, whole = (report.windows.get(window) for window in ("since_change", "all"))
     for number, rate in enumerate(PLACE_RATES):
@@ -305,28 +298,8 @@ LIMITS = Block(listed("limit"), _limits)
 EVERY_LIMIT = Block(listed("every_limit"), _every_limit)
 
 
-_ROLLUP_FAMILIES = (
-    *families(ROLLED, (*ROLLUP, "window", "scorer"), "rollup_", OVER_CELLS),
-    *listed("rollup"),
-)
-
-
-def _rollup(report: RollupReport) -> Samples:
-    key = (report.key.level, report.key.route, report.key.model, report.key.category)
-    samples: Samples = [[] for _ in _ROLLUP_FAMILIES]
-    for number, rate in enumerate(ROLLED):
-        for window, estimates in report.windows.items():
-            add(samples, 4 * number, (*key, window, report.scorer), getattr(estimates, rate.field))
-    samples[-2].append(Sample(key, report.trials))
-    if report.last_scored_at is not None:
-        samples[-1].append(Sample(key, report.last_scored_at))
-    return samples
-
-
 PLACES = Block(_PLACE_FAMILIES, _place)
 """Block of the roll-ups of models."""
-ROLLUPS = Block(_ROLLUP_FAMILIES, _rollup)
-"""Block of all roll-ups; `level` says what is rolled up, and labels that it leaves open are empty."""
 
 
 _CHANGE_FAMILIES = listed("change")
@@ -388,11 +361,7 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, S
     known = {here[0].key.parts[:2] for here in places}
     yield (
         PLACES,
-        [
-            rollup
-            for rollup in rollups
-            if rollup.key.level == "model" and (rollup.key.route, rollup.key.model) in known
-        ],
+        [rollup for rollup in rollups if (rollup.route, rollup.model) in known],
     )
     yield COUNTS, places
     yield JUDGES, [here[0] for here in places]
@@ -402,7 +371,6 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, S
     if detail:
         yield DETAILS, cells
         yield EVERY_LIMIT, [here[0] for here in by_place(cells)]
-        yield ROLLUPS, rollups
 
 
 class CellCollector(Collector):

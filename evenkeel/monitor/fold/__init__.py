@@ -3,9 +3,9 @@
 The state after a verdict depends on the verdicts up to it and on nothing else (no clock, no order of steps,
 no restart), which is what makes a checkpoint and an offset enough to resume.
 
-`state` is the whole, made of cells (`cell`), roll-ups over them (`rollups`) and the changes of every route
+`state` is the whole, made of cells (`cell`), the models of a route (`rollups`) and the changes of every route
 (`evenkeel.monitor.changes`), of which `silent` finds those that nobody announced; `models` says which models
-have cells of their own, `clusters` which trials are observations; `events` are what it reports on the way.
+have cells of their own; `events` are what it reports on the way.
 """
 
 from evenkeel.monitor.fold.events import Applied, TrendRow

@@ -210,8 +210,7 @@ class Cell:
         return self._window_estimates(self.windows.since_change(era), settings)
 
     def _window_estimates(self, letters: Counter[str], settings: MonitorSettings) -> WindowEstimates:
-        counts = Counts.of_outcomes(letters)
-        counts.effect = self.counts.effect
+        counts = Counts(letters, effect=self.counts.effect)
         alpha, min_trials = settings.alpha, settings.min_trials
         if counts.trials < max(min_trials, 1):
             return WindowEstimates(counts.trials, None, None, None)
@@ -251,8 +250,8 @@ class Cell:
     def to_json(self) -> dict[str, Any]:
         """Return the cell as JSON values; floats survive exactly."""
         return {
-            "counts": self.counts.to_json(),
-            "windows": self.windows.to_json(),
+            "counts": msgspec.to_builtins(self.counts),
+            "windows": msgspec.to_builtins(self.windows),
             "alert": self.alert.to_json() if self.alert else None,
             "drift": self.drift.to_json(),
             "drifted_in": sorted(self.drifted_in),
@@ -269,8 +268,8 @@ class Cell:
         alert = Alert.from_json(raw["alert"], rules) if raw["alert"] else None
         cell = cls(
             key,
-            Counts.from_json(raw["counts"]),
-            Windows.from_json(raw["windows"]),
+            msgspec.convert(raw["counts"], Counts, strict=False),
+            msgspec.convert(raw["windows"], Windows, strict=False),
             alert,
             DriftAlert.from_json(raw["drift"], drift),
         )
@@ -338,7 +337,7 @@ def cell_report(
             trials=cell.counts.trials,
             effective=round(cell.counts.trials / cell.counts.effect),
             failures=dict(cell.counts.failures),
-            ratings={int(rating): count for rating, count in cell.counts.rated.items()},
+            ratings=cell.counts.ratings,
             qualities=cell.counts.qualities,
             pairs=cell.counts.pairs if alert else {},
             invalids=dict(cell.counts.invalid),

@@ -1,38 +1,32 @@
-"""Roll-ups in the monitor's state: categories of a model, models, routes, everything.
+"""Roll-ups in the monitor's state: every model of a route, over all rewordings by themselves.
 
-They are over rewordings by themselves: a group is in that of its own category only. Trials that look into the
-movement of a group are in none.
+Trials of a group, and those that look into the movement of one, are in none.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.cells import RollupKey, RollupReport, Window
-from evenkeel.core.together import TOGETHER
-from evenkeel.core.verdict import BASELINE
+from msgspec import Struct, field
+
+from evenkeel.core.cells import RollupReport
+from evenkeel.core.together import together_count
+from evenkeel.core.verdict import BASELINE, Scorer
 from evenkeel.monitor.estimate import (
+    UNFINISHED,
     DesignEffect,
     ExchangeTally,
-    Occurrences,
-    OpenExchange,
-    OpenExchanges,
-    Windows,
     rollup_estimates,
     weight_sign,
 )
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from evenkeel.core.cells import RollupEstimates
-    from evenkeel.core.verdict import Scorer, Verdict
+    from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.estimate import Outcome
     from evenkeel.monitor.fold.settings import MonitorSettings
-
-_Totals: TypeAlias = "dict[Literal[Window, 'all'], Counter[str]]"
 
 
 class Exchange(NamedTuple):
@@ -43,272 +37,151 @@ class Exchange(NamedTuple):
     model: str
 
 
-class Eras(NamedTuple):
-    """Numbers of changes before an exchange."""
+class OpenExchange(Struct):
+    """Exchange that may still get trials."""
 
-    route: int
-    all: int
-
-
-class _Row(NamedTuple):
-    """Contribution of an unfinished exchange to one roll-up."""
-
-    observation: str
-    """Observation of the exchange; "" if it is none."""
-    at: float
+    exchange: Exchange
     era: int
-    scorer: Scorer
-    trials: int
-    verdicts: int
+    """Number of changes of the route before it."""
+    sign: str
+    """Sign of the exchange's weight."""
+    at: float = 0.0
+    """Time of its newest verdict."""
+    scorer: Scorer = "metrics"
+    """Scorer of that verdict."""
+    tally: ExchangeTally = field(default_factory=ExchangeTally)
 
 
-class Group:
-    """State of one roll-up."""
+class Rollup(Struct, dict=True):
+    """State of one model of a route: the words of its finished exchanges (`ExchangeTally.observation`)."""
 
-    __slots__ = (
-        "_totals",
-        "_windowed",
-        "_windowed_at",
-        "changed",
-        "effect",
-        "key",
-        "occurrences",
-        "scored_at",
-        "scorer",
-        "trials",
-        "verdicts",
-        "windows",
-    )
+    effect: DesignEffect = field(default_factory=DesignEffect)
+    """Design effect of the exchanges, by the share of their trials that shifted."""
+    words: dict[str, int] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
+    """Words since the last change, the `era`-th."""
+    era: int = 0
+    trials: int = 0
+    """Perturbed trials."""
+    verdicts: int = 0
+    """Verdicts, resends included."""
+    scored_at: float | None = None
+    scorer: Scorer = "metrics"
 
-    def __init__(self, key: RollupKey) -> None:
-        self.key = key
-        self.effect = DesignEffect()
-        """Design effect of the exchanges, by the share of their trials that shifted."""
-        self.occurrences = Occurrences()
-        """Shares of all finished exchanges."""
-        self.windows = Windows()
-        self.trials = 0
-        """Perturbed trials of finished exchanges."""
-        self.verdicts = 0
-        """Verdicts of finished exchanges, resends included."""
-        self.scored_at: float | None = None
-        self.scorer: Scorer = "metrics"
+    def __post_init__(self) -> None:
         self.changed = True
         """True if it changed since the last checkpoint."""
-        self._totals: _Totals = {}
-        self._windowed: dict[Literal[Window, "all"], RollupEstimates] = {}
-        self._windowed_at: tuple[int, ...] = ()
+        self._shown: RollupReport | None = None
+        self._shown_at = (-1, -1)
 
-    def era(self, eras: Eras) -> int:
-        """Number of changes that concern this roll-up."""
-        return eras.all if self.key.level == "all" else eras.route
-
-    def finish(self, tally: ExchangeTally, done: _Open, now: float) -> None:
-        """Add a finished exchange to the counts."""
+    def finish(self, done: OpenExchange) -> None:
+        """Add a finished exchange."""
+        tally = done.tally
         self.changed = True
         self.trials += tally.trials
         self.verdicts += tally.trials + tally.resends
         self.scored_at, self.scorer = done.at, done.scorer
-        observation = tally.observation(done.sign)
         if tally.trials:
             self.effect.add(tally.shifted / tally.trials)
-        if observation:
-            self.occurrences.add(observation)
-            self.windows.add(observation, done.at, now, self.era(done.eras))
+        if done.era > self.era:
+            self.era, self.since = done.era, {}
+        for word in tally.observation(done.sign).split():
+            self.words[word] = self.words.get(word, 0) + 1
+            if done.era == self.era:
+                self.since[word] = self.since.get(word, 0) + 1
 
     def report(
-        self, settings: MonitorSettings, now: float, era: int, unfinished: Sequence[_Row]
+        self, place: tuple[str, str], settings: MonitorSettings, era: int, unfinished: list[OpenExchange]
     ) -> RollupReport:
-        """Return the roll-up's report; only windows that changed are estimated again."""
-        verdicts = self.verdicts + sum(row.verdicts for row in unfinished)
-        place = (verdicts, *self.windows.place(now, era))
-        if place != self._windowed_at:
-            self._windowed_at = place
-            totals = self._current(now, era, unfinished)
-            if totals != self._totals:
-                rules: Any = {
-                    "alpha": settings.alpha,
-                    "min_exchanges": settings.min_trials,
-                    "effect": self.effect.intervals,
-                }
-                self._windowed = {
-                    window: self._windowed[window]
-                    if self._totals.get(window) == words
-                    else rollup_estimates(words, **rules)
-                    for window, words in totals.items()
-                }
-                self._totals = totals
-        trials = self.trials + sum(row.trials for row in unfinished)
-        scored_at = unfinished[-1].at if unfinished else self.scored_at
-        scorer = unfinished[-1].scorer if unfinished else self.scorer
-        return RollupReport(self.key, trials, scored_at, scorer, self._windowed)
+        """Return the report of its place; estimates are made again only where something changed."""
+        verdicts = self.verdicts + sum(row.tally.trials + row.tally.resends for row in unfinished)
+        if self._shown is None or self._shown_at != (verdicts, era):
+            since = self.since if self.era == era else {}
+            self._shown_at = (verdicts, era)
+            self._shown = RollupReport(
+                *place,
+                trials=self.trials + sum(row.tally.trials for row in unfinished),
+                last_scored_at=unfinished[-1].at if unfinished else self.scored_at,
+                scorer=unfinished[-1].scorer if unfinished else self.scorer,
+                windows={
+                    "all": self._estimates(self.words, settings, unfinished),
+                    "since_change": self._estimates(
+                        since, settings, (row for row in unfinished if row.era == era)
+                    ),
+                },
+            )
+        return self._shown
 
-    def _current(self, now: float, era: int, unfinished: Sequence[_Row]) -> _Totals:
-        everything = self.occurrences.total()
-        observed = [row for row in unfinished if row.observation]
-        for row in observed:
-            everything.update(row.observation.split(" "))
-        rows = [(row.observation, row.at, row.era) for row in observed]
-        totals: _Totals = {"all": everything}
-        for window, words in self.windows.totals(now, era, rows).items():
-            totals[window] = words
-        return totals
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the roll-up as JSON values."""
-        return {
-            "effect": self.effect.to_json(),
-            "occurrences": self.occurrences.to_json(),
-            "windows": self.windows.to_json(),
-            "trials": self.trials,
-            "verdicts": self.verdicts,
-            "scored_at": self.scored_at,
-            "scorer": self.scorer,
-        }
-
-    def read(self, raw: dict[str, Any]) -> None:
-        """Read what `to_json` wrote."""
-        self.effect = DesignEffect.from_json(raw["effect"])
-        self.occurrences = Occurrences.from_json(raw["occurrences"])
-        self.windows = Windows.from_json(raw["windows"])
-        self.trials, self.verdicts = raw["trials"], raw["verdicts"]
-        self.scored_at, self.scorer = raw["scored_at"], raw["scorer"]
-        self.changed = False
+    def _estimates(
+        self, words: dict[str, int], settings: MonitorSettings, unfinished: Iterable[OpenExchange]
+    ) -> RollupEstimates:
+        total = dict(words)
+        for row in unfinished:
+            for word in row.tally.observation(row.sign).split():
+                total[word] = total.get(word, 0) + 1
+        return rollup_estimates(
+            total, alpha=settings.alpha, min_exchanges=settings.min_trials, effect=self.effect.intervals
+        )
 
 
-class _Open(OpenExchange[Group]):
-    """Exchange that may still get trials, with its newest verdict and the changes before it."""
-
-    __slots__ = ("at", "eras", "scorer", "sign")
-
-    def __init__(self, groups: tuple[Group, ...], eras: Eras, sign: str) -> None:
-        super().__init__(groups)
-        self.eras = eras
-        self.sign = sign
-        """Sign of the exchange's weight."""
-        self.at = 0.0
-        """Time of its newest verdict."""
-        self.scorer: Scorer = "metrics"
-        """Scorer of that verdict."""
+_NOTHING: Final = ExchangeTally()
 
 
 class Rollups:
     """All roll-ups, and the exchanges that are not finished."""
 
     def __init__(self) -> None:
-        self.groups: dict[RollupKey, Group] = {}
-        self._open = OpenExchanges[Exchange, _Open]()
-        self._places: dict[tuple[str, str], tuple[Group, ...]] = {}
-        """Roll-ups of an exchange by route and model."""
-        self._categories: dict[tuple[str, str, str], Group] = {}
-        """Roll-ups by route, model and category: a key of strings is found faster than a `RollupKey`."""
+        self.groups: dict[tuple[str, str], Rollup] = {}
+        """Roll-ups by route and model."""
+        self._open: dict[Exchange, OpenExchange] = {}
 
-    def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, now: float, eras: Eras) -> None:
-        """Count a rated verdict."""
+    def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, era: int) -> None:
+        """Count a rated verdict, with the number of changes of its route before it."""
+        if together_count(verdict.perturbation) > 1:
+            return
         unfinished = self._open.get(exchange)
         if unfinished is None:
-            unfinished = self._begin(exchange, eras, weight_sign(verdict.selection.exchange_weight))
-            done = self._open.begin(exchange, unfinished)
-            if done is not None:
-                self._finish(done, now)
+            sign = weight_sign(verdict.selection.exchange_weight)
+            unfinished = self._open[exchange] = OpenExchange(exchange, era, sign)
+            self.groups.setdefault((exchange.route, exchange.model), Rollup())
+            if len(self._open) > UNFINISHED:
+                self._finish(next(iter(self._open)))
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scoring.scorer
+        tally = unfinished.tally
+        tally.add_rejudged(verdict)
         if verdict.perturbation == BASELINE:
-            unfinished.add(verdict, outcome, ())
+            tally.add_resend(outcome)
         else:
-            name = verdict.perturbation.partition(".")[0]
-            category = self._category(exchange, name)
-            if name == TOGETHER.name:
-                unfinished.part(category).add_trial(outcome)
-            else:
-                unfinished.add(verdict, outcome, (category,))
+            tally.add_trial(outcome)
 
-    def _begin(self, exchange: Exchange, eras: Eras, sign: str) -> _Open:
-        place = (exchange.route, exchange.model)
-        groups = self._places.get(place)
-        if groups is None:
-            keys = (RollupKey("model", *place), RollupKey("route", exchange.route), RollupKey("all"))
-            groups = self._places[place] = tuple(self._group(key) for key in keys)
-        return _Open(groups, eras, sign)
+    def _finish(self, exchange: Exchange) -> None:
+        self.groups[exchange.route, exchange.model].finish(self._open.pop(exchange))
 
-    def _group(self, key: RollupKey) -> Group:
-        group = self.groups.get(key)
-        if group is None:
-            group = self.groups[key] = Group(key)
-        return group
-
-    def _category(self, exchange: Exchange, category: str) -> Group:
-        place = (exchange.route, exchange.model, category)
-        group = self._categories.get(place)
-        if group is None:
-            group = self._categories[place] = self._group(RollupKey("category", *place))
-        return group
-
-    def drop(self, route: str, model: str, now: float) -> None:
-        """Forget the roll-ups of a model; its unfinished exchanges still count for the route."""
-        for exchange in [one for one in self._open if one[1:] == (route, model)]:
-            self._finish(self._open.pop(exchange), now)
-        self._places.pop((route, model), None)
-        self.groups = {
-            key: group for key, group in self.groups.items() if (key.route, key.model) != (route, model)
-        }
-        self._categories = {
-            place: group for place, group in self._categories.items() if place[:2] != (route, model)
+    def drop(self, route: str, model: str) -> None:
+        """Forget a model."""
+        self.groups.pop((route, model), None)
+        self._open = {
+            exchange: row
+            for exchange, row in self._open.items()
+            if (exchange.route, exchange.model) != (route, model)
         }
 
-    def _finish(self, done: _Open, now: float) -> None:
-        for group, tally in done.tallies():
-            group.finish(tally, done, now)
-
-    def reports(
-        self, settings: MonitorSettings, now: float, eras: Callable[[str], Eras]
-    ) -> list[RollupReport]:
-        """Return every roll-up's report, sorted by key; `eras` gives the numbers of changes of a route."""
-        unfinished: dict[RollupKey, list[_Row]] = {}
-        for one in self._open.values():
-            for group, tally in one.tallies():
-                verdicts = tally.trials + tally.resends
-                era, trials = group.era(one.eras), tally.trials
-                row = _Row(tally.observation(one.sign), one.at, era, one.scorer, trials, verdicts)
-                unfinished.setdefault(group.key, []).append(row)
+    def reports(self, settings: MonitorSettings, era: Callable[[str], int]) -> list[RollupReport]:
+        """Return every report, sorted by route and model; `era` gives the number of changes of a route."""
+        unfinished: dict[tuple[str, str], list[OpenExchange]] = {}
+        for exchange, row in self._open.items():
+            if row.tally != _NOTHING:
+                unfinished.setdefault((exchange.route, exchange.model), []).append(row)
         return [
-            self.groups[key].report(
-                settings, now, self.groups[key].era(eras(key.route)), unfinished.get(key, ())
-            )
-            for key in sorted(self.groups, key=_parts)
+            self.groups[place].report(place, settings, era(place[0]), unfinished.get(place, []))
+            for place in sorted(self.groups)
         ]
 
-    def to_json(self) -> list[dict[str, Any]]:
-        """Return the unfinished exchanges as JSON values; the groups are encoded one by one."""
-        return [
-            {
-                "exchange": list(exchange),
-                "eras": list(one.eras),
-                "sign": one.sign,
-                "at": one.at,
-                "scorer": one.scorer,
-                "whole": _numbers(one.whole),
-                "categories": {group.key.category: _numbers(tally) for group, tally in one.parts.items()},
-            }
-            for exchange, one in self._open.items()
-        ]
+    @property
+    def unfinished(self) -> list[OpenExchange]:
+        """Exchanges that are not finished, in the order in which they began."""
+        return list(self._open.values())
 
-    def read(self, raw: list[dict[str, Any]]) -> None:
-        """Read what `to_json` wrote, once the groups exist."""
-        for row in raw:
-            exchange = Exchange(*row["exchange"])
-            one = self._open[exchange] = self._begin(exchange, Eras(*row["eras"]), row["sign"])
-            one.at, one.scorer = row["at"], row["scorer"]
-            one.whole = ExchangeTally(*row["whole"])
-            for name, numbers in row["categories"].items():
-                one.parts[self._category(exchange, name)] = ExchangeTally(*numbers)
-
-
-_NUMBERS: Final = tuple(field.name for field in fields(ExchangeTally))
-
-
-def _numbers(tally: ExchangeTally) -> list[int]:
-    return [getattr(tally, name) for name in _NUMBERS]
-
-
-def _parts(key: RollupKey) -> tuple[str, str, str, str]:
-    return key.level, key.route, key.model, key.category
+    def resume(self, rows: Iterable[OpenExchange]) -> None:
+        """Take the unfinished exchanges of a checkpoint."""
+        self._open = {row.exchange: row for row in rows}

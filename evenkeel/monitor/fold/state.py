@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupKey, RollupReport, RouteChanges
+from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupReport, RouteChanges
 from evenkeel.core.panel import PanelRated
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
@@ -39,10 +39,10 @@ from evenkeel.monitor.fold.events import (
 )
 from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
-from evenkeel.monitor.fold.rollups import Eras, Exchange, Group, Rollups
+from evenkeel.monitor.fold.rollups import Exchange, OpenExchange, Rollup, Rollups
 from evenkeel.monitor.fold.silent import SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
-from evenkeel.monitor.noise import Judges
+from evenkeel.monitor.noise import JudgeCounts, Judges
 from evenkeel.stores.monitor_state import IncidentRow
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
@@ -138,9 +138,9 @@ def incident_name(incident: str) -> str:
     return compact(["incident", incident])
 
 
-def rollup_name(key: RollupKey) -> str:
+def rollup_name(route: str, model: str) -> str:
     """Return the name of the part of a roll-up."""
-    return compact(["rollup", key.level, key.route, key.model, key.category])
+    return compact(["rollup", route, model])
 
 
 class MonitorState:
@@ -162,7 +162,6 @@ class MonitorState:
         self._silent = SilentChanges(settings, self._routes)
         self._seen_clock = LogClock()
         """Clock of the sightings: some routes have sightings but no scored trials."""
-        self._changes = 0
         self._stored = False
         self._alarmed: set[tuple[str, str, str]] = set()
         """Cells with an alert that is up."""
@@ -217,13 +216,12 @@ class MonitorState:
         before = self._watch(verdict.route).era
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
-        eras = Eras(history.era, self._changes)
         if drawn and not isinstance(outcome, str):
-            self._rollups.add(exchange, verdict, outcome, now, eras)
+            self._rollups.add(exchange, verdict, outcome, history.era)
         if drawn:
             self._judges.add(verdict.route, model, verdict)
-        effect = cell.counts.effects.shift.bets
-        change = cell.add(verdict, outcome, now, eras.route)
+        effect = cell.counts.effects.content.bets
+        change = cell.add(verdict, outcome, now, history.era)
         if change:
             self._note_alerts(cell)
             events.append(alert_event(cell, change, logged, self.settings))
@@ -234,7 +232,7 @@ class MonitorState:
             verdict.failure is None and cell.is_trend_due(verdict.scored_at, self.settings.trend_interval_s)
         ):
             cell.mark_trend(verdict.scored_at)
-            point = trend_point(cell, verdict.scored_at, self.settings, eras.route)
+            point = trend_point(cell, verdict.scored_at, self.settings, history.era)
             trend = [TrendRow(*cell.key.parts, point)]
         return Applied(events, trend)
 
@@ -248,12 +246,10 @@ class MonitorState:
             if changed is not None:
                 self.mark_change(sighting.route, changed)
             return []
-        era = watch.era
         events = [
             *self._silent.expire(logged.offset, now),
             *self._silent.observe(sighting, logged.offset, now),
         ]
-        self._changes += watch.era - era
         if self._silent.dropped > dropped:
             self._stored = False  # the store has a part of what is gone
         return events
@@ -328,7 +324,7 @@ class MonitorState:
         for incident in gone:
             events += self._reversed(incident, logged)
         events += [not_rolled_back(incident, logged) for incident in again]
-        return events if leaving is None else events + self._dropped(route, leaving, logged, now)
+        return events if leaving is None else events + self._dropped(route, leaving, logged)
 
     def _without_traffic(self, route: str) -> list[Cell]:
         """Return the cells of a route that have an alert although their model is idle."""
@@ -366,14 +362,14 @@ class MonitorState:
         else:
             self._alarmed.discard(cell.key.parts)
 
-    def _dropped(self, route: str, leaving: str, logged: LoggedVerdict, now: float) -> list[AlertEvent]:
+    def _dropped(self, route: str, leaving: str, logged: LoggedVerdict) -> list[AlertEvent]:
         """Drop the state of a model of a route; return the events of the alerts that end with it."""
         dropped = [cell for key, cell in self._cells.items() if key[:2] == (route, leaving)]
         for cell in dropped:
             del self._cells[cell.key.parts]
             self._alarmed.discard(cell.key.parts)
         self._judges.drop(route, leaving)
-        self._rollups.drop(route, leaving, now)
+        self._rollups.drop(route, leaving)
         self._sorted = []
         # The store has parts of what is gone.
         self._stored = False
@@ -424,14 +420,12 @@ class MonitorState:
 
         Part of the fold, so the cause has to be a verdict of the log and not a call from outside.
         """
-        watch = self._watch(route)
-        era = watch.era
-        watch.mark(change)
-        self._changes += watch.era - era
+        self._watch(route).mark(change)
 
-    def _eras(self, route: str) -> Eras:
+    def _era(self, route: str) -> int:
+        """Return the number of changes of a route."""
         history = self._routes.get(route)
-        return Eras(history.era if history else 0, self._changes)
+        return history.era if history else 0
 
     def changes(self) -> list[RouteChanges]:
         """Return the changes of every route, sorted by route."""
@@ -455,8 +449,8 @@ class MonitorState:
         return self._cells
 
     def rollups(self) -> list[RollupReport]:
-        """Return every roll-up's report, sorted by level, route, model and category."""
-        return self._rollups.reports(self.settings, self._clock.now, self._eras)
+        """Return every roll-up's report, sorted by route and model."""
+        return self._rollups.reports(self.settings, self._era)
 
     def reports(self) -> list[CellReport]:
         """Return every cell's report, sorted by route, model and perturbation."""
@@ -486,7 +480,7 @@ class MonitorState:
             noise_floor=known.content_delta if known else None,
             control_robustness=known.robustness if known else None,
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
-            windows=cell.windowed(rules, self._clock.now, self._eras(route).route),
+            windows=cell.windowed(rules, self._clock.now, self._era(route)),
             retired=retired,
         )
 
@@ -503,10 +497,10 @@ class MonitorState:
             if whole or watch.changed:
                 parts[route_name(route)] = compact(watch.to_json()).encode()
                 watch.changed = False
-        for rolled, group in self._rollups.groups.items():
-            if whole or group.changed:
-                parts[rollup_name(rolled)] = compact(group.to_json()).encode()
-                group.changed = False
+        for place, rollup in self._rollups.groups.items():
+            if whole or rollup.changed:
+                parts[rollup_name(*place)] = msgspec.json.encode(rollup)
+                rollup.changed = False
         for (route, model), tests in self._silent.tests.items():
             if whole or tests.changed:
                 parts[tests_name(route, model)] = compact(tests.to_json()).encode()
@@ -519,7 +513,7 @@ class MonitorState:
         return Checkpoint(self._head(), parts, incidents, whole)
 
     def _head(self) -> bytes:
-        head = compact(
+        return msgspec.json.encode(
             {
                 "version": VERSION,
                 "offset": self.offset,
@@ -527,18 +521,17 @@ class MonitorState:
                 "folded_models": self.folded_models,
                 "clock": self._clock.to_json(),
                 "seen_clock": self._seen_clock.to_json(),
-                "changes": self._changes,
                 "silent": self._silent.to_json(),
-                "unfinished": self._rollups.to_json(),
+                "unfinished": self._rollups.unfinished,
+                "judges": self._judges.counts,
             }
         )
-        return f'{head[:-1]},"judges":{self._judges.encode()}}}'.encode()
 
     def to_bytes(self) -> bytes:
         """Return the whole state as bytes; `from_bytes` restores an equal one."""
-        parts = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
+        parts: dict[str, Any] = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
-        parts |= {rollup_name(key): group.to_json() for key, group in self._rollups.groups.items()}
+        parts |= {rollup_name(*place): rollup for place, rollup in self._rollups.groups.items()}
         parts |= {tests_name(*key): tests.to_json() for key, tests in self._silent.tests.items()}
         parts |= {incident_name(one.id): msgspec.to_builtins(one) for one in self._incidents.all()}
         return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
@@ -578,8 +571,7 @@ class MonitorState:
         state._models = {route: RouteModels.from_json(raw, most) for route, raw in head["models"].items()}
         state.folded_models = head["folded_models"]
         state._clock = LogClock(head["clock"])
-        state._changes = head["changes"]
-        state._judges = Judges.from_json(head["judges"])
+        state._judges = Judges(msgspec.convert(head["judges"], dict[str, dict[str, JudgeCounts]]))
         state._seen_clock = LogClock(head["seen_clock"])
         tests: dict[tuple[str, str], dict[str, Any]] = {}
         incidents: list[Any] = []
@@ -596,9 +588,9 @@ class MonitorState:
             elif kind == "incident":
                 incidents.append(raw)
             else:
-                group = state._rollups.groups[RollupKey(*key)] = Group(RollupKey(*key))
-                group.read(raw)
-        state._rollups.read(head["unfinished"])
+                rollup = state._rollups.groups[key[0], key[1]] = msgspec.convert(raw, Rollup)
+                rollup.changed = False
+        state._rollups.resume(msgspec.convert(head["unfinished"], list[OpenExchange]))
         state._silent.read(head["silent"], tests)
         state._incidents.read(incidents)
         state._stored = True
