@@ -7,10 +7,8 @@ import logging
 import subprocess
 import sys
 import threading
-import warnings
 
 import pytest
-from opentelemetry.sdk.trace import TracerProvider
 
 from evenkeel import logs
 
@@ -56,27 +54,6 @@ def test_an_event_says_what_it_is_about(events):
     assert "trace_id" not in event
 
 
-def test_an_event_within_a_span_carries_its_ids(events):
-    """Log and trace of one trial find each other."""
-    with TracerProvider().get_tracer("t").start_as_current_span("trial") as span:
-        logging.getLogger("evenkeel").warning("odd")
-    (event,) = events()
-    assert event["trace_id"] == f"{span.get_span_context().trace_id:032x}"
-    assert event["span_id"] == f"{span.get_span_context().span_id:016x}"
-
-
-def test_a_traceback_is_a_field(events):
-    """However many lines it has."""
-    try:
-        int("first\nsecond")
-    except ValueError:
-        logging.getLogger("evenkeel").exception("failed")
-    (event,) = events()
-    assert event["message"] == "failed"
-    assert event["exception"].splitlines()[0] == "Traceback (most recent call last):"
-    assert "ValueError: " in event["exception"].splitlines()[-1]
-
-
 @pytest.mark.parametrize("logger", ["uvicorn.error", "litestar", "asyncio"])
 def test_libraries_log_the_same_way_but_only_warnings(events, logger):
     """At `debug` too: some of them log requests with their headers."""
@@ -84,18 +61,6 @@ def test_libraries_log_the_same_way_but_only_warnings(events, logger):
     logging.getLogger(logger).info("nothing to see")
     logging.getLogger(logger).error("broken")
     assert [event["message"] for event in events() if event["logger"] == logger] == ["broken"]
-
-
-def test_warnings_are_events(events):
-    """Python's own, on one line each."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        logging.captureWarnings(capture=False)  # as pytest left it; this block has its own
-        logging.captureWarnings(capture=True)
-        warnings.warn("old\nusage", DeprecationWarning, stacklevel=1)
-    (event,) = events()
-    assert (event["level"], event["logger"]) == ("warning", "py.warnings")
-    assert "old\nusage" in event["message"]
 
 
 def test_an_exception_that_ends_a_thread_is_an_event(events):
@@ -135,15 +100,6 @@ def test_what_looks_like_a_credential_is_masked(events, said, written):
     assert logs.TextLines(dated=True).format(record).endswith(f"evenkeel: {written}")
 
 
-def test_levels(events):
-    """Events below the level are left out; the level changes while the process runs."""
-    logs.configure("warning", "json")
-    logging.getLogger("evenkeel.settings").info("hidden")
-    logs.configure("debug", "json")
-    logging.getLogger("evenkeel.settings").debug("shown")
-    assert [event["message"] for event in events()] == ["shown"]
-
-
 @pytest.mark.parametrize(
     ("form", "serving", "terminal", "as_json"),
     [
@@ -159,21 +115,6 @@ def test_where_events_are_json(monkeypatch, form, serving, terminal, as_json):
     monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
     logs.configure(form=form, serving=serving)
     assert logs.is_json() is as_json
-
-
-def test_text_has_the_date_where_it_is_kept():
-    """In a file the time is UTC with its date; at a terminal the time of day will do."""
-    record = logging.makeLogRecord({"name": "evenkeel", "msg": "m", "levelname": "WARNING", "created": 1e9})
-    assert logs.TextLines(dated=True).format(record) == "2001-09-09T01:46:40Z WARNING evenkeel: m"
-    assert len(logs.TextLines(dated=False).format(record)) == len("01:46:40 WARNING evenkeel: m")
-
-
-def test_variables_set_both(monkeypatch):
-    """Under the names that all settings have; what makes no sense is left to the settings to refuse."""
-    monkeypatch.setenv("EVENKEEL_TELEMETRY__LOG_FORMAT", "json")
-    monkeypatch.setenv("EVENKEEL_TELEMETRY__LOG_LEVEL", "loud")
-    logs.from_environment(serving=False)
-    assert logs.is_json()
 
 
 def test_a_role_that_cannot_start_says_so_as_an_event(tmp_path):

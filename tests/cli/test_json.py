@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from itertools import pairwise
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from evenkeel.cli.main import COMMANDS, main
+from evenkeel.cli.main import main
 from evenkeel.runtime.stores import opened, settings_of_stores
 from tests.stores.examples import ARCHIVED
 
@@ -39,12 +37,6 @@ def commands():
 
 FOUND = commands()
 WITH_RESULT = sorted(FOUND.keys() - SERVING - LINES - SCRIPTS)
-
-
-def test_the_exceptions_are_commands():
-    """A command that is renamed leaves no exception behind."""
-    assert FOUND.keys() >= SERVING | LINES | SCRIPTS
-    assert {name.partition(" ")[0] for name in FOUND} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("name", WITH_RESULT)
@@ -151,14 +143,3 @@ def test_a_fingerprint_and_a_plan(run, monkeypatch):
     assert (plan["noise"], plan["goldens"], plan["prospects"][0]["regression"]) == (0.04, 0, 0.0)
     chances = list(plan["prospects"][-1]["chances"].values())
     assert all(one <= two for one, two in pairwise(chances))
-
-
-def test_standard_output_holds_nothing_else(tmp_path):
-    """As a process of its own: notes and tables go to standard error."""
-    pairs = tmp_path / "pairs.jsonl"
-    pairs.write_text('{"reference": "D. Berlin", "candidate": "The answer is D. Berlin."}\n')
-    done = subprocess.run(
-        [sys.executable, "-m", "evenkeel", "score", str(pairs), "--no-embeddings", "--json"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert json.loads(done.stdout).keys() == {"pairs", "counts"}

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from evenkeel.cli.main import main
-from evenkeel.cli.perturb import diff_lines, read_prompt, show, try_all, written
+from evenkeel.cli.perturb import read_prompt, show, try_all, written
 from evenkeel.core.pair import AS_BEFORE, Wanted
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.settings import Settings
@@ -182,11 +182,6 @@ def test_errors_say_what_and_where(text, arguments, message):
     assert done.output.count("\n") == 1
 
 
-def test_a_text_that_begins_with_a_placeholder_is_no_body():
-    """A brace alone does not make a prompt a JSON object."""
-    assert as_json("--only", "general.whitespace", text="{name} asks for help")["segments"][0]["text"]
-
-
 def test_a_template_file_cuts_the_prompt(tmp_path):
     """With the template named, its text is template and only what fills the fields is input."""
     template = tmp_path / "prompt.txt"
@@ -230,16 +225,6 @@ routes:
     assert "there are: case_summary" in perturb("--config", str(settings), "--task", "triage").output
 
 
-def test_a_file_is_read(tmp_path):
-    """A path works like standard input, and names itself in errors."""
-    file = tmp_path / "request.json"
-    file.write_text("{", encoding="utf-8")
-    done = CliRunner().invoke(main, ["perturb", str(file)])
-    assert (done.exit_code, f"{file}: is not" in done.output) == (0, False)  # a lone brace is plain text
-    file.write_text('{"messages": [{"role": "user", "content": "Why so slow?"}]}', encoding="utf-8")
-    assert "Why so slow?" in CliRunner().invoke(main, ["perturb", str(file)]).output
-
-
 def test_kinds_that_need_a_rewriter_say_what_they_would_ask():
     """The page counts the texts and says what else is needed."""
     shown = page_of(view_of(), [Sworn()])
@@ -271,32 +256,6 @@ def test_changes_outside_the_text_are_shown():
     view = view_of(response_format={"type": "json_object"})
     assert '-"response_format": {"type": "json_object"}' in page_of(view, [Plainer()])
     assert "already_plain: no format is asked for" in page_of(view_of(), [Plainer()])
-
-
-def test_long_lists_of_spans_are_cut():
-    """Forty spans are shown, the number of the others is said."""
-    body = json.dumps({"messages": [{"role": "user", "content": " and ".join(map(str, range(50)))}]})
-    view = PromptView.parse(body.encode())
-    assert "and 10 more; --json lists all" in page_of(view, [])
-
-
-def test_a_diff_shows_moved_and_replaced_lines():
-    """Hunks have the line numbers of both sides, as in `git diff`."""
-    plain = [line.plain for line in diff_lines(["a", "b", "c", "d"], ["a", "x", "y", "c", "d"])]
-    assert plain == ["@@ -1,3 +1,4 @@", " a", "-b", "+x", "+y", " c"]
-
-
-def test_json_says_what_changed_and_why_not():
-    """The lines that differ, and a reason for the rest."""
-    text = "Answer from these.\n\n[1] Lamps are in store A.\n\n[2] Cables are in store B.\n\nWhere are lamps?"
-    found = {one["name"]: one for one in as_json(text=text)["perturbations"]}
-    assert "+[2] Cables are in store B." in found["positional.reordering"]["diff"]
-    assert found["format.json"]["diff"][-1] == "+Write your whole answer as one valid JSON object."
-    assert found["positional.output_instructions"]["reason"] == "no_output_instructions"
-    assert found["baseline.identical"]["diff"] == []
-    assert [one["source"] for one in as_json(text=text)["segments"]] == [
-        "instructions", "documents", "documents", "typed",
-    ]  # fmt: skip
 
 
 def test_documents_are_changed_where_inputs_names_them():

@@ -11,13 +11,9 @@ from click.testing import CliRunner
 from evenkeel.cli.gate import gate, options_of
 from evenkeel.cli.main import main
 from evenkeel.core.records import to_json
-from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.runtime.stores import opened, settings_of_stores
-from evenkeel.settings import load
 from evenkeel.stores.references import Reference
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
-from evenkeel.stores.verdict_log import LoggedVerdict
 from tests.kit.records import altered
 from tests.lab.calibrate.planted_goldens import write_goldens
 from tests.monitor.planted_verdicts import VERDICT
@@ -93,34 +89,6 @@ def test_calibrate_takes_goldens_from_there(run, tmp_path):
     assert "4 workflows" in run("calibrate", "--from-store", *quick)
 
 
-def test_changes_are_those_of_all_monitors(run, stores, config):
-    """A change that several monitors know is listed once; one that a single monitor knows is listed too."""
-    resends = [altered(VERDICT, perturbation=BASELINE, control_rating=None, model=name) for name in "mn"]
-
-    def commit(store, *routes):
-        state = MonitorState(MonitorSettings())
-        for route in routes:
-            for place, verdict in enumerate([*[resends[0]] * 20, *[resends[1]] * 12], 1):
-                one = altered(verdict, id=f"{route}{place}", exchange_id=f"{route}{place}", route=route)
-                state.apply(LoggedVerdict(place, one))
-        checkpoint = state.checkpoint()
-        store.commit(checkpoint.head, 32, [], [], parts=checkpoint.parts)
-
-    assert json.loads(run("changes", "list", "--json")) == []
-    commit(stores.monitor, "chat")
-    if stores.place.startswith("redis"):
-        for name, routes in (("one", ["chat"]), ("two", ["shop"])):
-            named = load(config, {"monitor": {"name": name}}, {})
-            with opened(named) as other:
-                commit(other.monitor, *routes)
-        assert len(stores.monitors()) == 3
-    listed = json.loads(run("changes", "list", "--json"))
-    expected = ["chat", "shop"] if stores.place.startswith("redis") else ["chat"]
-    assert sorted(report["route"] for report in listed) == expected
-    assert listed[0]["id"] in run("changes", "show", listed[0]["id"])
-    assert "model" in run("changes", "list", "--route", "chat")
-
-
 def test_a_backtest_of_the_store_is_that_of_the_same_verdicts_in_a_file(run, stores, config, tmp_path):
     """All figures are equal, and the store is as it was."""
     path = tmp_path / "verdicts.jsonl"
@@ -160,15 +128,6 @@ def test_a_redis_that_cannot_be_used_is_one_line(tmp_path, command, code):
     assert result.exit_code == code
     assert "cannot use the Redis redis://127.0.0.1:9/0" in result.output
     assert "Traceback" not in result.output
-
-
-@pytest.mark.parametrize("config", [REDIS], indirect=True)
-def test_the_folder_of_the_environment_does_not_hide_the_redis(config, run, monkeypatch, tmp_path):
-    """As in an image that sets `EVENKEEL_DATA_DIR`: the settings' Redis is read all the same."""
-    monkeypatch.setenv("EVENKEEL_DATA_DIR", str(tmp_path / "other"))
-    assert json.loads(run("goldens", "list", "--json")) == []
-    assert config.is_file()
-    assert not (tmp_path / "other").exists()
 
 
 def test_reference_prompts_are_forgotten_by_command(stores, run):

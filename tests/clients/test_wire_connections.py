@@ -129,23 +129,6 @@ def test_a_refusal_in_the_middle_of_an_upload_is_read_by_a_client_that_sends_on(
     assert talk(paths.proxy.port) == (413, "Too Large", b"big")
 
 
-def test_an_empty_line_between_requests_is_skipped(paths, upstream):
-    """Some old clients send a line break after a body: it is not a request."""
-    upstream.handler = numbered
-    with raw(paths.proxy.port) as client:
-        for number in range(6):
-            client.send(request(number) + b"\r\n")
-            assert client.answer()[1].startswith(b"/%d " % number)
-
-
-def test_http_1_0_clients_get_no_interim_answers(paths, upstream):
-    """They would take a 100 or 103 for the answer."""
-    upstream.handler = fixed(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + OK)
-    with raw(paths.proxy.port) as client:
-        client.send(b"GET / HTTP/1.0\r\n\r\n")
-        assert client.rest().startswith(b"HTTP/1.1 200 OK\r\n")
-
-
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 def test_uploads_reach_the_upstream_while_they_are_sent(paths, upstream, framing):
     """Each piece is with the upstream before the client sends the next: nothing is collected."""
@@ -337,18 +320,3 @@ def test_a_client_that_reads_slowly_gets_all_of_it(paths, upstream):
         assert client.read(len(blob)) == blob
         client.send(GET)
         assert client.answer()[0].endswith(b"Content-Length: %d\r\n\r\n" % len(blob))
-
-
-def test_a_declined_upgrade_is_an_ordinary_answer(paths, upstream):
-    """An upstream that does not switch answers, and the connection goes on with HTTP."""
-    upstream.handler = fixed(OK)
-
-    def talk(port):
-        with raw(port) as client:
-            client.send(GET.replace(b"\r\n\r\n", b"\r\nConnection: upgrade\r\nUpgrade: odd\r\n\r\n"))
-            first = client.answer()
-            client.send(GET)
-            return first, client.answer()
-
-    direct, proxied = paths.both(talk)
-    assert proxied == direct

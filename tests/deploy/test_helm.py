@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
-import http.server
 import json
 import shutil
 import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import jsonschema
@@ -18,7 +15,6 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from docs.generate.chart import values_of as chart_values
 from evenkeel.cli.main import main
 from evenkeel.runtime.data_plane import _DRAIN_S
 from evenkeel.runtime.preflight import missing_keys
@@ -296,27 +292,6 @@ def test_keda_watches_the_queue_s_own_stream():
     assert trigger["authenticationRef"]["name"] == credentials["metadata"]["name"]
 
 
-@pytest.mark.parametrize(
-    ("redis", "kind", "where"),
-    [
-        (
-            {"url": "redis://x/0", "sentinels": ["a:26379", "b:26379"], "sentinel_master": "keel"},
-            "redis-sentinel-streams",
-            "a:26379,b:26379",
-        ),
-        ({"url": "redis://node:6379", "cluster": True}, "redis-cluster-streams", "node:6379"),
-    ],
-)
-def test_keda_knows_sentinels_and_clusters(redis, kind, where):
-    """The kind of trigger follows the kind of Redis."""
-    given = {"settings": {"storage": {"redis": redis}}, "worker": {"autoscaling": {"by": "keda"}}}
-    [scaled] = of_kind("ScaledObject", given)
-    [trigger] = scaled["spec"]["triggers"]
-    assert trigger["type"] == kind
-    assert trigger["metadata"]["addresses"] == where
-    assert "authenticationRef" not in trigger
-
-
 def test_each_shard_watches_its_routes(tmp_path, monkeypatch):
     """Monitors by routes are sets of their own, and the variable they get is a setting."""
     monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
@@ -418,44 +393,6 @@ def test_the_network_lets_out_to_named_places_only(setup):
         assert "NO UPSTREAM CAN BE REACHED" in render(CHART, SETUPS[setup])["NOTES.txt"]
 
 
-def test_the_admin_port_and_the_data_port_let_in_different_people():
-    """Who may ask the proxy may not read metrics or console, and the other way round."""
-    everybody, proxy, console, test = of_kind("NetworkPolicy", MOST)
-    assert test["metadata"]["annotations"]["helm.sh/hook"] == "test"
-    for one in (everybody, proxy, console):
-        ports = {port["port"] for rule in one["spec"].get("ingress") or () for port in rule["ports"]}
-        assert len(ports) == 1
-    [watching] = everybody["spec"]["ingress"]
-    assert watching["from"] == [
-        {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
-    ]
-    [roles] = console["spec"]["podSelector"]["matchExpressions"]
-    assert (roles["operator"], roles["values"]) == ("NotIn", ["proxy", "worker"])
-
-
-@pytest.mark.parametrize("given", [{"outsideTo": [{}]}, {"outsideTo": "0.0.0.0/0"}, {"dnsTo": [{}]}])
-def test_a_peer_that_names_nothing_is_refused(given):
-    """An empty one reads as a mistake, and in some versions as everybody."""
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(LEAST | {"networkPolicy": given}, SCHEMA)
-
-
-def test_the_notes_say_where_to_point_an_application():
-    """With another port than 80 the base URL carries it."""
-    assert "http://evenkeel-proxy.watch/v1" in render(CHART, LEAST)["NOTES.txt"]
-    assert "http://keel-proxy.watch:8080/v1" in render(CHART, MOST)["NOTES.txt"]
-
-
-def test_every_value_is_explained():
-    """In the schema, from which the reference has it."""
-    found = chart_values(CHART)
-    assert len(found) > 100
-    assert [one.name for one in found if not one.meaning] == []
-    assert "| `proxy.ingress.enabled` | `false` | Makes an Ingress. |" in (
-        ROOT / "docs" / "reference" / "chart.md"
-    ).read_text(encoding="utf-8")
-
-
 def doors(kind, given):
     """Hosts and backends of what leads in from outside, by name."""
     found = {}
@@ -487,49 +424,6 @@ def test_data_plane_and_consoles_have_doors_of_their_own(kind):
     assert doors("Ingress", alone) == {"evenkeel-monitor": ("keel.example", "evenkeel-monitor", 80)}
     assert "NOBODY REACHES THE CONSOLE" in render(CHART, alone)["NOTES.txt"]
     assert "NOBODY REACHES THE CONSOLE" not in render(CHART, MOST)["NOTES.txt"]
-
-
-def test_a_door_has_its_certificate_class_and_timeouts():
-    """As the values say."""
-    [ingress] = [one for one in of_kind("Ingress", MOST) if one["metadata"]["name"] == "keel-proxy"]
-    assert ingress["spec"]["ingressClassName"] == "nginx"
-    assert ingress["spec"]["tls"] == [{"secretName": "llm-tls", "hosts": ["llm.corp.example"]}]
-    [route] = [one for one in of_kind("HTTPRoute", MOST) if one["metadata"]["name"] == "keel-proxy"]
-    assert route["spec"]["parentRefs"] == [{"name": "gateway", "namespace": "gateways"}]
-    assert route["spec"]["rules"][0]["timeouts"] == {"request": "0s"}
-
-
-def test_pods_are_spread_as_the_values_say():
-    """Over nodes at first; each constraint counts the pods of its own component."""
-    for given in (LEAST, MOST):
-        for one in workloads(given):
-            template = one["spec"]["template"]
-            for constraint in template["spec"].get("topologySpreadConstraints", ()):
-                labels = constraint["labelSelector"]["matchLabels"]
-                assert labels == one["spec"]["selector"]["matchLabels"]
-    spread = {
-        one["metadata"]["name"]: [
-            (each["topologyKey"], each["whenUnsatisfiable"])
-            for each in one["spec"]["template"]["spec"].get("topologySpreadConstraints", ())
-        ]
-        for one in (*workloads(LEAST), *workloads(MOST))
-    }
-    nodes = ("kubernetes.io/hostname", "ScheduleAnyway")
-    assert spread["evenkeel-proxy"] == spread["evenkeel-worker"] == spread["evenkeel-monitor"] == [nodes]
-    assert spread["keel-proxy"] == [("topology.kubernetes.io/zone", "DoNotSchedule"), nodes]
-    assert spread["keel-monitor-one"] == []
-
-
-def test_what_is_added_reaches_the_roles_it_is_for():
-    """A certificate for all, a proxy for one."""
-    for one in workloads(MOST):
-        pod = one["spec"]["template"]["spec"]
-        [container] = pod["containers"]
-        env = {variable["name"]: variable.get("value") for variable in container["env"]}
-        assert env["SSL_CERT_FILE"] == "/etc/corp/ca.pem"
-        assert ("HTTPS_PROXY" in env) == (container["name"] == "proxy")
-        assert pod["volumes"][-1] == {"name": "corp", "configMap": {"name": "corp-ca"}}
-        assert container["volumeMounts"][-1] == {"name": "corp", "mountPath": "/etc/corp", "readOnly": True}
 
 
 @pytest.mark.parametrize(
@@ -582,31 +476,3 @@ def test_the_test_pod_asks_every_service():
         not {"app.kubernetes.io/name": selector["app.kubernetes.io/name"]}.items()
         <= pod["metadata"]["labels"].items()
     )
-
-
-def test_the_script_of_the_test_pod_says_who_does_not_answer():
-    """It ends with 0 where all answer, and names the one that refuses."""
-    [pod] = of_kind("Pod", LEAST)
-    script = pod["spec"]["containers"][0]["args"][0].replace("monotonic() + 60", "monotonic() - 1")
-
-    class Healthy(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200 if self.path == "/healthz" else 503)
-            self.end_headers()
-
-        def log_message(self, *_):
-            """Say nothing."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Healthy) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        place = f"127.0.0.1:{server.server_address[1]}"
-
-        def run(*places):
-            command = [sys.executable, "-c", script, *places]
-            return subprocess.run(command, capture_output=True, text=True, check=False)
-
-        good, bad = run(place, f"http://{place}/healthz"), run(f"http://{place}/readyz")
-        server.shutdown()
-    assert (good.returncode, good.stdout) == (0, f"{place} answers\nhttp://{place}/healthz answers\n")
-    assert bad.returncode == 1
-    assert "503" in bad.stdout

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
-import time
 
 import pytest
 
 from tests.clients.raw import PATIENCE_S, Raw, raw
-from tests.clients.recording import OK, holding
-from tests.faults.conftest import PAUSE_S, PAUSES
+from tests.clients.recording import holding
 
 pytestmark = pytest.mark.system
 
@@ -85,16 +83,6 @@ def test_a_client_that_stopped_reading_and_leaves_ends_the_call(faulty, upstream
     faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
 
 
-def test_a_client_that_leaves_while_the_upstream_is_being_connected(faulty):
-    """Nothing stays behind of its request."""
-    before = faulty.proxy.metric("evenkeel_proxy_disconnects_total", route="connecting")
-    client = Raw(faulty.proxy.port)
-    client.send(POST.replace(b"/v1", b"/connecting/v1"))
-    client.leave()
-    faulty.proxy.becomes(before + 1, "evenkeel_proxy_disconnects_total", route="connecting")
-    faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
-
-
 @pytest.mark.parametrize("half", [HALF_LENGTH, HALF_CHUNKED])
 def test_a_client_that_stalls_in_its_upload(faulty, upstream, half):
     """It is told so by an OpenAI-shaped 408, and the upstream need not wait for the rest either."""
@@ -107,17 +95,6 @@ def test_a_client_that_stalls_in_its_upload(faulty, upstream, half):
     assert json.loads(body)["error"]["code"] == "request_timeout"
     upstream.eventually(lambda: upstream.wires[0].ended)
     assert not upstream.requests[0].complete
-
-
-def test_a_slow_upload_is_not_a_stalled_one(faulty, upstream):
-    """An upload that lasts longer than every timeout, with pauses shorter than them, is delivered."""
-    with raw(faulty.proxy.port) as client:
-        head = b"POST /stalling/v1/files HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
-        client.send(head % PAUSES)
-        for _ in range(PAUSES):
-            time.sleep(PAUSE_S)
-            client.send(b"x")
-        assert client.answer() == (OK[:-2], b"ok")
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])

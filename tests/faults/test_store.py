@@ -157,16 +157,6 @@ def test_a_full_disk(proxy, upstream):
     tally.becomes(queued=queued, failed=failed)
 
 
-def test_a_disk_that_is_full_from_the_start(upstream, tmp_path):
-    """The proxy starts and forwards although it cannot make its store, and makes it when it can."""
-    with capturing(upstream, tmp_path) as proxy:
-        tally = Tally(proxy)
-        with full_disk(proxy.process):
-            failed = same_as_direct(proxy, upstream)
-            tally.becomes(failed=failed)
-        tally.becomes(queued=same_as_direct(proxy, upstream), failed=failed)
-
-
 def test_a_store_that_another_process_holds(proxy, upstream):
     """While the store is locked nobody waits; what was captured meanwhile is queued afterwards."""
     tally = Tally(proxy)
@@ -215,15 +205,6 @@ def test_a_store_that_is_lost(upstream, tmp_path, what):
                 path.unlink(missing_ok=True)
         for _ in range(3):
             same_as_direct(proxy, upstream)
-
-
-def test_a_store_that_cannot_be_made(upstream, tmp_path):
-    """With a file in the place of its folder the proxy forwards all the same."""
-    (tmp_path / "data").write_text("in the way")
-    anyone = {"EVENKEEL_ACCESS__OPEN_ON_LOOPBACK": "true"}  # no token can be kept either
-    with capturing(upstream, tmp_path, environment=anyone) as proxy:
-        tally = Tally(proxy)
-        tally.becomes(failed=same_as_direct(proxy, upstream))
 
 
 def test_a_hand_off_buffer_that_is_full(proxy, upstream):

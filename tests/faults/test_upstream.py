@@ -222,17 +222,6 @@ def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):
         assert begun + client.rest() == CHUNKED + EVENT
 
 
-def test_garbage_that_comes_with_the_head_is_no_answer(faulty, upstream):
-    """What cannot be read before anything was passed on is an error, and the connection goes on."""
-    upstream.handler = holding(CHUNKED + EVENT + b"garbage\r\n0\r\n\r\n")
-    with raw(faulty.proxy.port) as client:
-        client.send(POST)
-        assert error_of(client.answer()) == (502, "upstream_answer_malformed")
-        upstream.handler = fixed(OK)
-        client.send(POST)
-        assert client.answer()[1] == b"ok"
-
-
 def test_every_fault_is_an_error_the_sdk_understands(faulty, upstream):
     """The SDK raises its own classes with our code and message, and retries as often as it was told to."""
 
@@ -352,12 +341,3 @@ def test_a_close_that_came_before_the_request_fails_nothing(faulty, upstream, go
             # The proxy has closed its half too, so it has seen the end of the other.
             upstream.eventually(lambda: len([w for w in upstream.wires if w.ended]) == number)  # noqa: B023 - called at once
     assert len(upstream.requests) == 30
-
-
-def test_completions_the_client_allows_to_repeat_survive_stale_connections(faulty, upstream):
-    """With an `Idempotency-Key` a POST is as safe as a GET."""
-    upstream.handler = closing_later
-    with raw(faulty.proxy.port) as client:
-        for number in range(100):
-            client.send(POST.replace(b"Host", b"Idempotency-Key: %d\r\nHost" % number))
-            assert client.answer() == (OK[:-2], b"ok")

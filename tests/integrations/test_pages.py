@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 
-import httpx2
 import pytest
 import yaml
 
@@ -15,7 +14,6 @@ from evenkeel.core.verdict import Failure
 from evenkeel.runtime.replays import reader, replay_target
 from evenkeel.settings import load
 from evenkeel.shadow.original import Original
-from evenkeel.shadow.prompt import api_of
 from evenkeel.shadow.prompt.template import TemplateLearner
 from tests.integrations.newest_clients import installed_for
 from tests.integrations.pages import PAGES, every_program, exports, programs, settings_text
@@ -115,26 +113,7 @@ def test_azures_paths_and_versions_are_in_the_replay(rig, environment, settings,
     assert target.url.endswith("/openai/deployments/YOUR-DEPLOYMENT/chat/completions?api-version=2024-10-21")
 
 
-def test_the_simulated_model_serves_no_other_path_of_azure(rig):
-    """A misspelt path is told apart, as it is at Azure."""
-    found = httpx2.post(f"{rig.upstreams['azure-openai']}/openai/deployments/d/chat/completion", json={})
-    assert found.status_code == 404
-    assert "/d/chat/completion" in found.json()["error"]["message"]
-
-
-def test_ollamas_own_api_is_none_that_is_replayed():
-    """As the page says: it is forwarded only."""
-    assert api_of("/api/chat") is None
-    assert api_of("/api/generate") is None
-
-
 def test_every_program_stands_after_what_it_needs():
     """Whoever follows a page has installed the client before the program is run."""
     assert [block for block in every_program() if not installed_for(block)] == []
     assert {block.page for block in every_program()} == {page.stem for page in PAGES} - {"index"}
-
-
-def test_the_index_leads_to_every_page():
-    """Nobody has to guess what there is."""
-    text = PAGES[0].with_name("index.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES if page.stem != "index" and f"]({page.name})" not in text] == []

@@ -217,7 +217,7 @@ def test_exchanges_that_are_finished_count_like_those_that_are_not():
     assert (every.value, every.n) == (0.25, 1000)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 5), cuts=st.lists(st.integers(0, 900), max_size=4))
 def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
     """Cells, roll-ups, changes, tests and bytes are those of a fold that was never cut."""
@@ -233,7 +233,7 @@ def test_a_state_read_again_at_any_place_goes_on_equally(seed, cuts):
     assert said(state) == said(whole)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 3), times=st.lists(st.floats(-1e13, 1e13), min_size=1, max_size=9))
 def test_clocks_change_no_estimate_but_those_of_the_last_hours(seed, times):
     """Whatever times verdicts claim, counts, intervals, alerts and the last 500 are the same."""

@@ -75,17 +75,6 @@ def test_a_bomb_is_refused_before_it_has_grown(encoding, body, reason):
     assert caught.value.reason == reason
 
 
-def test_honest_bodies_in_several_pieces_and_layers_are_read():
-    """The limits are far from what servers send."""
-    pieces = [bytes([number % 251]) * 900 for number in range(800)]
-    members = b"".join(gzip.compress(piece, mtime=0) for piece in pieces)
-    frames = b"".join(map(zstandard.compress, pieces))
-    assert decode_body({"content-encoding": "gzip"}, members) == b"".join(pieces)
-    assert decode_body({"content-encoding": "zstd"}, frames) == b"".join(pieces)
-    layers = gzip.compress(brotli.compress(zstandard.compress(PLAIN)), mtime=0)
-    assert decode_body({"content-encoding": "zstd, identity, br,, gzip"}, layers) == PLAIN
-
-
 def exchange(request=(), request_body=PLAIN, response=(), response_body=b"{}"):
     return Exchange(
         *("0123456789abcdef", "main", 1.0, 0.1, "POST", "/v1/chat/completions", 200),

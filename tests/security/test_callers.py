@@ -60,13 +60,6 @@ PAGES = {
     "no origin, two sites": ["Sec-Fetch-Site: none", "Sec-Fetch-Site: cross-site"],
     "no origin, unknown word": ["Sec-Fetch-Site: anything"],
 }
-PROGRAMS = {
-    "a program": [],
-    "a listed page": ["Origin: https://app.example", "Sec-Fetch-Site: cross-site"],
-    "a listed page in another case": ["Origin: HTTPS://App.Example"],
-    "an address typed by a person": ["Sec-Fetch-Site: none"],
-    "an application with a page of its own": ["Origin: vscode-file://vscode-app"],
-}
 CALLERS = Callers(
     hosts=["llm.corp.example", "10.1.2.3", "2001:db8::7"],
     origins=["https://app.example", "vscode-file://vscode-app"],
@@ -138,28 +131,11 @@ def test_a_web_page_gets_no_key(fields, line):
     assert received == b""
 
 
-@pytest.mark.parametrize("fields", PROGRAMS.values(), ids=PROGRAMS)
-def test_programs_and_listed_pages_get_through(fields):
-    """Who says nothing of an origin is no page; listed ones are asked nothing else."""
-    answer, received = sent(request(fields=fields))
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b"Bearer operators" in received
-
-
 def test_the_name_in_the_target_counts_as_the_host():
     """RFC 9112, 3.2.2: of an absolute target the authority counts, whatever `Host` says."""
     line = "POST http://{}/v1/chat/completions HTTP/1.1"
     assert sent(request("localhost", line=line.format("evil.example")))[0].startswith(b"HTTP/1.1 421 ")
     assert sent(request("evil.example", line=line.format("localhost:8100")))[0].startswith(b"HTTP/1.1 200 ")
-
-
-def test_two_hosts_or_none_get_no_key():
-    """Nothing chooses between two names, and HTTP/1.0 without one is refused like an unknown one."""
-    twice = request("localhost", ["Host: localhost"])
-    assert sent(twice)[0].startswith(b"HTTP/1.1 400 ")
-    old = "POST /v1/chat/completions HTTP/1.0"
-    assert sent(request(None, line=old))[0].startswith(b"HTTP/1.1 421 ")
-    assert sent(request("localhost", line=old))[0].startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(
@@ -212,30 +188,12 @@ def test_routes_without_a_key_pass_everything():
         assert sent(request("evil.example", fields), inject=())[0].startswith(b"HTTP/1.1 200 ")
 
 
-def test_the_hosts_of_a_route_are_known_to_it():
-    """A route that is chosen by its host says by it under which name it is reached."""
-    assert sent(request("triage.corp.example"), hosts=("triage.corp.example",))[0].startswith(
-        b"HTTP/1.1 200 "
-    )
-    page = request("triage.corp.example", ["Origin: https://evil.example"])
-    assert sent(page, hosts=("triage.corp.example",))[0].startswith(b"HTTP/1.1 403 ")
-
-
 def test_on_all_addresses_every_address_is_known_and_no_name():
     """Nobody can point an address elsewhere; which ones lead here (pods, port mappings) is not known here."""
     callers = Callers("0.0.0.0")
     for host in ("10.9.9.9:8100", "[fd00::1]", "127.0.0.1"):
         assert callers.refused(parse_request(request(host))) is None
     assert callers.refused(parse_request(request("evil.example"))) is not None
-
-
-def test_what_is_remembered_of_hosts_is_bounded():
-    """Ports make 65,536 values of one name; an attacker's names are never kept."""
-    callers = Callers()
-    for port in range(1000):
-        assert callers.refused(parse_request(request(f"localhost:{port}"))) is None
-        assert callers.refused(parse_request(request(f"evil{port}.example"))) is not None
-    assert len(callers._known) == 256
 
 
 def test_no_route_with_a_key_is_open_by_accident(monkeypatch):

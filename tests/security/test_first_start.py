@@ -14,13 +14,11 @@ from evenkeel.console import create_app
 from evenkeel.console.sign_in import own_path
 from evenkeel.runtime.process import guarded
 from evenkeel.settings import SettingsError, load
-from evenkeel.stores.errors import StoreError
 from evenkeel.stores.keys import (
     ADMIN_TOKEN,
     KEY_FILES,
     LOGIN_CODE,
     METRICS_TOKEN,
-    SESSION_KEY,
     fresh,
     kept,
     redeemed,
@@ -110,22 +108,6 @@ def test_a_token_that_others_could_know_is_replaced(folder, tmp_path, spoil):
     assert kept(folder, ADMIN_TOKEN) == new
 
 
-def test_a_folder_that_cannot_hold_it_is_said(tmp_path):
-    """In one line that says what to do."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="choose a writable folder with --data-dir"):
-        kept(tmp_path / "file", ADMIN_TOKEN)
-
-
-def test_the_folder_of_a_store_stays_private_with_the_keys_in_it(folder):
-    """They are of the store: its folder is still taken away from others."""
-    kept(folder, ADMIN_TOKEN)
-    Database(folder / "evenkeel.db").close()
-    folder.chmod(0o755)
-    Database(folder / "evenkeel.db").close()
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
 def test_the_link_signs_in_once(port, folder):
     """A cookie that no script reads and no other site sends stands for the token; the address is clean."""
     code = fresh(folder, LOGIN_CODE)
@@ -213,17 +195,6 @@ def test_a_page_of_another_site_signs_nobody_in_or_out(port, folder):
     assert port.post("/login", data={"token": "x" * 9000}).status_code == 401
 
 
-def test_a_followed_link_asks_again_for_itself(port):
-    """A cookie does not come with a link of another site; the page asks once more from its own."""
-    headers = {**PAGE, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-    assert (
-        '<meta http-equiv="refresh" content="0;url=/trials?a=1">'
-        in port.get("/trials?a=1", headers=headers).text
-    )
-    headers["sec-fetch-site"] = "same-origin"
-    assert 'http-equiv="refresh"' not in port.get("/trials?a=1", headers=headers).text
-
-
 def test_a_session_ends_with_its_token_its_key_or_its_time(tmp_path, folder, monkeypatch):
     """A cookie of a token that was replaced opens nothing, nor a forged, changed or old one."""
     app = Litestar([page], logging_config=None)
@@ -247,17 +218,6 @@ def test_a_session_ends_with_its_token_its_key_or_its_time(tmp_path, folder, mon
     assert asked(cookie) == 200
     fresh(folder, ADMIN_TOKEN)
     assert asked(cookie) == 401
-
-
-def test_another_key_ends_all_sessions(tmp_path, folder):
-    """Whoever takes the file of keys away has everybody sign in again."""
-    app = Litestar([page], logging_config=None)
-    with TestClient(guarded(app, admin_of(tmp_path), folder), base_url=LOCAL) as client:
-        given = client.post("/login", data={"token": kept(folder, ADMIN_TOKEN)}, follow_redirects=False)
-    fresh(folder, SESSION_KEY)
-    with TestClient(guarded(app, admin_of(tmp_path), folder), base_url=LOCAL) as client:
-        cookie = given.headers["set-cookie"].partition(";")[0]
-        assert client.get("/", headers={"cookie": cookie}).status_code == 401
 
 
 def test_one_setting_turns_it_off_on_loopback_only(tmp_path, folder):

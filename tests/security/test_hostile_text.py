@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,7 @@ from litestar.testing import TestClient
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from evenkeel.cli.main import TerminalGuard, main
+from evenkeel.cli.main import main
 from evenkeel.console import create_app
 from evenkeel.core.approval import Approval, ApprovedCell
 from evenkeel.core.cells import CellKey
@@ -277,19 +276,6 @@ def test_no_stored_text_steers_the_terminal_of_a_command(command: str, folder: P
 
 
 @pytest.mark.parametrize(
-    "command", ["perturb -", "perturb - --json", "score - --no-embeddings", "score - --no-embeddings --json"]
-)
-def test_no_text_of_a_file_steers_the_terminal_of_a_command(command: str) -> None:
-    """Neither a prompt nor a pair of answers."""
-    row: dict[str, Any] = {"reference": f"The port is 443. {STEERING}", "candidate": STEERING, "id": STEERING}
-    if command.startswith("perturb"):
-        row = {"messages": [{"role": "user", "content": f"Which port does it use? {STEERING}"}]}
-    done = CliRunner().invoke(main, command.split(), input=json.dumps(row))
-    assert done.exit_code == 0, done.output
-    assert not STEERS.search(done.output), STEERS.findall(done.output)
-
-
-@pytest.mark.parametrize(
     "name", ["deep list", "deep object", "5,000 digits", "half a pair", "no number", "twice"]
 )
 @pytest.mark.parametrize(
@@ -315,16 +301,6 @@ def test_odd_json_in_a_file_is_an_error_in_one_line(command: str, name: str, tmp
     done = CliRunner().invoke(main, words, input=line)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)[:300]
     assert "Traceback" not in done.output
-
-
-def test_a_guarded_stream_keeps_text_and_bytes() -> None:
-    """Line ends, tabs and letters of all scripts stay; half a pair cannot break the stream."""
-    raw = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
-    guard = TerminalGuard(raw)
-    guard.write("a\tb\r\nc\rd\x1b[31m \ud83d\ude00 \ud800 Grüße 你好\n")
-    guard.flush()
-    raw.seek(0)
-    assert raw.read() == "a\tb\r\nc\ufffdd\ufffd[31m \U0001f600 \ufffd Grüße 你好\n"
 
 
 # --- what people and machines read

@@ -9,9 +9,6 @@ import logging
 import pytest
 
 from evenkeel import logs
-from evenkeel.stores.audit_log import Action, ActionLog
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 FORGED = (
     "m\n12:00:00 evenkeel.audit: forged",
@@ -69,12 +66,3 @@ def test_no_line_of_a_traceback_looks_like_a_record(logged, forged):
     assert first.endswith("exchange e1 failed")
     assert lines
     assert all(line.startswith("  ") and line.isprintable() for line in lines)
-
-
-@pytest.mark.parametrize("forged", FORGED, ids=ascii)
-def test_an_entry_of_the_audit_log_is_one_line(tmp_path, forged):
-    """Names, subjects and details come back as they were and break no line."""
-    log = ActionLog(SqliteDocuments(Database(tmp_path / "a.db")))
-    action = Action(1.0, forged, "typed", "baseline_approved", forged, forged)
-    log.record(action)
-    assert log.latest(1) == [action]

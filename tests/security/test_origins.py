@@ -11,7 +11,6 @@ import pytest
 
 from evenkeel.core.endpoint import Upstream
 from evenkeel.proxy import Counters
-from evenkeel.proxy.credentials import is_credential
 from evenkeel.proxy.lanes import Lane
 from evenkeel.proxy.request_head import parse_request, render_request
 from evenkeel.runtime.changes import golden_routes
@@ -206,23 +205,3 @@ def test_one_key_of_replays_goes_to_one_origin(monkeypatch):
     assert carried() == ({"a": (), "b": ()}, True)
     header = (("authorization", "Bearer s"),)
     assert carried(api_key_origin="http://b") == ({"a": (), "b": header}, False)
-
-
-def test_the_lines_of_check_config_say_which_key_goes_where(monkeypatch):
-    """One line for each upstream, with names of variables only."""
-    monkeypatch.setenv(SHADOW, "secret")
-    fallbacks = ["http://a/v2", "http://b", {"url": "http://c", "api_key_env": "C_KEY"}]
-    settings = Settings(routes=[{"upstream": "http://a/v1", "fallbacks": fallbacks}])
-    assert [str(keys) for keys in settings.keys["default"]] == [
-        f"route default: http://a gets the client's credentials; replays carry the key in {SHADOW}",
-        f"route default: http://a gets the client's credentials; replays carry the key in {SHADOW}",
-        "route default: http://b gets no credentials; replays carry no key",
-        "route default: http://c gets the key in C_KEY, no credential of the client; replays carry no key",
-    ]
-
-
-def test_fields_that_only_sound_like_credentials_stay():
-    """What a request needs to be understood or repeated is no credential."""
-    for line in (*KEPT, "Content-Type: a", "Accept: b", "Sec-WebSocket-Protocol: realtime", "User-Agent: c"):
-        name, _, value = line.partition(": ")
-        assert not is_credential(name.lower().encode(), value.encode())

@@ -193,17 +193,6 @@ def test_tokens_that_open_the_wrong_thing_are_refused(admin, section, said):
     assert not any(token in str(refused.value) for token in TOKENS.values())
 
 
-def test_the_admin_token_stays_what_it_is_beside_tokens_of_programs(admin, tmp_path):
-    """It does everything; beside people it only reads, as before."""
-
-    def role(section):
-        return guarded(None, admin(section), tmp_path)._tokens.find(TOKENS["T_ADMIN"].encode()).role
-
-    program = "tokens: [{name: a, scope: read, token_env: T_READ}]"
-    assert role(f"{{token_env: T_ADMIN, {program}}}") == "admin"
-    assert role(f"{{token_env: T_ADMIN, {program}, people: [{{name: b, token_env: T_APPROVE}}]}}") == "viewer"
-
-
 def test_nothing_is_changed_by_another_site_or_without_the_pages_token(app):
     """Every form and every call that changes something: whoever's cookies and password come along."""
     tried = 0

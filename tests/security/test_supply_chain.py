@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
-from packaging.requirements import Requirement
-
-from tests.deploy.chart_rendering import manifests, render
 
 ROOT = Path(__file__).parents[2]
 GITHUB = sorted((ROOT / ".github" / "workflows").glob("*.y*ml"))
@@ -38,14 +34,17 @@ def at(path):
     return str(path.relative_to(ROOT))
 
 
-def jobs(path):
-    return yaml.safe_load(path.read_text("utf-8"))["jobs"]
+def jobs(workflow):
+    """Jobs with steps of their own; the others run a workflow of this repository."""
+    called = {name: job["uses"] for name, job in workflow["jobs"].items() if "uses" in job}
+    assert all(place.startswith("./.github/workflows/") for place in called.values())
+    return {name: job for name, job in workflow["jobs"].items() if name not in called}
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=at)
 def test_actions_are_named_by_commit_with_the_version_beside_it(path):
     """A tag can be moved to other code, a commit cannot; the version is for people and for the updates."""
-    lines = [line for line in path.read_text("utf-8").splitlines() if re.search(r"\buses:", line)]
+    lines = [line for line in path.read_text("utf-8").splitlines() if re.search(r"\buses: [^.]", line)]
     assert lines
     for line in lines:
         assert ACTION.search(line), line
@@ -53,22 +52,11 @@ def test_actions_are_named_by_commit_with_the_version_beside_it(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=at)
-def test_images_of_jobs_are_named_by_digest(path):
-    """Containers and services of a job hold its tokens."""
-    for job in jobs(path).values():
-        container = job.get("container")
-        images = [container["image"] if isinstance(container, dict) else container] if container else []
-        images += [service["image"] for service in job.get("services", {}).values()]
-        for image in images:
-            assert IMAGE.fullmatch(image), image
-
-
-@pytest.mark.parametrize("path", WORKFLOWS, ids=at)
 def test_a_workflow_gets_the_least_permissions(path):
     """Nothing unless it is said; nothing may write contents; what signs is said job by job."""
     workflow = yaml.safe_load(path.read_text("utf-8"))
     assert set(workflow["permissions"]) >= {"contents"}
-    for job in workflow["jobs"].values():
+    for job in jobs(workflow).values():
         assert 0 < job["timeout-minutes"] <= 60
     for given in (
         workflow["permissions"],
@@ -86,25 +74,11 @@ def test_a_workflow_runs_nobody_elses_code_with_its_rights(path):
     workflow = yaml.safe_load(path.read_text("utf-8"))
     triggers = workflow[True]  # YAML takes `on` for true.
     assert not {"pull_request_target", "workflow_run", "issue_comment"} & set(triggers)
-    for job in workflow["jobs"].values():
+    for job in jobs(workflow).values():
         for step in job["steps"]:
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] is False
             assert not re.search(r"\$\{\{\s*github\.(event\.(?!number)|head_ref)", step.get("run", ""))
-
-
-def test_workflows_call_targets_that_exist():
-    """Each `make` target is one of the Makefile's."""
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    called = {
-        word
-        for path in WORKFLOWS
-        for line in re.findall(r"(?m)^\s*(?:- run: )?make (.+)$", path.read_text("utf-8"))
-        for word in line.split()
-        if "=" not in word
-    }
-    assert called
-    assert called <= targets
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=at)
@@ -126,21 +100,6 @@ def test_the_stack_runs_digests(path):
     for name, service in services.items():
         image = service["image"]
         assert (image == OWN_IMAGE and "build" in service) or IMAGE.fullmatch(image), name
-
-
-def test_the_chart_prefers_a_digest():
-    """With one, no pod runs a tag, and what is no digest is refused."""
-    chart = ROOT / "deploy" / "helm" / "evenkeel"
-    digest = "sha256:" + "ab" * 32
-    settings = {"storage": {"redis": {"url": "redis://redis:6379/0"}}}
-    image = {"repository": "registry.test/evenkeel", "tag": "9", "digest": digest}
-    found = [
-        container["image"]
-        for one in manifests(render(chart, {"settings": settings, "image": image}))
-        for container in one.get("spec", {}).get("template", {}).get("spec", {}).get("containers", ())
-    ]
-    assert len(found) == 3
-    assert set(found) == {f"registry.test/evenkeel@{digest}"}
 
 
 def commands(text):
@@ -177,20 +136,10 @@ def test_locks_have_a_hash_for_everything_and_name_no_place(path):
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry
 
 
-def test_the_build_system_admits_the_locked_one():
-    """`pip install .` takes any setuptools of a range, and the one with a hash lies in it."""
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["build-system"]["requires"]
-    locked = re.search(
-        r"^setuptools==(\S+)", (ROOT / "requirements" / "build.txt").read_text("utf-8"), re.MULTILINE
-    )
-    assert [Requirement(line).name for line in build] == ["setuptools"]
-    assert Requirement(build[0]).specifier.contains(locked[1])
-
-
 def test_a_release_is_signed_and_says_what_is_in_it():
     """Wheel and image each have an SBOM and provenance; PyPI and the registry get no stored secret."""
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
-    release = jobs(ROOT / ".github" / "workflows" / "release.yml")
+    release = jobs(yaml.safe_load(text))
     used = {
         name: [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
         for name, job in release.items()
@@ -204,18 +153,3 @@ def test_a_release_is_signed_and_says_what_is_in_it():
     assert "make dist" in text
     assert "secrets." not in text
     assert "password:" not in text.replace("password: ${{ github.token }}", "")
-
-
-def test_everything_that_is_pinned_is_kept_fresh():
-    """Actions, base image, stack and locks each have an entry for updates, and a pause before them."""
-    [*updates] = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text("utf-8"))["updates"]
-    assert {one["package-ecosystem"] for one in updates} == {
-        "github-actions",
-        "docker",
-        "docker-compose",
-        "pip",
-    }
-    assert all(one["cooldown"]["default-days"] >= 3 for one in updates)
-    for one in updates:
-        for folder in one.get("directories", [one.get("directory")]):
-            assert (ROOT / folder.lstrip("/")).is_dir()

@@ -113,30 +113,6 @@ def test_a_template_that_is_stated_cannot_be_moved():
     assert after.prompt_version == stated.fingerprint
 
 
-def test_a_flood_leaves_no_more_than_so_many_templates():
-    """What is kept of a route stops growing, whatever it is sent, and the limit is small."""
-    rng = random.Random(6)
-    learner = taught(rng)
-    for number in range(200):
-        learner.observe("museum", crafted(rng, number), f"c{number}")
-    once = len(json.dumps(learner.snapshot()))
-    for number in range(200, 400):
-        learner.observe("museum", crafted(rng, number), f"c{number}")
-    assert len(json.dumps(learner.snapshot())) < max(2 * once, 300_000)
-    assert len(learner.versions("museum")) <= 64
-
-
-def test_one_route_cannot_spoil_another():
-    """Templates are learned route by route."""
-    rng = random.Random(7)
-    learner = taught(rng)
-    request = honest(rng)
-    cut = templates_of(learner, request)
-    for number in range(100):
-        learner.observe("other", crafted(rng, number), f"c{number}")
-    assert templates_of(learner, request) == cut
-
-
 def test_a_request_that_is_sent_again_and_again_counts_once():
     """A client cannot make its own text the template by repeating it."""
     rng = random.Random(8)

@@ -88,13 +88,6 @@ def test_a_target_that_names_a_host_goes_to_the_upstream_all_the_same(target):
     assert captured == said
 
 
-def test_an_absolute_target_becomes_a_path():
-    """A target of RFC 9112, 3.2.2 reaches the upstream, and a replay, as the path that it names."""
-    line, connected, captured = sent(lambda elsewhere: post(f"http://{elsewhere}{PATH}?a=b", elsewhere))
-    assert line == f"POST {PATH}?a=b HTTP/1.1".encode()
-    assert (connected, captured) == (0, [f"{PATH}?a=b"])
-
-
 @pytest.mark.parametrize(
     ("target", "host", "route", "forwarded"),
     [

@@ -83,11 +83,6 @@ def outcome(**changes):
     return Outcome(**{**good, **changes})
 
 
-def test_a_good_outcome_has_no_problem():
-    """All as planted."""
-    assert outcome().problems == []
-
-
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [

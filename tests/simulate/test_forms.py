@@ -12,7 +12,6 @@ from math import sqrt
 import pytest
 import yaml
 
-from evenkeel.core.languages import language_of
 from evenkeel.simulate import (
     Condition,
     Message,
@@ -25,7 +24,6 @@ from evenkeel.simulate.model import read, render, say, tell, wanted_format
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import (
     read_details,
-    wanted_language,
 )
 from evenkeel.simulate.tasks import TASKS
 
@@ -111,21 +109,6 @@ def test_formats_hold_one_content(task, language):
         assert read_details(prose) == read_details("\n".join(expected))
 
 
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.tag)
-def test_answers_are_in_their_language(task, language):
-    """A language identifier finds every answer to be in the language that was asked for."""
-    for seed in range(4):
-        reading = read(messages_for(task.name, seed, ASKED["free"], f"Write in {language.names[0]}."))
-        assert reading.language is language
-        for condition in Condition:
-            told = tell(reading.topic, reading.details, condition, language)
-            prose = f"{told.problem} {told.event} {told.fix}"
-            assert language_of(prose) == language.tag.partition("-")[0]
-            if task.name is not TaskName.SLOT_FILLING:
-                assert language_of(say(reading, condition)) == language.tag.partition("-")[0]
-
-
 @cache
 def understood(task, form, language, seed):
     """What the model understands of a prompt that asks for a form."""
@@ -191,19 +174,3 @@ def test_truth_holds_for_every_task_format_and_language(task):
 def test_wanted_format(text, wanted):
     """The last format that is asked for counts, and none that is ruled out."""
     assert wanted_format(text) == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "tag"),
-    [
-        ("Answer in German.", "de"),
-        ("Réponds en français.", "fr"),
-        ("日本語で答えてください。", "ja"),
-        ("Responde en español.", "es"),
-        ("Germany and Frenchmen are not languages.", "en"),
-        ("", "en"),
-    ],
-)
-def test_wanted_language(text, tag):
-    """The language named last is wanted; English if there is no sign of another."""
-    assert wanted_language(text).tag == tag

@@ -28,8 +28,7 @@ from evenkeel.simulate import (
 )
 from evenkeel.simulate.judge import judge, rate_quality, rate_similarity
 from evenkeel.simulate.model import read, say
-from evenkeel.simulate.phrases import LANGUAGES, phrases_for
-from evenkeel.simulate.rewriter import translate
+from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.tasks import TASKS
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -57,7 +56,7 @@ def prompt_of(seed):
     return "\n\n".join(message.text for message in messages), read(messages)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(60))
 def test_ratings_are_the_truth(seed):
     """Two answers in any formats and languages are rated by their planted states alone."""
     rng = random.Random(seed)
@@ -72,47 +71,6 @@ def test_ratings_are_the_truth(seed):
         for prompt in (FAITHFULNESS, COMPLETENESS):
             rating = ask(prompt, {"REQUEST": request, "ANSWER": answer})
             assert rating == (1 if condition is Condition.WORSE else 3)
-
-
-def test_other_topic_and_other_identifiers():
-    """The same state on another topic is another message; with other identifiers it is not quite the same."""
-    _, first = prompt_of(0)
-    _, second = prompt_of(4)
-    assert first.topic is not second.topic
-    good = say(first, Condition.GOOD)
-    assert rate_similarity(good, say(second, Condition.GOOD)).rating == 1
-    other = first._replace(details=second.details)
-    assert rate_similarity(good, say(other, Condition.GOOD)).rating == 2
-    assert rate_quality(prompt_of(4)[0], good, complete=True).rating == 1
-
-
-def test_translations_mean_the_same():
-    """A simulated translation of a prompt is rated as equal to it; with a number changed it is not."""
-    request, _ = prompt_of(1)
-    translated = translate(request, phrases_for("de"))
-    assert rate_similarity(request, translated).rating == 3
-    changed = translated.replace("INC-", "INC-1")
-    assert rate_similarity(request, changed).rating < 3
-    other = "Order 66 is late again, as it was in the week before."
-    assert rate_similarity(other, translate(other, phrases_for("ja"))).rating == 3
-    assert rate_similarity(other, translate(other.replace("66", "67"), phrases_for("ja"))).rating == 1
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "rating"),
-    [
-        ("", "", 3),
-        ("Blue whales weigh 150 tonnes.", "blue  whales weigh 150 tonnes", 3),
-        # Four of five words, but another number: 3 is out of reach.
-        ("Blue whales weigh 150 tonnes.", "Blue whales weigh 160 tonnes.", 2),
-        # 4 of 8 words: half.
-        ("one two three four five six", "one two three four seven eight", 2),
-        ("one two three", "four five six", 1),
-    ],
-)
-def test_unknown_texts(left, right, rating):
-    """Texts that nobody simulated are compared by their words and numbers."""
-    assert rate_similarity(left, right).rating == rating
 
 
 @pytest.mark.parametrize(
@@ -131,16 +89,6 @@ def test_the_judge_audit_gets_ratings_on_its_own_scales(low, high, ratings):
 
     assert [rated(text, texts[-1]) for text in texts] == ratings
     assert rated("A text.", "") == high
-
-
-def test_noise_flips_a_share():
-    """With noise a share of ratings is flipped, all of them at one and none at zero."""
-    texts = {"REFERENCE ANSWER": "Yes.", "CANDIDATE ANSWER": "Yes."}
-    assert ask(SIMILARITY, texts, noise=1.0) == 1
-    assert ask(SIMILARITY, {**texts, "CANDIDATE ANSWER": "No."}, noise=1.0) == 3
-    rng = random.Random(5)
-    flipped = sum(ask(SIMILARITY, texts, 0.2, rng) == 1 for _ in range(1000))
-    assert abs(flipped / 1000 - 0.2) <= 4 * sqrt(0.2 * 0.8 / 1000)
 
 
 def test_noise_is_set_by_the_admin_call():
@@ -167,7 +115,7 @@ def test_noise_is_set_by_the_admin_call():
 def test_judged_deltas_are_the_planted_ones():
     """Judged pairs of the simulated model show the planted deltas, quality included."""
     model, rng = SimulatedModel(fragility=0.25, noise=0.1, worse_share=0.5), random.Random(3)
-    truth, total = planted(0.25, 0.1, 0.5), 600
+    truth, total = planted(0.25, 0.1, 0.5), 200
     moved = changed = 0
     for seed in range(total):
         raw = make_prompt(TASKS[seed % 4].name, seed)

@@ -12,12 +12,11 @@ from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import TONES, marker_tag, request_for
-from evenkeel.simulate import Message, TaskName, make_prompt
+from evenkeel.simulate import Message, make_prompt
 from evenkeel.simulate.cases import make_case
-from evenkeel.simulate.model import read
-from evenkeel.simulate.phrases import LANGUAGES, phrases_for
+from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import find_topic, read_details
-from evenkeel.simulate.rewriter import rewrite, translate
+from evenkeel.simulate.rewriter import rewrite
 from evenkeel.simulate.tasks import TASKS
 
 TARGETS = tuple(language.tag for language in LANGUAGES if language.tag != "en")
@@ -50,9 +49,9 @@ def tasks_of(seed):
     yield RewriteTask("tone", text, list(TONES)[seed % len(TONES)])
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(40))
 def test_generated_prompts_pass(seed):
-    """On 200 prompts protected passages, line breaks, language and length of the text are as they should."""
+    """On 40 prompts protected passages, line breaks, language and length of the text are as they should."""
     for task in tasks_of(seed):
         request, text = asked(task)
         assert text != task.text
@@ -65,27 +64,6 @@ def test_generated_prompts_pass(seed):
         if task.kind == "translation" and "{" not in task.text:
             assert language_of(text) == task.target.partition("-")[0]
         assert faults_of(task, text, marker_tag(request)) == ()
-
-
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("task", list(TaskName))
-def test_translated_prompts_are_understood(task, target):
-    """A prompt translated as a whole is read as the same task, topic, format and details."""
-    messages = [Message(raw["role"], raw["content"]) for raw in make_prompt(task, 21)]
-    phrases = phrases_for(target)
-    before = read(messages)
-    after = read([Message(message.role, translate(message.text, phrases)) for message in messages])
-    assert (after.task, after.topic, after.format) == (before.task, before.topic, before.format)
-    assert after.details == before.details
-    assert after.language.tag.partition("-")[0] == target.partition("-")[0]
-
-
-def test_translation_by_hand():
-    """Prose is replaced word for word, sentence by sentence; what is protected stays in its place."""
-    text = "Please look at INC-4711.\n- It is slow, mostly `on boot`!\n"
-    assert translate(text, phrases_for("de")) == (
-        "Das Folgende wurde INC-4711.\n- Sie beschreiben, was am `on boot`!\n"
-    )
 
 
 @pytest.mark.parametrize(

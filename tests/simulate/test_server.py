@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import socket
-import subprocess
-import sys
 import time
 
 import httpx2
@@ -19,13 +16,11 @@ from evenkeel.simulate import (
     Simulation,
     SimulationSettings,
     make_case,
-    run,
     serving,
     summary_prompt,
 )
 from evenkeel.simulate.model import answers, read
 from evenkeel.simulate.requests import ModelRequest
-from evenkeel.simulate.server import requested_tool
 
 CASE = make_case(3)
 PROMPT = summary_prompt(CASE)
@@ -50,30 +45,6 @@ TOOL = {
     },
 }
 TOOL_CHAT = [{"role": "user", "content": f"{PROMPT} Then use close_ticket."}]
-
-
-def test_completion(simulated_sdk):
-    """A completion has the answer, the requested name and consistent counts."""
-    answer = simulated_sdk.chat.completions.create(
-        model="sound", messages=CHAT, temperature=0, extra_body={"unheard_of": {"a": 1}}
-    )
-    assert answer.choices[0].message.content == SAID.good
-    assert answer.choices[0].finish_reason == "stop"
-    assert answer.object == "chat.completion"
-    assert (answer.model, answer.system_fingerprint) == ("sound", "fp_simulated")
-    assert answer.usage.prompt_tokens == -(-len(PROMPT) // 4)
-    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
-
-
-@pytest.mark.parametrize(
-    ("model", "text"),
-    [("always-worse", SAID.worse), ("always-different", SAID.different), ("new", SAID.good)],
-)
-def test_state_by_requested_name(simulated_sdk, model, text):
-    """The requested name picks the state; one that is not served is answered by the first model."""
-    answer = simulated_sdk.chat.completions.create(model=model, messages=CHAT)
-    assert answer.choices[0].message.content == text
-    assert answer.model == model
 
 
 def test_stream(simulated_sdk):
@@ -111,45 +82,12 @@ def test_tool_call(simulated_sdk):
     }
 
 
-def test_deterministic_answers_are_equal_byte_by_byte(simulated_http):
-    """With `deterministic`, the same request gets the same bytes and headers again."""
-    for stream in (False, True):
-        request = {"model": "sound", "messages": CHAT, "stream": stream}
-        first, second = (simulated_http.post("/v1/chat/completions", json=request) for _ in range(2))
-        assert first.content == second.content
-        assert first.headers.raw == second.headers.raw
-        assert "date" not in first.headers
-
-
 TWO_TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})
 
 
 def request(text: str = "", *, role: str = "user", choice: object = None, tools=TWO_TOOLS) -> ModelRequest:
     """A request with one message."""
     return ModelRequest("m", (Message(role, text),), False, False, tools, choice)
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [
-        (request("please close_ticket now"), "close_ticket"),
-        (request("close_ticket or get_weather"), "get_weather"),
-        (request("please close it"), None),
-        (request("close_ticket", role="system"), None),
-        (request("close_ticket", role="tool"), None),
-        (request("close_ticket", choice="none"), None),
-        (request("close_ticket", tools=()), None),
-        (request("hello", choice="required"), "get_weather"),
-        (request("hello", choice={"type": "function", "function": {"name": "close_ticket"}}), "close_ticket"),
-        (request("hello", choice={"type": "function", "function": {"name": "other"}}), None),
-        (request("close_ticket", choice={"type": "function"}), None),
-    ],
-    ids=range(11),
-)
-def test_requested_tool(asked, expected):
-    """The choice decides, else the first offered tool that the user names."""
-    found = requested_tool(asked)
-    assert (found and found["name"]) == expected
 
 
 def test_strict_models_and_key():
@@ -211,31 +149,6 @@ def test_bad_admin_calls(simulated_http, body, message):
     assert reply.status_code == 400
     assert message in reply.json()["error"]["message"]
     assert simulated_http.get("/simulate/models/sound").json() == before
-
-
-def test_port_in_use(simulated_url):
-    """A port that is taken is an OSError for the caller, before anything is served."""
-    port = int(simulated_url.rpartition(":")[2])
-    with pytest.raises(OSError, match="in use"):
-        run(Simulation(), "127.0.0.1", port)
-
-
-def test_run_in_a_process():
-    """`run` tells its address once it can be asked, and ends on an interrupt."""
-    script = (
-        "from evenkeel.simulate import Simulation, run\n"
-        "run(Simulation(), '127.0.0.1', 0, on_listening=lambda url: print(url, flush=True))"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    try:
-        url = process.stdout.readline().strip()
-        with httpx2.Client(base_url=url, timeout=240) as http:
-            assert http.get("/healthz").text == "ok\n"
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=240)
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.parametrize(

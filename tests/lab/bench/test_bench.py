@@ -156,6 +156,8 @@ def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
     found = arguments(url, tmp_path, *more, models=("fragile",))
     others = ("simulated-judge", "simulated-rewriter")
     before, others_before = calls(simulation, "fragile"), calls(simulation, *others)
+    # Slow enough that the signal comes before the run is over, however busy the machine is.
+    simulation.change("fragile", {"latency_s": 0.15})
     process = subprocess.Popen(
         [sys.executable, "-m", "evenkeel", *found],
         stderr=subprocess.PIPE,
@@ -168,6 +170,7 @@ def test_a_killed_run_goes_on_without_repeating_a_call(served, tmp_path):
             break
     process.stderr.close()
     assert process.wait() == -signal.SIGKILL
+    simulation.change("fragile", {"latency_s": 0.0})
     assert 12 <= calls(simulation, "fragile") - before < 24
     run(found)
     # Original, resend and two variants of each issue; what was under way when it was killed comes twice.

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 
 import pytest
-from rapidfuzz import fuzz
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.lab.bench.items import ItemError, builtin_items, read_items
-from evenkeel.lab.bench.prompts import TASKS, prompt_of
 from evenkeel.lab.bench.trials import entity_match, entity_quality, rating_by_gold
-from evenkeel.metrics.tasks import Task
 from tests.kit.planted_issues import planted_issue
 
 ITEMS = builtin_items()
-
-
-def test_there_are_sixty_issues_of_their_own():
-    """No two of them resemble each other in title or in text."""
-    assert len(ITEMS) >= 60
-    for one, other in itertools.combinations(ITEMS, 2):
-        assert fuzz.token_set_ratio(one.issue, other.issue) < 75
-        assert fuzz.token_set_ratio(one.case, other.case) < 75
 
 
 def broken(**changes):
@@ -53,24 +41,6 @@ def test_a_fault_is_told_with_file_line_and_field(tmp_path, line, said):
     path.write_text("\n", encoding="utf-8")
     with pytest.raises(ItemError, match="holds no issue"):
         read_items([path])
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_what_an_issue_says_is_input_and_nothing_else(task):
-    """The frame of the prompt is template: it is the same for two issues but for the schema of the slots."""
-    frames = []
-    for item in ITEMS[:2]:
-        view = prompt_of(item, task)
-        inputs = view.input_text
-        for text in {
-            Task.CASE_SUMMARY: [item.case],
-            Task.CHAT_SUMMARY: [item.chat],
-            Task.QUESTION_ANSWERING: [item.question, *(one.text for one in item.documents)],
-            Task.SLOT_FILLING: [item.message],
-        }[task]:
-            assert " ".join(text.split()) in " ".join(inputs.split())
-        frames.append("".join(one.text for one in view.segments if one.kind == "template"))
-    assert (frames[0] == frames[1]) == (task is not Task.SLOT_FILLING)
 
 
 def test_a_pair_of_slots_is_made_of_the_expected_ones():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 
 from evenkeel.lab.bench.items import builtin_items
 from evenkeel.lab.bench.prompts import prompt_of
@@ -11,8 +10,7 @@ from evenkeel.lab.bench.subjects import IssueSubjects
 from evenkeel.metrics.tasks import Task
 from evenkeel.simulate import Condition, Message
 from evenkeel.simulate.model import read, say
-from evenkeel.simulate.phrases import phrases_for
-from evenkeel.simulate.rewriter import blocks, translate
+from evenkeel.simulate.rewriter import blocks
 
 ITEMS = builtin_items()
 SUBJECTS = IssueSubjects(ITEMS)
@@ -31,24 +29,6 @@ def test_every_issue_is_known_by_each_of_its_prompts():
         slots = prompt_of(item, Task.SLOT_FILLING).text
         assert json.loads(answer(slots)) == item.entities
         assert len(json.loads(answer(slots, Condition.WORSE))) < len(item.entities)
-
-
-def test_format_and_language_of_the_answer_are_those_that_are_asked_for():
-    """Also of a prompt that was translated before."""
-    item = random.Random(2).choice(ITEMS)
-    text = prompt_of(item, Task.CASE_SUMMARY).text
-    assert answer(text.replace("JSON", "YAML")).startswith("ticket:")
-    for tag in ("nl", "it", "pt-BR", "ja"):
-        phrases = phrases_for(tag)
-        told = answer(f"{text}\n\nWrite the whole answer in {phrases.names[0].title()}.")
-        assert phrases.good.fix.split()[0] in told or not phrases.spaced
-        translated = translate(text, phrases, SUBJECTS)
-        assert read([Message("user", translated)], subjects=SUBJECTS).topic is not None
-
-
-def test_other_prompts_are_no_issue():
-    """A text that shares a few common words is answered as before."""
-    assert SUBJECTS.find("What is the capital of France, and how many people live there?") is None
 
 
 def test_the_simulated_rewriter_lists_the_blocks_of_a_template():

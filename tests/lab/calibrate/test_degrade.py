@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from collections import Counter
 
@@ -20,7 +19,6 @@ from evenkeel.lab.calibrate.degrade import (
     REORDERED,
     REWORDED,
     WORKFLOWS,
-    joined,
     steps_touched,
     without,
 )
@@ -56,13 +54,6 @@ def test_severities_are_rounded_up_in_decimals(size, severity, expected) -> None
     """10 % of 70 is 7 although 70 · 0.1 is a little more in binary; at least one step is touched."""
     assert steps_touched(size, severity) == expected
     assert steps_touched(0, severity) == 1
-
-
-@pytest.mark.parametrize("severity", [0.0, -0.1, 1.1, math.nan])
-def test_a_severity_is_a_share(severity) -> None:
-    """Nothing, more than everything and no number are errors."""
-    with pytest.raises(ValueError, match="severity"):
-        steps_touched(10, severity)
 
 
 @st.composite
@@ -124,35 +115,12 @@ def test_an_inner_step_is_bridged() -> None:
     assert named(without(sequence("abcde"), {1, 2, 3})) == {("a", "e")}
 
 
-def test_merged_steps_make_one_sentence() -> None:
-    """Full stops go, capitals of ordinary words too; names of one capital letter or more stay."""
-    assert joined(["Open the tray.", "Add paper."]) == "Open the tray and add paper."
-    assert joined(["open SAP", "SAP asks; answer", "I wait"]) == "open SAP and SAP asks; answer and I wait"
-    assert joined(["Add paper. ", "add paper"]) == "Add paper and add paper"
-
-
-def test_what_may_be_done_in_any_order_cannot_be_brought_out_of_order() -> None:
-    """Steps without edges have no order; one edge has one."""
-    assert refused(REORDERED, workflow("abcde", []), 0.1) == "not_degradable"
-    found = REORDERED.apply(workflow("ab", [(0, 1)]), 0.1, random.Random(1))
-    assert found.steps == ("b", "a")
-
-
 def test_workflows_that_are_too_short_are_refused() -> None:
     """At least one step is left over; a foreign step must be foreign."""
     assert refused(MISSING, sequence("a"), 0.5) == "not_degradable"
     assert refused(COMPRESSED, sequence("a"), 0.5) == "not_degradable"
     assert refused(DUPLICATED, sequence([]), 0.5) == "not_degradable"
     assert refused(ADDED, sequence(FOREIGN_STEPS), 0.5) == "not_degradable"
-
-
-def test_added_steps_stand_within_the_order() -> None:
-    """All that was joined before still is, directly or through the new steps."""
-    found = ADDED.apply(TEN, 0.5, random.Random(5))
-    both = TEN, found, ExactText().align(TEN, found)
-    assert kendall_tau(*both).weighted == 1.0
-    assert found.linear
-    assert chain_f1(*both).f1 == pytest.approx(20 / 25)
 
 
 def test_rewording_keeps_what_is_quoted_and_the_case() -> None:

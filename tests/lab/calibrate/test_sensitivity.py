@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from random import Random
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.lab.calibrate.calibration import FailureMode
-from evenkeel.lab.calibrate.resampling import means, measured, multiplicities
+from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
 from evenkeel.lab.calibrate.sensitivity import sensitivities, slope_weights, trajectories
 
@@ -33,41 +32,6 @@ def test_sensitivity_does_not_see_a_shift_and_turns_with_the_sign(scores, shift)
     curves = np.array([scores, [score + shift for score in scores], [-score for score in scores]])
     value, shifted, turned = sensitivities(curves, severities)
     assert (shifted, turned) == (pytest.approx(value, abs=1e-8), pytest.approx(-value, abs=1e-8))
-
-
-@pytest.mark.parametrize("severities", [(), (0.1,), (0.1, 0.1), (0.3, 0.1)])
-def test_a_sensitivity_needs_two_ascending_severities(severities):
-    """One point has no slope."""
-    with pytest.raises(ValueError, match="severit"):
-        slope_weights(severities)
-
-
-def test_resamples_are_the_same_bytes_everywhere():
-    """The draw follows from the generator's bytes: its digest is written down here. All are drawn alike."""
-    drawn = multiplicities(37, 20, Random(5))
-    assert drawn.shape == (20, 37)
-    assert (drawn.sum(axis=1) == 37).all()
-    assert sha256(drawn.astype("<i4").tobytes()).hexdigest()[:16] == "88f51dff1f5eac82"
-    # Standard error of a multinomial count's mean: √(0.9 / 4000) = 0.015.
-    assert multiplicities(10, 4000, Random(6)).mean(axis=0) == pytest.approx(np.ones(10), abs=0.06)
-
-
-def test_means_leave_out_what_was_not_measured():
-    """A missing score weighs nothing, and a resample without any score has no mean."""
-    scores = np.array([[1.0, np.nan], [0.5, np.nan], [np.nan, 0.25]])
-    weights = np.array([[1.0, 1, 1], [2, 1, 0]])
-    found = means(scores, weights)
-    # (1 + 0.5) / 2 and (2 + 0.5) / 3; 0.25 / 1 and nothing.
-    assert found[:, 0] == pytest.approx([0.75, 2.5 / 3])
-    assert found[0, 1] == 0.25
-    assert np.isnan(found[1, 1])
-
-
-def test_an_interval_holds_its_figure():
-    """The percentile interval is widened to the figure where it would miss it."""
-    found = measured(0.5, np.array([0.6, 0.7, np.nan]), 3)
-    assert (found.lower, found.value) == (0.5, 0.5)
-    assert found.upper == pytest.approx(0.6975)
 
 
 def rows():

@@ -11,7 +11,6 @@ from evenkeel.lab.judge_audit.calls import (
     JudgeUnusableError,
     ReplyCache,
     ask_all,
-    estimate,
 )
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question
@@ -58,15 +57,6 @@ def run(judge, calls, cache, **options):
     return asyncio.run(ask_all(judge, calls, cache, **options))
 
 
-def test_every_question_is_asked_once_and_answered_in_its_place():
-    """At most as many at a time as allowed."""
-    judge = Script(good)
-    replies = run(judge, plan(20), ReplyCache(), concurrency=3)
-    assert replies == {number: good(number) for number in range(20)}
-    assert set(judge.asked.values()) == {1}
-    assert judge.most == 3
-
-
 def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_is_not(tmp_path):
     """A refusal is an answer, and so is a reply without end; a timeout is worth another call."""
     final = ["refused", "empty", "bad_schema", "out_of_scale", "truncated"]
@@ -102,18 +92,3 @@ def test_an_endpoint_that_keeps_failing_stops_the_run(reasons, said):
         run(judge, plan(100), cache, concurrency=1)
     assert len(cache) == 4
     assert judge.asked.total() == 4 + len(reasons)
-
-
-def test_the_estimate_counts_only_what_is_not_remembered():
-    """40 characters are about 10 tokens; step by step takes longer answers."""
-    calls = [*plan(3), Call("steps", asked(9, "audit.step_by_step"))]
-    cache = ReplyCache()
-    cache.add(calls[0].key("scripted"), good(0))
-    ahead = estimate(
-        "scripted", calls, cache, lambda _, prompt, completion: prompt * 1.0 + completion * 100.0
-    )
-    length = len(calls[0].question.messages[0].content) // 4
-    assert (ahead.calls, ahead.remembered) == (3, 1)
-    assert ahead.prompt_tokens == 3 * length
-    assert ahead.completion_tokens == 120 * 2 + 350
-    assert ahead.cost_usd == ahead.prompt_tokens + 100 * ahead.completion_tokens

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.lab.judge_audit.ratings import Scale, read_ratings
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.simulate import ModelState, Simulation, SimulationSettings, serving
 
 
 def said(coherence, fluency):
@@ -81,16 +80,6 @@ def test_a_line_of_summeval_is_four_metrics_by_three_experts(summaries):
     assert {item.cluster for item in ratings.items} == {"dm-a", "dm-b"}
 
 
-def test_turkers_of_summeval_are_read_where_they_are_named(summaries):
-    """Alone or beside the experts; another column is a mistake."""
-    columns = ["expert_annotations", "Turker annotations"]
-    both = read_ratings(summaries, rater_columns=columns)
-    assert both.raters == ("expert_1", "expert_2", "expert_3", "turker_1", "turker_2")
-    assert both.items[0].ratings == (1, 2, 1, 3, 4)
-    with pytest.raises(InputError, match='did you mean "turker_annotations"'):
-        read_ratings(summaries, rater_columns=["turker_anotations"])
-
-
 def test_a_dialogue_of_usr_is_its_responses_on_their_scales(dialogues):
     """What is engaging in the file is interesting here; the fact stands with the context."""
     ratings = read_ratings(dialogues, cluster="dialogue")
@@ -116,23 +105,6 @@ def test_faults_name_the_place(tmp_path):
     path.write_text(json.dumps([{"context": "x", "responses": [{"response": "y", "Overall": [7]}]}]))
     with pytest.raises(InputError, match=r"entry 1, response 1.*7 is not on the scale 1–5"):
         read_ratings(path)
-
-
-def test_all_four_strategies_run_offline(tmp_path):
-    """The simulated judge rates every question, also those with examples and those on 0 to 1."""
-    path = tmp_path / "usr.json"
-    responses = [
-        {"response": f"Owl {n}.", "Understandable": [n % 2] * 3, "Overall": [1 + n % 5] * 3} for n in range(8)
-    ]
-    path.write_text(json.dumps([{"context": "Do you like birds?", "responses": responses}]))
-    with serving(Simulation([ModelState("m")], SimulationSettings(salt=b"audit"))) as url:
-        asking = ["--judge-model", "simulated-judge", "--judge-url", f"{url}/v1", "--resamples", "0"]
-        done = CliRunner().invoke(main, ["judge-audit", str(path), *asking, "--yes", "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)["ratings"]
-    assert found["failures"] == []
-    assert [len(metric["strategies"]) for metric in found["metrics"]] == [4, 4]
-    assert all(each["plain"]["rated"] == 6 for each in found["metrics"][0]["strategies"])
 
 
 def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):

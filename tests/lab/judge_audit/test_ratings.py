@@ -80,17 +80,6 @@ def test_lines_of_json_may_nest_the_ratings(tmp_path, given):
     assert essence(read(tmp_path, "r.json", json.dumps(rows))) == EXPECTED
 
 
-def test_rater_columns_and_scales_can_be_named(tmp_path):
-    """For files that were made by others; with a guess at a column that is not there."""
-    content = "item,metric,Kim,model\na,fluency,4,m\nb,fluency,2,m\n"
-    ratings = read(tmp_path, "r.csv", content, rater_columns=["kim"], scales={"fluency": Scale(1, 5)})
-    assert ratings.items[0].scale == Scale(1, 5)
-    assert [item.ratings for item in ratings.items] == [(4,), (2,)]
-    assert ratings.unused == ("model",)
-    said = complaint(tmp_path, "r.csv", "item,metric,scale,kimm\na,f,1-5,4\n", rater_columns=["kim"])
-    assert 'no column "kim" (did you mean "kimm"?)' in said
-
-
 def test_a_column_says_which_items_belong_together(tmp_path):
     """It needs to be there once for an item, and says the same wherever it is."""
     head = "item,metric,scale,article,rater_1\n"
@@ -150,27 +139,6 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path):
     (tmp_path / "torn.csv.gz").write_bytes(gzip.compress(WIDE.encode())[:40])
     with pytest.raises(InputError, match="not a complete gzip file"):
         read_ratings(tmp_path / "torn.csv.gz")
-
-
-@pytest.mark.parametrize("text", ["1-5", "1–5", "1..5", "[1, 5]", "1 to 5", " 1 - 5 "])
-def test_scales_are_read_as_people_write_them(text):
-    """All of these are one to five."""
-    assert Scale.parse(text) == Scale(1, 5)
-    assert Scale.parse("-2..2").steps == (-2, -1, 0, 1, 2)
-
-
-def test_a_rubric_file_adds_and_replaces(tmp_path):
-    """Its definitions win over the built-in ones."""
-    path = tmp_path / "rubric.yaml"
-    path.write_text(
-        "Fluency:\n  definition: Mine.\n  highest: good\n  lowest: bad\n"
-        "tone of voice:\n  definition: Kind.\n  highest: kind\n  lowest: harsh\n  kind: letter\n",
-        encoding="utf-8",
-    )
-    known = rubrics(path)
-    assert known["fluency"].definition == "Mine."
-    assert known["tone_of_voice"].kind == "letter"
-    assert known["coherence"].kind == "summary"
 
 
 @pytest.mark.parametrize(

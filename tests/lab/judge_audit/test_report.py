@@ -3,12 +3,10 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.judge_audit.agreement import Agreement
 from evenkeel.lab.judge_audit.attack import Move
 from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
-from evenkeel.lab.judge_audit.measures import Analyser, audit, polarity, tone_shift, vader
+from evenkeel.lab.judge_audit.measures import Analyser, audit, tone_shift
 from evenkeel.lab.judge_audit.ratings import Item, Scale
-from evenkeel.monitor.labels import wilson
 from tests.kit.records import altered
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT
@@ -46,15 +44,6 @@ def test_a_judge_that_repeats_one_person_has_the_alphas_worked_by_hand():
     assert strategy.resistance is None
 
 
-def test_the_judge_across_strategies_takes_each_as_a_rater():
-    """Two strategies, the same arithmetic as for two people; one alone is a failure."""
-    metric = measured(items((1,), (2,), (3,)), said([1, 2, 1]) | said([1, 2, 2], ZERO_SHOT))
-    assert metric.across_strategies.value == pytest.approx(4 / 9)
-    assert [each.strategy for each in metric.strategies] == [ZERO_SHOT, KNOWLEDGE]
-    alone = measured(items((1,), (2,)), said([1, 2]))
-    assert alone.across_strategies.reason == alone.people.reason == "too_few_ratings"
-
-
 def test_moves_and_resistance_worked_by_hand():
     """Modes 1, 2, 4, 5, 4 are claimed to be 5, 5, 1, 1, 1."""
     plain = [2, 3, 4, 1, 3]
@@ -82,13 +71,6 @@ def test_failures_are_counted_and_enter_nothing():
     assert report.judgements == 6
 
 
-def test_people_alone_are_measured_without_a_judge():
-    """(1,1), (2,2), (1,2): 4/9, worked by hand above; nothing is said of strategies."""
-    (metric,) = audit("people", items((1, 1), (2, 2), (1, 2)), None, times=0).metrics
-    assert metric.people == Agreement(pytest.approx(4 / 9), None, None, 3)
-    assert (metric.level, metric.strategies, metric.across_strategies) == ("ordinal", (), None)
-
-
 def test_decimals_make_a_metric_interval():
     """Then distances count: 1 − observed / expected, each a mean of squared differences."""
     rated = items((1.0, 1.5), (2.0, 2.0), (4.0, 3.5))
@@ -112,27 +94,7 @@ def test_intervals_over_clusters_are_wider_where_clusters_are_alike():
     assert width[1] > 2 * width[0]
 
 
-def test_shares_over_clusters_know_that_items_of_one_are_alike():
-    """Half kept, by article: the interval is that of four. All kept: four trials of four, by Wilson."""
-    rated = [altered(item, cluster=str(int(item.id) // 10)) for item in items(*[(1,)] * 40)]
-    half = said([2] * 40) | said([2] * 20 + [5] * 20, condition=ATTACKED)
-    share = measured(rated, half).strategies[0].resistance.unchanged
-    assert (share.count, share.n, share.lower, share.upper) == (20, 40, 0, 1)
-    share = measured(rated, said([2] * 40) | said([2] * 40, condition=ATTACKED)).strategies[0].resistance
-    assert share.unchanged == altered(wilson(4, 4), count=40, n=40)
-
-
 LENGTH = Analyser("length", lambda text: len(text) / 10)
-
-
-@pytest.mark.parametrize("analyser", [vader(), polarity()], ids=lambda analyser: analyser.name)
-def test_praise_is_above_a_plain_statement_and_blame_below(analyser):
-    """Whatever the lexicon; all in [−1, 1]."""
-    good = analyser.score("The summary is excellent, clear and well organised.")
-    plain = analyser.score("The summary has four sentences.")
-    bad = analyser.score("The summary is terrible, confusing and badly wrong.")
-    assert -1 <= bad < -0.2 < plain < 0.2 < good <= 1
-    assert analyser.score("") == 0
 
 
 def test_tones_are_compared_on_the_same_items():

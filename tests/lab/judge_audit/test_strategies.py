@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from random import Random
-
 import pytest
 
 from evenkeel.lab.judge_audit.judgements import Condition, Strategy
@@ -10,12 +8,10 @@ from evenkeel.lab.judge_audit.questions import (
     Examples,
     RatingPlan,
     choose,
-    choose_examples,
     question,
     rubrics,
 )
 from evenkeel.lab.judge_audit.ratings import Item, Ratings, Scale
-from evenkeel.metrics.judge.client import ruling_schema
 from evenkeel.release.kit.arguments import InputError
 
 KNOWN = rubrics()
@@ -44,14 +40,6 @@ def test_each_strategy_gives_what_it_is_named_after():
         question(Strategy.FEW_SHOT, FLUENCY, item("a", 3))
 
 
-def test_few_shot_shows_the_best_and_the_worst_example_with_their_ratings():
-    """Before the text to be rated; other strategies show none."""
-    asked = user(question(Strategy.FEW_SHOT, FLUENCY, item("a", 3), examples=EXAMPLES))
-    places = [asked.index(part) for part in ("Text good.", "Rating: 5", "Text bad.", "Rating: 2", "Text a.")]
-    assert places == sorted(places)
-    assert "Text good." not in user(question(Strategy.KNOWLEDGE, FLUENCY, item("a", 3), examples=EXAMPLES))
-
-
 @pytest.mark.parametrize("strategy", Strategy)
 def test_the_attack_adds_one_sentence_and_changes_nothing_else(strategy):
     """So a change of the rating is due to that sentence, or to noise."""
@@ -71,40 +59,8 @@ def test_a_text_cannot_end_its_own_markers():
     assert tag not in forged
 
 
-def test_the_scale_of_the_item_is_asked_for_and_enforced():
-    """In the words and in the schema."""
-    asked = question(Strategy.ZERO_SHOT, KNOWN["uses_knowledge"], item("a", 0, scale=(0, 1)))
-    assert "whole number from 0 to 1" in user(asked)
-    assert asked.scale == (0, 1)
-    schema = ruling_schema(asked.scale)
-    assert schema["properties"]["rating"]["enum"] == [0, 1]
-
-
-def test_examples_are_the_extremes_by_human_rating():
-    """Ties between equally good ones are broken by the seed."""
-    items = [item("a", 3, 3), item("b", 5, 5), item("c", 1, 1), item("d", 4, 5), item("e", None, None)]
-    chosen = choose_examples(items, Random(1))
-    assert (chosen.best.id, chosen.worst.id) == ("b", "c")
-    tied = [item(name, 5) for name in "abcdefgh"] + [item("z", 1)]
-    drawn = {choose_examples(tied, Random(seed)).best.id for seed in range(20)}
-    assert len(drawn) > 1
-    assert choose_examples(tied, Random(3)) == choose_examples(tied, Random(3))
-
-
 def rated(*items):
     return Ratings(items, ("x",))
-
-
-def test_a_sample_is_drawn_by_its_seed_and_stays_in_order():
-    """The same seed draws the same; without few-shot nothing is set aside."""
-    ratings = rated(*(item(str(number), 1 + number % 5) for number in range(30)))
-    design = Design(strategies=(Strategy.KNOWLEDGE,))
-    first, again, other = (choose(ratings, design, max_items=5, seed=seed) for seed in (1, 1, 2))
-    assert first.items == again.items != other.items
-    numbers = [int(each.id) for each in first.items]
-    assert numbers == sorted(numbers)
-    assert len(numbers) == 5
-    assert first.notes == ("5 of 30 items were drawn (seed 1).",)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 from evenkeel.lab.recorded.importers import FORMATS, RecordingError, import_files
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.simulate.model import Message
-from tests.kit.public import DATA
 
 
 def lines(*rows):
@@ -92,41 +91,6 @@ def test_a_format_is_recognised_by_its_content(file, form, gzipped):
     assert import_files([path], form=form).recordings == recordings
 
 
-def test_samples_and_temperatures(file):
-    """Several answers of a line are samples; so are the runs of llm_stability, which share one prompt."""
-    (own,) = import_files([file(EXAMPLES["evenkeel"])]).recordings
-    assert [(sample.text, sample.temperature) for sample in own.samples] == [("2", 0.7), ("Two", 0.7)]
-    runs = import_files([file(EXAMPLES["llm_stability"])]).recordings
-    assert [run.samples[0].text for run in runs] == ["2", "Two"]
-    assert runs[1].messages == (Message("system", "Be brief."), Message("user", "1 + 1?"))
-
-
-def test_conditions_as_versions(file):
-    """Every condition answers the prompt of the first one; a prompt may be written as Python writes it."""
-    row = {**STABILITY, "run": 0, "qid": "7"}
-    path = file(
-        lines(
-            {**row, "condition": "base", "response": "2", "prompt": repr(ASKED)},
-            {
-                **row,
-                "condition": "grice",
-                "response": "Two",
-                "prompt": [{"role": "user", "content": "Kindly: 1 + 1?"}],
-            },
-        )
-    )
-    by_condition = import_files([path], version_from="condition").recordings
-    assert [(one.version, one.samples[0].text, one.messages[-1].text) for one in by_condition] == [
-        ("base", "2", "1 + 1?"),
-        ("grice", "Two", "1 + 1?"),
-    ]
-    by_model = import_files([path]).recordings
-    assert [(one.version, one.messages[-1].text) for one in by_model] == [
-        ("m", "1 + 1?"),
-        ("m", "Kindly: 1 + 1?"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -184,13 +148,3 @@ def test_a_folder_is_read_with_its_folders(file, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordingError, match=r"no \.json"):
         import_files([tmp_path / "empty"])
-
-
-@pytest.mark.shared_data
-def test_the_conditions_of_llm_stability():
-    """Ten conditions answer a hundred prompts, and no line is lost."""
-    path = DATA / "llm_stability" / "gpt4o_math_10_prompt_conditions.jsonl.gz"
-    recordings, skipped = import_files([path], version_from="condition")
-    assert (len(recordings), skipped) == (8879, [])
-    assert len({one.version for one in recordings}) == 10
-    assert len({one.messages for one in recordings}) == 100

@@ -82,12 +82,3 @@ def test_another_prompt_is_not_found(text):
     """A prompt with another number, or about something else, has no recorded answer."""
     assert found(*user(text)) is None
     assert found(*user(text), nearest=True) is not None
-
-
-def test_roles_and_system_messages():
-    """A system message tells equal questions apart; beside one that is known once it does not matter."""
-    asked = Message("user", "what is the capital of peru")
-    assert found(Message("system", "Answer in one word."), asked) == SHORT
-    assert found(Message("developer", "Please answer at length!"), asked) == LONG
-    result = INDEX.find((Message("system", "You are a teacher."), *PROMPTS[17]))
-    assert (result.place, result.how, result.likeness) == (17, "exact", 1.0)

@@ -12,16 +12,6 @@ from evenkeel.lab.recorded.answers import RecordedAnswers
 from evenkeel.simulate.model import Message
 from tests.kit.public import DATA
 
-PRIMES = [
-    {
-        "prompt": f"Is {number} a prime number? Say yes or no.",
-        "model": model,
-        "answer": f"{model}: {number}",
-        "task": "prime",
-    }
-    for number in (17077, 17079)
-    for model in ("old", "new")
-]
 CAPITAL = {
     "messages": [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Capital of Peru?"}],
     "version": "old",
@@ -42,17 +32,6 @@ def load(tmp_path):
     return loaded
 
 
-def test_prompts_versions_and_samples(load):
-    """Lines about one prompt belong together; every sample is kept, equal ones too."""
-    recorded = load(*PRIMES, CAPITAL)
-    assert recorded.versions == ("old", "new")
-    assert [prompt.task for prompt in recorded.prompts] == ["prime", "prime", None]
-    assert recorded.answers(PRIMES[0]["prompt"], "new") == ("new: 17077",)
-    assert recorded.answers(recorded.prompts[2], "old") == ("Lima", "Lima", "Lima.", "It is Lima.")
-    assert recorded.answers(recorded.prompts[2], "new") == ()
-    assert recorded.answers("Why is the sky blue?", "old") == ()
-
-
 def test_samples_are_drawn_as_often_as_they_were_recorded(load):
     """An answer recorded twice of four times comes in half of the draws."""
     recorded = load(CAPITAL)
@@ -70,22 +49,6 @@ def test_samples_of_the_nearest_temperature_are_drawn(load):
     for asked, given in ((0.2, "0.0"), (0.9, "1.0")):
         assert {recorded.answer("Hi", "m", rng, temperature=asked).text for _ in range(20)} == {given}
     assert {recorded.answer("Hi", "m", rng).text for _ in range(40)} == {"0.0", "1.0"}
-
-
-def test_noise_is_planted_on_demand_only(load):
-    """One sample is the same bytes each time, unless a share of the answers is to be altered."""
-    line = {"model": "m", "task": "t"}
-    recorded = load(
-        {**line, "prompt": "one", "answer": "First. Second. Third."},
-        {**line, "prompt": "two", "answer": "Fourth."},
-    )
-    rng = random.Random(1)
-    assert {recorded.answer("one", "m", rng).text for _ in range(50)} == {"First. Second. Third."}
-    drawn = Counter(recorded.answer("one", "m", rng, noise=0.3).text for _ in range(2000))
-    assert drawn["First. Second. Third."] / 2000 == pytest.approx(0.7, abs=0.1)
-    assert "First. Third." in drawn
-    assert "Second. First. Third." in drawn
-    assert any("Fourth." in text for text in drawn)
 
 
 @pytest.mark.shared_data

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evenkeel.core.verdict import BASELINE, QualityScore
-from evenkeel.lab.report.counts import Folder, GroupKey, worth_a_table
+from evenkeel.lab.report.counts import Folder, GroupKey
 from evenkeel.lab.report.findings import alerts_of
 from evenkeel.lab.report.period import Period, period_of, read_period, span_of
 from evenkeel.lab.report.tables import Rules, group_line, make_tables
@@ -83,20 +81,6 @@ def test_a_period_that_is_none_is_refused(since):
         period_of(since or " ", "2026-11-17", NOON)
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(st.floats(-40_000, 40_000), max_size=80),
-    st.floats(0, 1e6),
-    st.floats(1, 1e6),
-)
-def test_all_of_a_period_is_found_in_a_log_whose_clocks_differ(jitter, since, length):
-    """With clocks half a day apart, the verdicts of a period are those that a look at every one finds."""
-    log = Log([9_000.0 * place + off for place, off in enumerate(jitter)])
-    period = Period(since, since + length)
-    found = [row.offset for row in read_period(log, period)]
-    assert found == [place for place, at in enumerate(log.times, 1) if period.covers(at)]
-
-
 def test_a_day_of_a_long_log_is_found_without_reading_all_of_it():
     """Of 200,000 verdicts in 200 days some 5,000 are read for one day; progress ends at the whole."""
     log = Log([place * 86.4 for place in range(1, 200_001)])
@@ -156,12 +140,3 @@ def test_an_exchange_weighs_the_same_whatever_its_trials():
     # general 0.5, format 0, the resend 1
     (model,) = make_tables(folder, Rules(min_trials=1)).models
     assert model.mean_of_categories.value == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("languages", "worth"), [(("de",), False), (("de", "fr"), True), (("de", "fr", "it"), False)]
-)
-def test_languages_have_a_table_of_their_own_where_it_says_more(languages, worth):
-    """Not for one language, and not for one in each pair."""
-    pairs = ["crosslingual.de_to_en", "crosslingual.fr_to_en", "crosslingual.de_to_fr", "general.tone"]
-    assert worth_a_table(languages, pairs) is worth
