@@ -1,20 +1,20 @@
 """Figures of a check: how often rewordings of a category move the answer, beyond an identical resend.
 
 The rounds of a check are independent: each asks for two fresh answers to the prompt and for one to each
-variant. So every figure is a mean of independent bounded observations, one a round, and its interval is a
-confidence sequence (`evenkeel.monitor.estimate.bounded_mean`): it may be looked at after every round, and a
-check may stop as soon as it is settled.
+variant. So every figure is a mean of independent observations, one a round. The points above noise, which
+decide, have the interval of `evenkeel.release.decision`; the other figures have confidence sequences.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.release.decision import paired_mean, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -82,6 +82,7 @@ def category_figures(
     *,
     limit: float,
     categories: int,
+    complete: bool = False,
     not_applicable: str = "",
 ) -> CategoryFigures:
     """Return the figures of a category.
@@ -91,17 +92,15 @@ def category_figures(
         trials: Its trials, one a round.
         limit: Largest difference that is tolerated, in (0, 1].
         categories: Categories of the check, among which the rate of false accusations is divided.
+        complete: Whether as many rounds were made as planned.
         not_applicable: Reason why there are no trials.
     """
-    # Each end of a two-sided interval misses with half of alpha. The lower end, which accuses, holds for all
-    # categories together, and the upper end for one.
-    alpha = 2 * ERROR_RATE
     rated = [trial for trial in trials if trial.moved is not None and trial.control_moved is not None]
-    excess = [float(bool(trial.moved)) - float(bool(trial.control_moved)) for trial in rated]
-    points = _mean(excess, alpha, -1.0)
-    together = _mean(excess, alpha / max(1, categories), -1.0)
-    if points is not None and together is not None:
-        points = replace(points, lower=together.lower)
+    excess = Counter(float(bool(trial.moved)) - float(bool(trial.control_moved)) for trial in rated)
+    # The lower end, which accuses, holds for all categories together, and the upper end for one.
+    points = paired_mean(excess, alpha=ERROR_RATE / max(1, categories), beta=ERROR_RATE, complete=complete)
+    # Each end of a two-sided interval misses with half of alpha.
+    alpha = 2 * ERROR_RATE
     standing, more = _standing(points, limit)
     return CategoryFigures(
         category=category,
@@ -172,22 +171,29 @@ def compare(
     category: str, first: Sequence[CheckTrial], second: Sequence[CheckTrial], *, limit: float, categories: int
 ) -> Comparison:
     """Return how much more fragile the second is than the first, paired by round."""
-    alpha = 2 * ERROR_RATE / max(1, categories)
-    excess = {trial.round: _excess(trial) for trial in first}
-    differences: list[float] = []
-    for trial in second:
-        before, now = excess.get(trial.round), _excess(trial)
-        if before is not None and now is not None:
-            differences.append(now - before)
-    estimate = bounded_mean(Counter(differences), low=-2.0, high=2.0, alpha=alpha)
-    if estimate is None:
+    alpha = ERROR_RATE / max(1, categories)
+    differences = excess_differences(first, second)
+    halved = paired_mean({value / 2: count for value, count in differences.items()}, alpha=alpha, beta=alpha)
+    if halved is None:
         return Comparison(category, "unknown", None)
+    estimate = scaled(halved, 2)
     if estimate.lower > 0:
         return Comparison(category, "second", estimate)
     if estimate.upper < 0:
         return Comparison(category, "first", estimate)
     settled = -limit <= estimate.lower and estimate.upper <= limit
     return Comparison(category, "no" if settled else "unknown", estimate)
+
+
+def excess_differences(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> Counter[float]:
+    """Count the differences, round by round, between the excess of the second arm and that of the first."""
+    before = {trial.round: _excess(trial) for trial in first}
+    counts: Counter[float] = Counter()
+    for trial in second:
+        excess, now = before.get(trial.round), _excess(trial)
+        if excess is not None and now is not None:
+            counts[now - excess] += 1
+    return counts
 
 
 def _excess(trial: CheckTrial) -> float | None:

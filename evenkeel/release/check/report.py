@@ -219,10 +219,34 @@ def _compared(outcome: CheckOutcome) -> Section:
     columns = (Column("rewording"), Column("difference", Form.SIGNED_POINTS, 1), Column("so", wide=True))
     return Section(
         f"{second} against {first}",
-        (Paragraph(_differ(outcome, first, second)), Table(columns, tuple(rows))),
+        (
+            Paragraph(_switch(outcome, first, second)),
+            Paragraph(_differ(outcome, first, second)),
+            Table(columns, tuple(rows)),
+        ),
         key="comparison",
         about=f"Points above noise of {second} minus those of {first}, in the same rounds.",
     )
+
+
+def _switch(outcome: CheckOutcome, first: str, second: str) -> str:
+    """Say whether the second may take the place of the first."""
+    assert outcome.switch is not None
+    names = [name if name == "answers" else f"fragility ({_label(name)})" for name in outcome.switch.because]
+    limit = number(100 * outcome.options.limit, 1).removesuffix(".0")
+    wrong = f"(wrong with {percent(ERROR_RATE)})"
+    match outcome.switch.answer:
+        case "may_switch":
+            return (
+                f"{second} may take the place of {first}: beyond noise its answers differ by less than "
+                f"{limit} points, and it is less than {limit} points more fragile {wrong}."
+            )
+        case "must_not":
+            return (
+                f"{second} must not take the place of {first} unseen: beyond noise it differs in "
+                f"{listing(names)} {wrong}."
+            )
+    return f"Whether {second} may take the place of {first} is not known yet: {listing(names)} still open."
 
 
 def _differ(outcome: CheckOutcome, first: str, second: str) -> str:
@@ -368,6 +392,7 @@ def as_json(outcome: CheckOutcome) -> str:
         ],
         "comparisons": list(outcome.comparisons),
         "differ": outcome.differ,
+        "switch": outcome.switch,
         "words": fragile_words(outcome.trials),
         "worst": worst_trials(outcome.trials),
         "calls": outcome.costs.calls,

@@ -57,8 +57,6 @@ class Variant:
     wanted: Wanted = AS_BEFORE
 
 
-_OTHER_INPUT_SHARE: Final = 1 / 2
-"""Share of the contrasts of a template that take the input of another row."""
 OTHER_QUESTIONS: Final = (
     "How many legs does a spider have?",
     "Which planet is closest to the sun?",
@@ -119,11 +117,11 @@ class VariantMaker:
         question = question_of(view)
         if question is None:
             return "no_input"
+        # The closest first: a cache that serves the nearest prompt tells far questions apart.
+        made = await self._rewording(category, view, place, chance)
+        if isinstance(made, Variant):
+            return made
         others = [text for text in self.others if text.strip() != question.text.strip()]
-        if not others or chance.random() >= _OTHER_INPUT_SHARE:
-            made = await self._rewording(category, view, place, chance)
-            if isinstance(made, Variant):
-                return made
         kind, texts = ("input", others) if others else ("question", OTHER_QUESTIONS)
         return Variant(
             category, f"{CONTRAST}.{kind}", view.with_texts({question.index: chance.choice(texts)})

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, usd
 from evenkeel.core.verdict import CONTRAST
-from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.release.check.figures import ERROR_RATE, category_figures, compare, sensitivity
+from evenkeel.release.check.figures import (
+    ERROR_RATE,
+    category_figures,
+    compare,
+    excess_differences,
+    sensitivity,
+)
 from evenkeel.release.check.trial import FIRST, SECOND
+from evenkeel.release.decision import SwitchMeasure, decide, paired_mean
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from evenkeel.release.check.figures import CategoryFigures, Comparison
     from evenkeel.release.check.rounds import RoundMaker, RoundResult
     from evenkeel.release.check.trial import CheckTrial
+    from evenkeel.release.decision import SwitchDecision
     from evenkeel.release.kit.cost import Costs
 
 _WAVE: Final = 6
@@ -60,6 +67,8 @@ class CheckOutcome:
     comparisons: tuple[Comparison, ...]
     differ: Estimate | None
     """How far the answers of two arms differ beyond both noise floors; see `RoundResult.difference`."""
+    switch: SwitchDecision | None
+    """Whether the second may take the place of the first; None if none is compared."""
     trials: tuple[CheckTrial, ...] = field(repr=False)
     rounds: int
     costs: Costs
@@ -90,6 +99,8 @@ class _Book:
         self.trials: list[CheckTrial] = []
         self.differences: list[float] = []
         self._reasons: dict[str, str] = {}
+        self.complete: set[str] = set()
+        """Categories that were still open after the last planned round, whose last look is due."""
 
     def add(self, made: RoundResult) -> None:
         """Take in a round."""
@@ -111,6 +122,7 @@ class _Book:
             trials,
             limit=self._options.limit,
             categories=len(self._options.categories) * len(self._options.models),
+            complete=category in self.complete,
             not_applicable=reason,
         )
 
@@ -123,6 +135,20 @@ class _Book:
             limit=self._options.limit,
             categories=len(self._options.categories),
         )
+
+    def switch(self) -> SwitchDecision:
+        """Return whether the second arm may take the place of the first."""
+        fragility = [
+            SwitchMeasure(
+                category,
+                excess_differences(self.of(FIRST, category), self.of(SECOND, category)),
+                scale=2.0,
+            )
+            for category in self._options.categories
+            if any(self.of(arm, category) for arm in self._options.models)
+        ]
+        answers = SwitchMeasure("answers", Counter(self.differences))
+        return decide([answers, *fragility], margin=self._options.limit, alpha=ERROR_RATE, beta=ERROR_RATE)
 
     def open_categories(self, rounds: int) -> list[str]:
         """Return the categories that need further rounds, the contrasts among them."""
@@ -162,6 +188,9 @@ async def run_check(
         if not wanted:
             break
         if rounds >= options.rounds:
+            book.complete.update(wanted)
+            if not book.open_categories(rounds):
+                break
             stopped = f"{count(rounds, 'round')} were made, as many as --rounds allows"
             break
         # The first round alone shows what applies, and whether the model answers at all.
@@ -204,7 +233,8 @@ def _outcome(
         arms=arms,
         sensitivity={arm: sensitivity(book.of(arm, CONTRAST)) for arm in options.models},
         comparisons=tuple(book.comparison(category) for category in options.categories) if two else (),
-        differ=bounded_mean(Counter(book.differences), low=-1.0, alpha=ERROR_RATE),
+        differ=paired_mean(Counter(book.differences), alpha=ERROR_RATE / 2, beta=ERROR_RATE / 2),
+        switch=book.switch() if two else None,
         trials=tuple(book.trials),
         rounds=rounds,
         costs=costs,

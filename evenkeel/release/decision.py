@@ -1,0 +1,114 @@
+"""Decisions on paired differences: is a mean above a limit or below it, and may a candidate replace a model?
+
+A difference belongs to one question and is independent of those of other questions: 1 if the answer moved on
+the candidate's side only, −1 if on the other side only, 0 if on both or neither. Its mean is what the
+candidate adds beyond noise.
+
+The ends of an interval hold at any time of looking, with half of the error probability (the bets of
+`evenkeel.monitor.detect.gate_evidence`). The other half is kept for one exact test when as many questions
+were asked as planned (`evenkeel.monitor.detect.last_look`). So whoever stops early is right to, and whoever
+goes on to the end finds nearly as much as a test of fixed size. The gate decides by the same evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from evenkeel.core.cells import Estimate
+from evenkeel.monitor.detect.gate_evidence import bounds, mirrored
+from evenkeel.monitor.detect.last_look import excluded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LAST_LOOK: Final = 0.5
+"""Share of the error probabilities that is kept for the last look. In 200 rounds at 5 % noise, 20 points are
+shown to be above 10 in 69 % of the checks with it, and in 54 % without; 0.8 finds no more there and takes a
+tenth more calls."""
+
+Answer = Literal["may_switch", "must_not", "not_yet"]
+
+
+def paired_mean(
+    counts: Mapping[float, int], *, alpha: float, beta: float, complete: bool = False
+) -> Estimate | None:
+    """Return the mean of independent differences with the ends that are not ruled out; None without any.
+
+    Args:
+        counts: How often each difference in [−1, 1] was seen.
+        alpha: Probability with which the lower end is ever above the mean.
+        beta: Probability with which the upper end is ever below it.
+        complete: Whether as many were made as planned, so that the last look is due.
+    """
+    n = sum(counts.values())
+    if not n:
+        return None
+    value = sum(difference * count for difference, count in counts.items()) / n
+    lower, upper = bounds(counts, alpha * (1 - LAST_LOOK), beta * (1 - LAST_LOOK))
+    if complete:
+        lower = max(lower, excluded(counts, alpha * LAST_LOOK))
+        upper = min(upper, -excluded(mirrored(counts), beta * LAST_LOOK))
+    return Estimate(value, min(lower, value), max(upper, value), n)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchMeasure:
+    """A respect in which a candidate may be worse than the model that runs today."""
+
+    name: str
+    counts: Mapping[float, int]
+    """How often each difference was seen, candidate minus incumbent, in [−scale, scale]."""
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchDecision:
+    """Decision whether a candidate may replace the model that runs today."""
+
+    answer: Answer
+    because: tuple[str, ...]
+    """Names of the measures that forbid it, or that are not known yet; () if it may."""
+    means: Mapping[str, Estimate | None]
+    """Mean difference of each measure."""
+
+
+def decide(
+    measures: Sequence[SwitchMeasure],
+    *,
+    margin: float,
+    alpha: float = 0.05,
+    beta: float = 0.05,
+    complete: bool = False,
+) -> SwitchDecision:
+    """Decide by all measures together; may be called after every question.
+
+    Errors: "must_not" is said with a probability of at most `alpha` where no measure is above 0, whenever one
+    looks; "may_switch" with at most `beta` where any measure is at or above the margin. A difference between
+    0 and the margin may be decided either way.
+
+    Args:
+        measures: What is compared, such as how often answers differ beyond noise, and how much more fragile
+            the candidate is.
+        margin: Smallest difference that must not be overlooked, in (0, 1).
+        alpha: See above; divided among the measures.
+        beta: See above.
+        complete: Whether as many questions were asked as planned.
+    """
+    means: dict[str, Estimate | None] = {}
+    for measure in measures:
+        counts: dict[float, int] = {}
+        for difference, count in measure.counts.items():
+            counts[difference / measure.scale] = count
+        mean = paired_mean(counts, alpha=alpha / len(measures), beta=beta, complete=complete)
+        means[measure.name] = None if mean is None else scaled(mean, measure.scale)
+    harmful = tuple(name for name, mean in means.items() if mean is not None and mean.lower > 0)
+    if harmful:
+        return SwitchDecision("must_not", harmful, means)
+    unknown = tuple(name for name, mean in means.items() if mean is None or mean.upper >= margin)
+    return SwitchDecision("not_yet" if unknown else "may_switch", unknown, means)
+
+
+def scaled(estimate: Estimate, factor: float) -> Estimate:
+    """Return an estimate in units that are so many times smaller."""
+    return Estimate(estimate.value * factor, estimate.lower * factor, estimate.upper * factor, estimate.n)

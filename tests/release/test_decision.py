@@ -1,0 +1,57 @@
+"""Decisions on paired differences: intervals with a last look, and whether a candidate may switch in."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from evenkeel.release.decision import SwitchMeasure, decide, paired_mean
+
+
+def test_the_mean_has_the_ends_that_are_not_ruled_out():
+    """Twenty of a hundred moved on the candidate's side only: 20 points, and a last look is sharper."""
+    counts = {1.0: 20, 0.0: 80}
+    early = paired_mean(counts, alpha=0.05, beta=0.05)
+    late = paired_mean(counts, alpha=0.05, beta=0.05, complete=True)
+    assert early.value == late.value == pytest.approx(0.2)
+    assert early.lower < late.lower < 0.2 < late.upper < early.upper
+    assert paired_mean({}, alpha=0.05, beta=0.05) is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "fragility", "answer", "because"),
+    [
+        ({0.0: 200}, {0.0: 200}, "may_switch", ()),
+        ({1.0: 60, 0.0: 140}, {0.0: 200}, "must_not", ("answers",)),
+        ({0.0: 200}, {2.0: 30, 0.0: 170}, "must_not", ("fragility",)),
+        ({0.0: 10}, {0.0: 200}, "not_yet", ("answers",)),
+        ({0.0: 200}, {}, "not_yet", ("fragility",)),
+        ({-1.0: 60, 0.0: 140}, {0.0: 200}, "may_switch", ()),
+    ],
+)
+def test_one_harm_forbids_it_and_a_pass_needs_them_all(answers, fragility, answer, because):
+    """What is better than today forbids nothing, and what nobody measured is not known."""
+    decision = decide(
+        [SwitchMeasure("answers", answers), SwitchMeasure("fragility", fragility, scale=2.0)], margin=0.1
+    )
+    assert (decision.answer, decision.because) == (answer, because)
+
+
+@pytest.mark.parametrize(("excess", "wrong"), [(0.0, "must_not"), (0.1, "may_switch")])
+def test_errors_stay_below_their_rates_however_often_one_looks(excess, wrong):
+    """At noise of a tenth, looking after every twentieth question and at the end."""
+    mistaken = 0
+    for seed in range(120):
+        chance = random.Random(f"{excess}/{seed}")
+        counts: Counter[float] = Counter()
+        for question in range(1, 121):
+            moved, control = chance.random() < 0.1 + excess, chance.random() < 0.1
+            counts[float(moved) - float(control)] += 1
+            if question % 20 == 0:
+                made = decide([SwitchMeasure("answers", counts)], margin=0.1, complete=question == 120)
+                if made.answer != "not_yet":
+                    mistaken += made.answer == wrong
+                    break
+    assert mistaken <= 12
