@@ -40,6 +40,7 @@ _REASONS: Final = {
     "unpriced": "not replayed: their model has no known price",
     "no_input": "the prompt has no user text",
     "nothing_to_change": "nothing in the input can be reworded in this way",
+    "about_wording": "the input asks about letters, spelling or the order of words",
     "too_few": "fewer than two of them apply to the prompt, so there is nothing to try together",
     "undone": "together they leave the prompt as it was",
     "no_context": "no part of the prompt is known to be context",

@@ -79,7 +79,7 @@ _BEFORE_WORDS: Final[dict[str, str]] = {
           | at [ ] [{_W}.$<>]++ \( [^\n]*  |  File [ ] "[^\n]*  |  Traceback [ ] \( [^\n]*
           | [{_W}.]*? (?:Error|Exception|Warning) : [^\n]*
         )""",
-    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $",
+    "table": r"^[ \t]*+ \| [^\n]* \| [ \t]* $  |  ^ [^,\n]*+ (?: ,(?=[^\s,]) [^,\n]*+ ){2,}+ $",
     # List markers, option letters, headings, quotation marks of mail, rules.
     "marker": r"""
         ^[ \t]*+ (?:

@@ -58,11 +58,11 @@ def test_protected_spans_survive_in_real_texts(source: str) -> None:
                 assert isinstance(result, PromptView)
                 assert result.input_text != text
                 assert lost(text, result.input_text) is None, (kind.name, severity, text)
-    # Enough is left to change: whitespace always, the others in most texts (Japanese has no case,
-    # few spaces, and other conversions of some words only).
-    assert applied["general.whitespace"] == 2 * len(texts)
+    # Enough is left to change: whitespace but where the text asks about wording, the others in most texts
+    # (Japanese has no case, few spaces, and other conversions of some words only).
+    assert applied["general.whitespace"] >= 2 * 0.9 * len(texts)
     if source != "ja":
-        assert min(applied.values()) >= 2 * 0.9 * len(texts), applied
+        assert min(applied.values()) >= 2 * 0.8 * len(texts), applied
     else:
         assert applied["general.spelling"] >= 2 * 0.4 * len(texts), applied
 

@@ -396,3 +396,35 @@ def test_three_kinds_apply_in_scripts_without_case(text) -> None:
             assert changed != text
             assert list(filter(str.isalpha, changed)) == list(filter(str.isalpha, text))
         assert len(variant("general.tone", text, 0.3, seed)) != len(text)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many letters r are in the word strawberry?",
+        "Sort these words alphabetically: cherry, apple, banana, date",
+        "Is this sentence spelled correctly? The quick brown foxx jumps over the lazy dog",
+        "Convert this to uppercase: hello world from here",
+        "Replace all commas with semicolons: a, b, c and then d",
+        "Wie viele Buchstaben hat das Wort Donaudampfschiff?",
+        "Corrige la ortografía: ola como estas, aller fui al cine",
+        "「りんご」は何文字ですか。教えてください",
+    ],
+)
+@pytest.mark.parametrize("kind", ["whitespace", "punctuation", "casing", "spelling"])
+def test_a_question_about_wording_keeps_its_own(kind, question):
+    """A slip, a capital, a mark or a blank would change what is asked."""
+    (perturbation,) = by_name((f"general.{kind}",))
+    result = perturbation.apply(view_of(question), 1.0, random.Random(1))
+    assert isinstance(result, NotApplicable)
+    assert result.reason in {"about_wording", "nothing_to_change"}
+
+
+@pytest.mark.parametrize("kind", ["punctuation", "tone"])
+def test_nothing_follows_words_that_are_to_be_completed(kind):
+    """What is added behind them would stand in the answer's place."""
+    (perturbation,) = by_name((f"general.{kind}",))
+    text = "Complete the sentence: The capital of France is"
+    for seed in range(40):
+        result = perturbation.apply(view_of(text), 1.0, random.Random(seed))
+        assert isinstance(result, NotApplicable) or result.input_text.endswith(text)

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,10 @@ from evenkeel.shadow.prompt.references import asks, orders, points
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
     from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.prompt.segments import Segment
 
 Finder = Callable[[str], Iterator["re.Match[str]"]]
 """The places of a text, in order and without overlap."""
@@ -38,6 +41,7 @@ def change_places(
     find: Finder,
     rewrite: Rewriter,
     margin: int = 0,
+    keeps_letters: bool = False,
 ) -> PromptView | NotApplicable:
     """Rewrite a share of the places in an end user's typed text.
 
@@ -51,6 +55,8 @@ def change_places(
         find: Lists the places of one text.
         rewrite: Rewrites one place.
         margin: Characters a place must keep between itself and a protected span.
+        keeps_letters: True if whole phrases are put in. Any other change is not made where the text asks
+            about letters, spelling, case, marks or the order of words, which it would change.
 
     Raises: ValueError if the severity is out of range.
     """
@@ -59,6 +65,8 @@ def change_places(
     inputs = view.typed
     if not inputs:
         return NO_INPUT
+    if not keeps_letters and _is_about_wording(view, inputs):
+        return _ABOUT_WORDING
     places: list[re.Match[str]] = []
     owners: list[int] = []
     for segment in inputs:
@@ -73,6 +81,45 @@ def change_places(
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
 
 
+_ABOUT_WORDING: Final = NotApplicable(
+    "about_wording", "the text asks about letters, spelling, case, marks or the order of words"
+)
+
+
+def _is_about_wording(view: PromptView, inputs: Sequence[Segment]) -> bool:
+    """Return whether a user asks about letters, spelling, case, marks or the order of words.
+
+    "Sort these words", "how many letters": a slip in such a question may change its answer. Of an
+    application's instructions only those to mend texts count; "use correct grammar" is about the answer.
+    """
+    words, mends = _about_wording()
+    return any(words.search(segment.text) for segment in inputs) or any(
+        mends.search(segment.text) for segment in view.segments if segment.source == "instructions"
+    )
+
+
+@cache
+def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of `wording.toml`: words about wording, and orders to mend it."""
+    tables = tomllib.loads(files(__package__).joinpath("wording.toml").read_text("utf-8"))
+    spaced = [line for words in tables["spaced"].values() for line in words.splitlines() if line]
+    spaceless = [word for words in tables["spaceless"].values() for word in words.split()]
+    words = rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(spaceless)}"
+    mends = rf"(?<!\w)(?:{'|'.join(tables['mends']['verbs'].split())})(?!\w)[^.\n]{{0,60}}?(?:{words})"
+    return re.compile(words, re.IGNORECASE), re.compile(mends, re.IGNORECASE)
+
+
+def may_be_completed(text: str) -> bool:
+    """Return whether a text ends without a mark behind a colon or another sentence.
+
+    "Complete this: the capital of France is": what is added there would stand in the answer's place.
+    """
+    text = text.rstrip()
+    return not text.endswith(_END_MARKS) and _SENTENCE_BEFORE.search(text) is not None
+
+
+_END_MARKS: Final = tuple(".!?…。\uff01\uff1f؟")
+_SENTENCE_BEFORE: Final = re.compile(r"[:\uff1a]|[.!?…。\uff01\uff1f]\s")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))
 
 

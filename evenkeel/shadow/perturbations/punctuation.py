@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, small_words
+from evenkeel.shadow.perturbations.places import change_places, may_be_completed, small_words
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class Punctuation:
 def _places(text: str) -> Iterator[re.Match[str]]:
     yield from _PLACES.finditer(text)
     end = len(text.rstrip())
-    yield from _UNENDED.finditer(text, end, end)
+    if not may_be_completed(text):
+        yield from _UNENDED.finditer(text, end, end)
 
 
 def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:

@@ -18,7 +18,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence
+from evenkeel.shadow.perturbations.places import change_places, opens_a_sentence, small_words
 from evenkeel.shadow.perturbations.protocol import GENERAL, NOTHING
 
 if TYPE_CHECKING:
@@ -79,6 +79,10 @@ class Slips:
             kept_pairs=frozenset(table.get("kept_pairs", ())),
             elides=table.get("elides", False),
         )
+
+
+_LIMITS: Final = small_words("limits")
+"""Words that negate or limit what is said."""
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -204,6 +208,8 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
     for match in _words(language).finditer(text):
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
+            continue
+        if word.lower() in _LIMITS:
             continue
         if word.islower() or (
             word[1:].islower() and (slips.nouns.fullmatch(word) or opens_a_sentence(match))

@@ -16,7 +16,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
-from evenkeel.shadow.perturbations.places import change_places
+from evenkeel.shadow.perturbations.places import change_places, may_be_completed
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
 
@@ -138,7 +138,8 @@ def _by_rule(
 ) -> Outcome:
     manner = MANNERS[language][tone]
     texts = {one.text for one in spoken}
-    first, last = spoken[0].text, spoken[-1].text
+    first = spoken[0].text if _begins_a_paragraph(view, spoken[0]) else None
+    last = spoken[-1].text
 
     def find(text: str) -> Iterator[re.Match[str]]:
         if text not in texts:
@@ -154,7 +155,7 @@ def _by_rule(
     def rewrite(place: re.Match[str], rng: random.Random) -> str | None:
         return _rewritten(place, rng, manner, spaceless=language in SPACELESS)
 
-    return change_places(view, severity, rng, find=find, rewrite=rewrite)
+    return change_places(view, severity, rng, find=find, rewrite=rewrite, keeps_letters=True)
 
 
 def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spaceless: bool) -> str:
@@ -187,10 +188,20 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
         yield from inside.finditer(text)
     # Looked for once: at each place of a text it would cost more than all the rest.
     closing = _CLOSING.match(text, len(text.rstrip()))
-    if closing is not None:
+    if closing is not None and not may_be_completed(text):
         yield closing
 
 
+def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
+    """Return whether nothing stands before a segment in its message, or a blank line does."""
+    before = "".join(
+        other.text for other in view.segments if other.slot == segment.slot and other.index < segment.index
+    )
+    blank = before + segment.text[: len(segment.text) - len(segment.text.lstrip())]
+    return not blank.strip() or _BLANK_LINE.search(blank) is not None
+
+
+_BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
 _OPENING: Final = re.compile(r"(?P<opening>)")
 _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
 """End of the text, except after "Answer:", where the answer itself is to follow."""

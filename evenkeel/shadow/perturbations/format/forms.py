@@ -157,6 +157,10 @@ class Form:
         said = "\n".join(
             one.text for one in view.segments if one.kind != "history" and one.type not in _NOT_SAID
         )
+        if _ARTEFACT.search(said):
+            return NotApplicable(
+                "own_form", "the prompt asks for a file or a page that has a format of its own"
+            )
         if stated is None and _OWN_FORM.search(said):
             return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
         if any(one.node is None for segment in asking for one in skeletons(segment.text, named)):
@@ -350,6 +354,8 @@ _MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECAS
 """Parts of an answer that only markup has."""
 _OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
 """Request for a form without a name, or for a bare answer. No other format can replace either."""
+_ARTEFACT: Final = re.compile("|".join(_TABLES["refused"]["artefact"]), re.IGNORECASE)
+"""File or page whose format belongs to it: a web page in another format is no web page."""
 SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
 """Languages other than English in which formats are asked for."""
 _TELLS: Final[dict[str, re.Pattern[str]]] = {
