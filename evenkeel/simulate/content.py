@@ -66,31 +66,22 @@ class Told:
 
     def values(self) -> dict[str, str]:
         """Every known fact by the name that a schema may use for it; unknown ones are left out."""
-        named = {
-            "subject": self.subject,
-            "title": self.subject,
-            "ticket": self.ticket,
-            "case": self.ticket,
-            "host": self.host,
-            "version": self.version,
-            "error": self.code,
-            "code": self.code,
-            "people": self.people,
-            "time": self.time,
-            "opened": self.opened,
-            "closed": self.closed,
-            "date": self.opened,
-            "reference": self.reference,
-            "article": self.reference,
-            "problem": self.problem,
-            "issue": self.problem,
-            "event": self.event,
-            "cause": self.event,
-            "fix": self.fix,
-            "resolution": self.fix,
-            "outcome": self.fix,
-        }
-        return {name: value for name, value in named.items() if value}
+        aliases = (
+            (self.subject, "subject title"),
+            (self.ticket, "ticket case"),
+            (self.host, "host"),
+            (self.version, "version"),
+            (self.code, "error code"),
+            (self.people, "people"),
+            (self.time, "time"),
+            (self.opened, "opened date"),
+            (self.closed, "closed"),
+            (self.reference, "reference article"),
+            (self.problem, "problem issue"),
+            (self.event, "event cause"),
+            (self.fix, "fix resolution outcome"),
+        )
+        return {name: value for value, names in aliases if value for name in names.split()}
 
 
 def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases = ENGLISH) -> Told:
@@ -225,59 +216,25 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _FINAL_MARKS: Final = " \t.!?,;:"
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Answers of the simulated model to one prompt."""
+def generic_answer(text: str, condition: Condition) -> str:
+    """The answer to any other prompt: a quotation from its beginning (good), or from its end (different).
 
-    good: str
-    worse: str
-    different: str
-
-
-def case_answers(topic: Topic, details: Details) -> Answers:
-    """The answers to a case of a known topic as English free text, when a summary is wanted.
-
-    Identifiers that the case lacks are left out.
-    """
-    first, second = details.first, details.second
-    problem, event, fix = topic.first
-    good = (
-        f"Main problem{put(' in {}', details.ticket)}: {problem}{seen(first)}."
-        f"{put(' {} people were affected.', first.people)}\n"
-        f"Key events:{put(' opened on {},', first.date)}{put(' at {}', first.time)} {event}.\n"
-        f"Resolution:{put(' following article {},', details.article)} {fix}"
-        f"{put(', closed on {}', second.date)}."
-    )
-    problem, event, fix = topic.second
-    different = (
-        f"{put('by then {} people were affected: ', second.people)}{problem}{seen(second)}. "
-        f"{put('at {}, ', second.time)}{event}. "
-        f"{put('under change {}, ', details.change)}{fix}"
-        f"{put(' in case {}', details.ticket)}"
-        f"{put(', opened on {}', first.date)}{put(', closed on {}', second.date)}."
-    )
-    return Answers(good, _worse(topic.name, repr(details)), _capitalised(different))
-
-
-def generic_answers(text: str) -> Answers:
-    """The answers to any other prompt: quotations from its beginning, or from its end.
-
-    They follow the prompt's own spelling, so unlike those to a case they move with a perturbation.
+    It follows the prompt's own spelling, so unlike an answer to a case it moves with a perturbation.
     An empty prompt gets a sentence that says so.
     """
     sentences = [words for part in _SENTENCE_END.split(text) if (words := part.strip(_FINAL_MARKS).split())]
+    start = sentences[0][:MAX_QUOTE_WORDS] if sentences else []
+    end = sentences[-1][:MAX_QUOTE_WORDS] if sentences else []
+    if condition is Condition.WORSE:
+        return _worse("something else" if start else "nothing", " ".join(start))
     if not sentences:
-        return Answers(
-            "There is no text to answer yet.", _worse("nothing", ""), "Please send some text first."
-        )
-    start, end = sentences[0][:MAX_QUOTE_WORDS], sentences[-1][:MAX_QUOTE_WORDS]
-    good = f"You wrote: {' '.join(start)}."
-    different = (
-        f"Your text of {len(text.split())} words ends like this: {' '.join(end)}."
-        if start != end
-        else f"In its own words, backwards, the request is: {' '.join(reversed(start))}."
-    )
-    return Answers(good, _worse("something else", " ".join(start)), different)
+        good = condition is Condition.GOOD
+        return "There is no text to answer yet." if good else "Please send some text first."
+    if condition is Condition.GOOD:
+        return f"You wrote: {' '.join(start)}."
+    if start == end:
+        return f"In its own words, backwards, the request is: {' '.join(reversed(start))}."
+    return f"Your text of {len(text.split())} words ends like this: {' '.join(end)}."
 
 
 def _worse(subject: str, source: str) -> str:
@@ -285,8 +242,3 @@ def _worse(subject: str, source: str) -> str:
     devices, minutes = claimed_numbers(source)
     problem, event, fix = ENGLISH.worse
     return f"{problem.format(topic=subject)}. {event.format(devices=devices, minutes=minutes)}; {fix}."
-
-
-def _capitalised(text: str) -> str:
-    """Each sentence of a joined text starts with a capital letter."""
-    return re.sub(r"(?:\A|(?<=\. ))[a-z]", lambda match: match[0].upper(), text)

@@ -1,8 +1,8 @@
 """The demo: quiet traffic, a model swap, the incident, its rollback; then planted against measured.
 
 Its processes are started by the commands that a person would type, on free ports. The application
-summarises support cases through the real openai SDK, half of them streamed. The messages about the incident
-go to a webhook of the demo's own, which prints them.
+summarises support cases, half of them streamed. The messages about the incident go to a webhook of the demo's
+own, which prints them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
-import openai
 import yaml
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -39,13 +38,14 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 6
+_START_S = 240.0
 
 
 class Application:
     """Sends one request after the other to one route, a few at a time."""
 
     def __init__(self, base_url: str, model: str, first_seed: int) -> None:
-        self._client = openai.AsyncOpenAI(base_url=base_url, api_key="demo", max_retries=0)
+        self._client = httpx2.AsyncClient(base_url=base_url, timeout=_START_S)
         self._model = model
         self._seed = first_seed
         self.sent = 0
@@ -55,31 +55,30 @@ class Application:
         """Send `count` requests and wait for all answers."""
         slots = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(seed: int) -> None:
+        async def summarise(seed: int) -> None:
             async with slots:
                 try:
                     await self._ask(seed)
-                except openai.OpenAIError:
+                except httpx2.HTTPError:
                     self.failed += 1
                 self.sent += 1
                 progress()
 
         seeds = range(self._seed, self._seed + count)
         self._seed += count
-        await asyncio.gather(*(one(seed) for seed in seeds))
+        await asyncio.gather(*map(summarise, seeds))
 
     async def _ask(self, seed: int) -> None:
-        prompt = summary_prompt(make_case(seed))
-        if seed % 2:
-            stream = await self._client.chat.completions.create(
-                model=self._model, messages=[{"role": "user", "content": prompt}], stream=True
-            )
-            async for _ in stream:
+        """Ask for a summary, every second time as a stream, and read all of the answer."""
+        body = {
+            "model": self._model,
+            "messages": [{"role": "user", "content": summary_prompt(make_case(seed))}],
+            "stream": bool(seed % 2),
+        }
+        async with self._client.stream("POST", "/chat/completions", json=body) as response:
+            response.raise_for_status()
+            async for _ in response.aiter_bytes():
                 pass
-        else:
-            await self._client.chat.completions.create(
-                model=self._model, messages=[{"role": "user", "content": prompt}]
-            )
 
 
 @contextlib.contextmanager
@@ -107,7 +106,6 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.server_close()
 
 
-_START_S = 240.0
 _STOP_S = 60.0
 
 

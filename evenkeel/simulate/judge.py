@@ -13,17 +13,15 @@ import re
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.protected_spans import protected_spans
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.phrases import LANGUAGES
-from evenkeel.simulate.recognition import Details, find_topic, read_details, written_language
+from evenkeel.simulate.recognition import Details, find_topic, read_details
 from evenkeel.simulate.rewriter import is_rewriting, marked_texts
 from evenkeel.simulate.topics import TOPICS
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
 
     from evenkeel.simulate.model import Message
 
@@ -101,9 +99,9 @@ class Ruling(NamedTuple):
 
 
 _WORD: Final = re.compile(r"\w+")
+_ALL: Final = 1.0
 _MOST: Final = 0.8
 _HALF: Final = 0.5
-_FEW: Final = 0.2
 _QUOTED_ALIKE: Final = 0.6
 """Likeness in characters from which two quotations of a prompt are the same but for its spelling."""
 
@@ -140,11 +138,17 @@ def rate_quality(request: str, answer: str, *, complete: bool) -> Ruling:
     """Rate how faithful or how complete an answer is.
 
     Of the simulated model's answers: 1 for a worse one, or one on another topic than the request's; 3 for
-    the others. Of any other answer the specifics (passages with digits) count: `_share_held`.
+    the others. Any other answer is complete with half of the request's numbers, and faithful if all of its
+    own are the request's; without numbers its words count.
     """
     known = recognise(answer)
     if known is None:
-        return _share_held(request, answer, complete=complete)
+        asked, said = _words(request), _words(answer)
+        numbers = {word for word in (asked if complete else said) if word[0].isdigit()}
+        counted = numbers or said
+        shared = len(counted & asked & said) / max(1, len(counted))
+        ruling = _step(shared, _ALL if numbers and not complete else _HALF)
+        return Ruling(ruling, f"{shared:.0%} of what counts is in both")
     if known.condition is Condition.WORSE:
         return Ruling(1, "the answer is worse")
     if not _fits(known, request):
@@ -156,8 +160,8 @@ def _compare(reference: str, candidate: str) -> Ruling:
     """Two texts of which one at least is not the simulated model's.
 
     3 = one is what the simulated rewriter makes of the other, or they have the same topic of the catalogue
-    and the same identifiers, or the same specifics in another language, or the same specifics and four
-    fifths of the words; 2 = half of the words, or of the specifics where the languages differ; 1 = less.
+    and the same identifiers, or the same numbers and four fifths of the words; 2 = half of the words;
+    1 = less.
     """
     topics = find_topic(reference), find_topic(candidate)
     if (
@@ -168,32 +172,10 @@ def _compare(reference: str, candidate: str) -> Ruling:
         return Ruling(3, "same topic and identifiers")
     if is_rewriting(reference, candidate) or is_rewriting(candidate, reference):
         return Ruling(3, "one is a simulated rewriting of the other")
-    specifics = _specifics(reference), _specifics(candidate)
-    if written_language(reference) is not written_language(candidate):
-        shared = _share(*specifics)
-        return Ruling(_step(shared, 1, _HALF), f"two languages; {shared:.0%} of the specifics are shared")
-    words = _words(reference), _words(candidate)
-    shared = _share(*words)
-    if specifics[0] != specifics[1]:
-        shared = min(shared, _MOST - 0.01)
-    return Ruling(_step(shared, _MOST, _HALF), f"{shared:.0%} of the words are shared")
-
-
-def _share_held(request: str, answer: str, *, complete: bool) -> Ruling:
-    """Complete: the share of the request's specifics in the answer, from 50 % 3, from 20 % 2.
-
-    Faithful: the share of the answer's specifics in the request, 3 for all of them, from 50 % 2. Where
-    there are no specifics, words are counted instead, by the steps of completeness.
-    """
-    asked, said = _specifics(request), _specifics(answer)
-    if not (asked if complete else said):
-        shared = len(_words(answer) & _words(request)) / max(1, len(_words(answer)))
-        return Ruling(_step(shared, _HALF, _FEW), f"{shared:.0%} of the words are the request's")
-    if complete:
-        shared = len(asked & said) / len(asked)
-        return Ruling(_step(shared, _HALF, _FEW), f"{shared:.0%} of the request's specifics are there")
-    shared = len(asked & said) / len(said)
-    return Ruling(_step(shared, 1, _HALF), f"{shared:.0%} of the specifics are the request's")
+    left, right = _words(reference), _words(candidate)
+    shared = len(left & right) / max(1, len(left | right))
+    numbers_differ = any(word[0].isdigit() for word in left ^ right)
+    return Ruling(_step(shared, _ALL if numbers_differ else _MOST), f"{shared:.0%} of the words are shared")
 
 
 def _fits(known: Known, request: str) -> bool:
@@ -206,22 +188,13 @@ def _quote_alike(reference: str, candidate: str) -> bool:
     return SequenceMatcher(None, left, right, autojunk=False).ratio() >= _QUOTED_ALIKE
 
 
-def _specifics(text: str) -> set[str]:
-    found = (text[span.start : span.end] for span in protected_spans(text))
-    return {one.strip(".,;:()") for one in found if any(map(str.isdigit, one))}
-
-
 def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-def _share(left: AbstractSet[str], right: AbstractSet[str]) -> float:
-    """Share of what either has that both have; 1 if neither has anything."""
-    return len(left & right) / len(left | right) if left | right else 1.0
-
-
-def _step(share: float, three: float, two: float) -> int:
-    return 3 if share >= three else 2 if share >= two else 1
+def _step(share: float, three: float) -> int:
+    """3 from a share on, 2 from half of it on, else 1."""
+    return 3 if share >= three else 2 if share >= three / 2 else 1
 
 
 JUDGE_MODEL: Final = "simulated-judge"

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 import yaml
 
-from evenkeel.simulate.content import Answers, Condition, case_answers, generic_answers, tell
+from evenkeel.simulate.content import Condition, generic_answer, tell
 from evenkeel.simulate.phrases import ENGLISH, Phrases
 from evenkeel.simulate.recognition import Details, find_topic, read_details, wanted_language
 from evenkeel.simulate.tasks import CASE_SUMMARY, SLOT_FILLING, Task, spoken, task_of
@@ -159,98 +159,65 @@ def fill(schema: dict[str, Any], values: Mapping[str, object], otherwise: str) -
             name that is a part of its own.
         otherwise: For texts of no known name.
     """
-    return json.dumps(
-        _value(schema, "", _Filling(schema, values, otherwise), 0), ensure_ascii=False, indent=2
-    )
+    longest_first = sorted(values.items(), key=lambda entry: -len(entry[0]))
+
+    def fitting(raw: object, name: str, depth: int) -> object:
+        found = _resolved(raw, schema)
+        value = next((value for part, value in longest_first if part in name.lower()), None)
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value or otherwise)
+        choices = [found["const"]] if "const" in found else found.get("enum")
+        if isinstance(choices, list) and choices:
+            return next((choice for choice in choices if str(choice) == text), choices[0])
+        match _kind(found):
+            case "object":
+                properties = found.get("properties")
+                named = properties.items() if isinstance(properties, dict) and depth < _DEEPEST else ()
+                return {key: fitting(below, key, depth + 1) for key, below in named}
+            case "array":
+                if isinstance(value, tuple):
+                    return list(value)
+                return [fitting(found.get("items"), name, depth + 1)] if depth < _DEEPEST else []
+            case kind:
+                return _scalar(kind, text, known=bool(value))
+
+    return json.dumps(fitting(schema, "", 0), ensure_ascii=False, indent=2)
 
 
-class _Filling:
-    def __init__(self, root: dict[str, Any], values: Mapping[str, object], otherwise: str) -> None:
-        self._root = root
-        self._values = sorted(values.items(), key=lambda entry: -len(entry[0]))
-        self._otherwise = otherwise
-
-    def resolve(self, schema: object) -> dict[str, Any]:
-        """The schema itself, behind references and alternatives."""
-        for _ in range(_DEEPEST):
-            if not isinstance(schema, dict):
-                return {}
-            reference = schema.get("$ref")
-            choices = next(
-                (
-                    found
-                    for name in ("anyOf", "oneOf", "allOf")
-                    if isinstance(found := schema.get(name), list) and found
-                ),
-                None,
-            )
-            if isinstance(reference, str) and reference.startswith("#"):
-                schema = self._follow(reference)
-            elif choices is not None:
-                schema = choices[0]
-            else:
-                return schema
-        return {}
-
-    def known(self, name: str) -> object:
-        """The value for a property, None if nothing is known."""
-        lowered = name.lower()
-        return next((value for part, value in self._values if part in lowered), None)
-
-    def text(self, name: str) -> str:
-        """The text for a property."""
-        value = self.known(name)
-        if isinstance(value, tuple):
-            return ", ".join(map(str, value))
-        return self._otherwise if value is None else str(value)
-
-    def _follow(self, reference: str) -> object:
-        found: object = self._root
-        for step in reference.lstrip("#/").split("/"):
-            if step:
-                found = found.get(step) if isinstance(found, dict) else None
-        return found
+def _scalar(kind: object, text: str, *, known: bool) -> object:
+    match kind:
+        case "integer" | "number":
+            return int(text) if text.isdecimal() else 0
+        case "boolean":
+            return known
+        case "null":
+            return None
+        case _:
+            return text
 
 
-def _value(raw: object, name: str, filling: _Filling, depth: int) -> object:
-    schema = filling.resolve(raw)
-    if "const" in schema:
-        return schema["const"]
-    choices = schema.get("enum")
-    if isinstance(choices, list) and choices:
-        return next((choice for choice in choices if str(choice) == filling.text(name)), choices[0])
-    match _kind(schema):
-        case "object":
-            properties = schema.get("properties")
-            named = properties.items() if isinstance(properties, dict) and depth < _DEEPEST else ()
-            return {key: _value(sub, key, filling, depth + 1) for key, sub in named}
-        case "array":
-            known = filling.known(name)
-            if isinstance(known, tuple):
-                return list(known)
-            return [_value(schema.get("items"), name, filling, depth + 1)] if depth < _DEEPEST else []
-        case kind:
-            return _scalar(kind, name, filling)
+def _resolved(raw: object, root: dict[str, Any]) -> dict[str, Any]:
+    """A schema behind its references and alternatives; empty for one that never ends."""
+    for _ in range(_DEEPEST):
+        if not isinstance(raw, dict):
+            break
+        reference = raw.get("$ref")
+        choices = [raw[name] for name in ("anyOf", "oneOf", "allOf") if isinstance(raw.get(name), list)]
+        if isinstance(reference, str) and reference.startswith("#"):
+            raw = root
+            for step in filter(None, reference.lstrip("#/").split("/")):
+                raw = raw.get(step) if isinstance(raw, dict) else None
+        elif choices and choices[0]:
+            raw = choices[0][0]
+        else:
+            return raw
+    return {}
 
 
 def _kind(schema: dict[str, Any]) -> object:
     kind = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
+        kind = next((name for name in kind if name != "null"), "null")
     return "object" if kind is None and isinstance(schema.get("properties"), dict) else kind
-
-
-def _scalar(kind: object, name: str, filling: _Filling) -> object:
-    known = filling.known(name)
-    match kind:
-        case "integer" | "number":
-            return int(str(known)) if str(known).isdecimal() else 0
-        case "boolean":
-            return bool(known)
-        case "null":
-            return None
-        case _:
-            return filling.text(name)
 
 
 class Message(NamedTuple):
@@ -383,25 +350,16 @@ def _task(wishes: str, subject: Subject | None) -> Task:
     return found
 
 
-def answers(reading: Reading) -> Answers:
-    """The three things the model may say."""
-    return Answers(
-        *(say(reading, condition) for condition in (Condition.GOOD, Condition.WORSE, Condition.DIFFERENT))
-    )
-
-
 def say(reading: Reading, condition: Condition) -> str:
     """The answer in a state, in the wanted format and language.
 
     A prompt on no topic of the catalogue is answered in English, with a quotation from it.
     """
     if reading.topic is None:
-        text = choose(generic_answers(reading.text), condition)
+        text = generic_answer(reading.text, condition)
         if reading.schema is not None:
             return fill(reading.schema, {"answer": text}, text)
         return render((("answer", text),), text, reading.format)
-    if reading.task is CASE_SUMMARY and reading.format == "free" and reading.language is ENGLISH:
-        return choose(case_answers(reading.topic, reading.details), condition)
     told = tell(reading.topic, reading.details, condition, reading.language)
     items = reading.task.items(told)
     prose = reading.task.prose(told, reading.language)
@@ -423,14 +381,3 @@ def _filled(entities: Items, condition: Condition) -> Items:
             return entities[half:]
         case Condition.DIFFERENT:
             return entities[:half]
-
-
-def choose(said: Answers, condition: Condition) -> str:
-    """The answer in a state."""
-    match condition:
-        case Condition.GOOD:
-            return said.good
-        case Condition.WORSE:
-            return said.worse
-        case Condition.DIFFERENT:
-            return said.different

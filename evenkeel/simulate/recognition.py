@@ -21,8 +21,6 @@ from evenkeel.simulate.phrases import ENGLISH, LANGUAGES, Phrases, phrases_for
 from evenkeel.simulate.topics import TOPICS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.simulate.topics import Topic
 
 
@@ -42,54 +40,39 @@ _BY_NAME: Final = {topic.name: topic for topic in TOPICS}
 _NOT_LETTERS: Final = re.compile(r"[^a-z]+")
 
 
-class TopicVote:
-    """Recognises the topics of a catalogue."""
-
-    def __init__(self, topics: Sequence[Topic] = TOPICS) -> None:
-        self._topics = tuple(topics)
-        owners: dict[str, list[int]] = {}
-        for index, topic in enumerate(self._topics):
-            for trigram in trigrams(" . ".join((topic.name, *topic.first, *topic.second))):
-                owners.setdefault(trigram, []).append(index)
-        self._owners = {
-            trigram: tuple(found) for trigram, found in owners.items() if len(found) <= MAX_OWNERS
-        }
-        self._voters = frozenset(self._owners)
-
-    def count(self, text: str) -> list[tuple[Topic, int]]:
-        """Every topic with its votes, most votes first; equal votes in the catalogue's order."""
-        tally = [0] * len(self._topics)
-        for trigram in trigrams(text) & self._voters:
-            owners = self._owners[trigram]
-            for index in owners:
-                tally[index] += BALLOT // len(owners)
-        return sorted(zip(self._topics, tally, strict=True), key=lambda vote: -vote[1])
-
-    def recognise(self, text: str) -> Topic | None:
-        """The topic of a text, None if none wins clearly (`MIN_VOTES`, `MIN_LEAD`)."""
-        votes = self.count(text)
-        if not votes or votes[0][1] < MIN_VOTES:
-            return None
-        if len(votes) > 1 and votes[0][1] < MIN_LEAD * votes[1][1]:
-            return None
-        return votes[0][0]
-
-
 def trigrams(text: str) -> set[str]:
     """The distinct trigrams of a text in lower case, every run of other characters being one space."""
     letters = _NOT_LETTERS.sub(" ", f" {text} ".lower())
     return {letters[start : start + 3] for start in range(len(letters) - 2)}
 
 
+def _voters() -> dict[str, tuple[int, ...]]:
+    """The places of a trigram's topics, for trigrams that say something."""
+    owners: dict[str, list[int]] = {}
+    for place, topic in enumerate(TOPICS):
+        for trigram in trigrams(" . ".join((topic.name, *topic.first, *topic.second))):
+            owners.setdefault(trigram, []).append(place)
+    return {trigram: tuple(places) for trigram, places in owners.items() if len(places) <= MAX_OWNERS}
+
+
+_VOTERS: Final = _voters()
+
+
 def find_topic(text: str) -> Topic | None:
-    """The catalogue's topic of a prompt in any language; None if it has none, or names several."""
+    """The catalogue's topic of a prompt in any language.
+
+    None if it names several, or if none wins the vote clearly (`MIN_VOTES`, `MIN_LEAD`).
+    """
     named = {match[1].lower() for match in _QUOTED.finditer(text)}
     if named:
         return _BY_NAME[named.pop()] if len(named) == 1 else None
-    return _VOTE.recognise(text)
-
-
-_VOTE: Final = TopicVote()
+    votes = Counter(dict.fromkeys(range(len(TOPICS)), 0))
+    for trigram in trigrams(text) & _VOTERS.keys():
+        owners = _VOTERS[trigram]
+        for place in owners:
+            votes[place] += BALLOT // len(owners)
+    (first, most), (_, second) = votes.most_common(2)
+    return TOPICS[first] if most >= max(MIN_VOTES, MIN_LEAD * second) else None
 
 
 def clauses_in(text: str) -> re.Pattern[str] | None:

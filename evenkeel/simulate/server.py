@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import socket
 import struct
@@ -22,7 +21,7 @@ from evenkeel.simulate.apis import Completion, count_prompt_tokens
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
-from evenkeel.simulate.model import prompt_digest, read, say
+from evenkeel.simulate.model import fill, prompt_digest, read, say
 from evenkeel.simulate.requests import ModelRequest, WireError, check_key, on_demand, read_fault, read_object
 from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
 from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS, Simulation, read_patch
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from evenkeel.simulate.apis import SimulatedApi
     from evenkeel.simulate.model import Reading
     from evenkeel.simulate.simulation import ModelState, Recordings
-
-
-_WRONG_NUMBER = 9_999
 
 
 def requested_tool(request: ModelRequest) -> dict[str, Any] | None:
@@ -64,66 +60,31 @@ def requested_tool(request: ModelRequest) -> dict[str, Any] | None:
 
 
 def call_tool(function: dict[str, Any], reading: Reading, condition: Condition) -> ToolCall:
-    """The call: every property of the function's schema filled from the prompt.
+    """The call: every property of the function's schema filled from the prompt, by words in its name.
 
-    A property is filled by its type and by words in its name (ticket, host, version, error, date,
-    time). A worse call knows nothing; a different one takes the second set of identifiers.
+    A worse call knows nothing; a different one takes the second set of identifiers.
     """
-    parameters = function.get("parameters")
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    arguments = {
-        name: _argument(name, schema if isinstance(schema, dict) else {}, reading, condition)
-        for name, schema in (properties.items() if isinstance(properties, dict) else ())
-    }
-    return ToolCall(function["name"], json.dumps(arguments, ensure_ascii=False))
-
-
-def _argument(name: str, schema: dict[str, Any], reading: Reading, condition: Condition) -> Any:
-    choices = schema.get("enum")
-    if isinstance(choices, list) and choices:
-        return choices[0 if condition is Condition.GOOD else -1]
-    match schema.get("type"):
-        case "integer" | "number":
-            return _number(reading, condition)
-        case "boolean":
-            return condition is not Condition.WORSE
-        case "array":
-            return []
-        case "object":
-            return {}
-        case _:
-            return _word(name.lower(), reading, condition)
-
-
-def _number(reading: Reading, condition: Condition) -> int:
-    if condition is Condition.WORSE:
-        return _WRONG_NUMBER
-    side = reading.details.first if condition is Condition.GOOD else reading.details.second
-    return int(side.people or 1)
-
-
-def _word(name: str, reading: Reading, condition: Condition) -> str:
-    if condition is Condition.WORSE:
-        return "unknown"
     details = reading.details
-    side = details.first if condition is Condition.GOOD else details.second
-    named = {
+    good = condition is Condition.GOOD
+    side = details.first if good else details.second
+    known = {
         "host": side.host,
         "version": side.version,
         "error": side.code,
         "code": side.code,
         "date": side.date,
         "time": side.time,
-        "ticket": details.ticket if condition is Condition.GOOD else details.change,
-        "case": details.ticket if condition is Condition.GOOD else details.change,
+        "people": side.people,
+        "count": side.people,
+        "ticket": details.ticket if good else details.change,
+        "case": details.ticket if good else details.change,
     }
-    for part, value in named.items():
-        if part in name and value:
-            return value
-    if reading.topic is not None:
-        return reading.topic.name
-    spoken = reading.text.split()
-    return spoken[-1 if condition is Condition.GOOD else 0].strip(".,;:!?") if spoken else ""
+    words = reading.text.split() or [""]
+    otherwise = reading.topic.name if reading.topic else words[-1 if good else 0].strip(".,;:!?")
+    if condition is Condition.WORSE:
+        known, otherwise = {}, "unknown"
+    values = {name: value for name, value in known.items() if value}
+    return ToolCall(function["name"], fill(function.get("parameters") or {}, values, otherwise))
 
 
 BREAK: Final = "evenkeel.simulate.break"

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from evenkeel.simulate import Message, make_case, make_prompt
 from evenkeel.simulate.model import fill, read
-from evenkeel.simulate.recognition import TopicVote
+from evenkeel.simulate.recognition import find_topic
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
 
 SEEDS = st.integers(min_value=0, max_value=2**63)
-
-
-VOTE = TopicVote()
 
 
 @pytest.mark.parametrize(
@@ -31,7 +28,7 @@ VOTE = TopicVote()
 )
 def test_other_prompts_have_no_topic(text):
     """A question on something else, or a mere mention of a subject, is not taken for a case."""
-    assert VOTE.recognise(text) is None
+    assert find_topic(text) is None
 
 
 TASK = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

@@ -11,6 +11,7 @@ import openai
 import pytest
 
 from evenkeel.simulate import (
+    Condition,
     Message,
     ModelState,
     Simulation,
@@ -19,13 +20,13 @@ from evenkeel.simulate import (
     serving,
     summary_prompt,
 )
-from evenkeel.simulate.model import answers, read
+from evenkeel.simulate.model import read, say
 from evenkeel.simulate.requests import ModelRequest
 
 CASE = make_case(3)
 PROMPT = summary_prompt(CASE)
 CHAT = [{"role": "user", "content": PROMPT}]
-SAID = answers(read([Message("user", PROMPT)]))
+SAID = {each: say(read([Message("user", PROMPT)]), each) for each in Condition}
 
 
 TOOL = {
@@ -56,7 +57,7 @@ def test_stream(simulated_sdk):
         chunks = list(stream)
     *said, last = chunks
     texts = [chunk.choices[0].delta.content or "" for chunk in said]
-    assert "".join(texts) == SAID.good
+    assert "".join(texts) == SAID[Condition.GOOD]
     assert len(texts) > 40
     assert max(map(len, texts)) <= 10
     assert said[0].choices[0].delta.role == "assistant"
@@ -77,7 +78,7 @@ def test_tool_call(simulated_sdk):
         "ticket_id": CASE.details.ticket,
         "host": CASE.details.first.host,
         "people": int(CASE.details.first.people),
-        "urgent": True,
+        "urgent": False,
         "team": "network",
     }
 
@@ -121,11 +122,11 @@ def test_model_swap():
         expected = {**kept, **changes}
         assert reply.json() == expected == http.get("/simulate/models/m").json()
         answer = sdk.chat.completions.create(model="m", messages=CHAT)
-        assert (answer.model, answer.choices[0].message.content) == ("m-2", SAID.worse)
+        assert (answer.model, answer.choices[0].message.content) == ("m-2", SAID[Condition.WORSE])
         assert answer.system_fingerprint is None
         http.put("/simulate/models/m", json={"returned_name": None, "fragility": 0, "noise": 0})
         answer = sdk.chat.completions.create(model="m", messages=CHAT)
-        assert (answer.model, answer.choices[0].message.content) == ("m", SAID.good)
+        assert (answer.model, answer.choices[0].message.content) == ("m", SAID[Condition.GOOD])
 
 
 @pytest.mark.parametrize(
