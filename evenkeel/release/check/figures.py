@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ERROR_RATE: Final = 0.05
 """Probability with which a check calls any category over its limit falsely; and with which it calls one
 within its limit falsely, each category by itself."""
-_MOST_MORE_ROUNDS: Final = 100_000
+_MOST_MORE_ROUNDS: Final = 10_000
 """Rounds beyond which "about N more" would be no help."""
 
 Standing = Literal["within", "over", "unknown", "unmeasured"]

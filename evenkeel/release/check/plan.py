@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.figures import number, usd
+from evenkeel.core.figures import number, rounded, usd
 from evenkeel.llm.price import estimate_tokens
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class CheckPlan:
 
     def __str__(self) -> str:
         price = f"about {usd(self.usd)}" if self.priced else "no public price known"
-        return f"up to {number(self.calls)} calls, about {number(self.tokens)} tokens, {price}"
+        return f"up to {number(self.calls)} calls, about {number(rounded(self.tokens))} tokens, {price}"
 
 
 def plan_check(options: CheckOptions, prompts: Sequence[PromptView], prices: Prices) -> CheckPlan:

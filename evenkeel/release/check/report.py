@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, usd
+from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, rounded, usd
 from evenkeel.core.rewordings import category as category_named
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
@@ -86,6 +86,8 @@ def headline(outcome: CheckOutcome) -> str:
         return f"{NO_JUDGE[0].upper()}{NO_JUDGE[1:]}."
     parts = [f"{name}: {_said(outcome.arms[arm])}" for arm, name in outcome.options.models.items()]
     text = f"{'. '.join(parts)}."
+    if outcome.switch is not None:
+        text = f"{_switch(outcome, *outcome.options.models.values())} {text}"
     blind = [name for arm, name in outcome.options.models.items() if ignores_the_question(outcome, arm)]
     if blind:
         text += f" {listing(blind)} hardly reacts to another question: robustness says little here."
@@ -186,7 +188,7 @@ def standing_text(figures: CategoryFigures) -> str:
         return f"not applicable: {figures.not_applicable.replace('_', ' ')}"
     said = _WORDS_FOR[figures.standing]
     if figures.standing == "unknown" and figures.more_rounds:
-        return f"{said} (about {count(figures.more_rounds, 'more round')})"
+        return f"{said} (about {count(rounded(figures.more_rounds), 'more round')})"
     if figures.standing == "unmeasured" and figures.failures:
         return f"{said}: {', '.join(figures.failures).replace('_', ' ')}"
     return said
@@ -220,7 +222,6 @@ def _compared(outcome: CheckOutcome) -> Section:
     return Section(
         f"{second} against {first}",
         (
-            Paragraph(_switch(outcome, first, second)),
             Paragraph(_differ(outcome, first, second)),
             Table(columns, tuple(rows)),
         ),

@@ -34,6 +34,9 @@ _ADVICE: Final = {
     "bad_request": "check the model's name and {url_option}",
     "server_error": "check that it is up",
 }
+_NO_CREDIT: Final = "the account has no credit left: add some, or use another key"
+_OF_REPLAYS: Final = (" to a replay", " to the variant")
+"""Words of the live product that mean nothing to whoever runs one command."""
 FAULTS: Final = frozenset((*_ADVICE, "circuit_open"))
 """Reasons that lie with an endpoint and not with what it was asked."""
 HOPELESS: Final = frozenset({"unauthorized", "circuit_open", "bad_request"})
@@ -62,7 +65,9 @@ def advised(reason: str, detail: str, **options: str) -> str:
         options: `variable`, `key_option`, `url_option` and `members` of this endpoint.
     """
     said = detail.partition(";")[0].removesuffix(".")
-    advice = _ADVICE.get(reason)
+    for words in _OF_REPLAYS:
+        said = said.replace(words, "")
+    advice = _NO_CREDIT if "insufficient_quota" in said else _ADVICE.get(reason)
     return f"{said}; {advice.format_map(options)}" if advice else said
 
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -61,7 +61,7 @@ def show(document: Document, console: Console) -> None:
 def _show_block(block: Block, title: str, console: Console) -> None:
     if isinstance(block, Table):
         for table in fitted(block, console.width):
-            console.print(_rich(table, visible(block.title or title)))
+            console.print(_rich(table, visible(block.title or title), console.width))
     elif isinstance(block, Paragraph):
         style = "dim" if block.style == "note" else _TONES[block.tone]
         console.print(visible(block.text), style=style or None, soft_wrap=True)
@@ -108,11 +108,16 @@ def _widths(table: Table) -> list[int]:
     return found
 
 
-def _rich(table: Table, title: str) -> RichTable:
+def _rich(table: Table, title: str, room: int) -> RichTable:
     shown = RichTable(title=title or None, title_justify="left", title_style="bold", header_style="dim")
-    for column, width in zip(table.columns, _widths(table), strict=True):
-        justify = "left" if column.is_text else "right"
-        shown.add_column(visible(column.name), justify=justify, min_width=width, overflow="fold")  # type: ignore[arg-type]
+    widths = _widths(table)
+    spare = max(0, room - _width(table))
+    for place, (column, least) in enumerate(zip(table.columns, widths, strict=True)):
+        longest = max(_longest(_stacked(row[place])) for row in table.cells())
+        width = min(least + spare, max(least, longest, cell_len(column.name)))
+        spare -= width - least
+        justify: Literal["left", "right"] = "left" if column.is_text else "right"
+        shown.add_column(visible(column.name), justify=justify, width=width, overflow="fold")
     before = ""
     for row in table.cells():
         if table.grouped and before and row[0].text != before:
