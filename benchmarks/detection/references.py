@@ -2,6 +2,7 @@
 
 Run from the root of the repository:
 python -m benchmarks.detection.references [--seed 1] [--runs 20] [--years 200]
+python -m benchmarks.detection.references --runs 10 --shares 1 0.3 0.1
 
 Reads ../shared/data beside the repository; says so and counts only false alarms where it is absent. The
 changes are recorded: LLMDrift's upgrades of two models under one name, with noise planted where there is one
@@ -33,10 +34,10 @@ from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.monitor.detect.references import BETS, RANKS_SHARE, ReferenceTest, alarm_level
 from evenkeel.settings.replay import References
 from evenkeel.shadow.references.keeper import A_SET
-from evenkeel.shadow.references.pace import BURST_CALLS
+from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S
 from evenkeel.shadow.references.pooling import EVERY, pooled
 from evenkeel.shadow.references.ranking import ranked
-from evenkeel.stores.references import RIPE, KeptAnswer, Reference
+from evenkeel.stores.references import FULL, RIPE, KeptAnswer, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +51,7 @@ USUAL: Final = References()
 LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, USUAL.false_alarms_per_year)
 MOST: Final = 400
 """Calls after a change until it counts as not found."""
+_SOON_H: Final = 2.0
 PLANTED: Final = 0.3
 """Share of the answers that are altered where one was recorded."""
 _SAME: Final = 1e-9
@@ -134,6 +136,74 @@ def calls_until_found(upgrade: Upgrade, first: int, rng: random.Random) -> int |
         if test.add(noted) is not None:
             return number + 1
     return None
+
+
+def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tuple[float | None, int]:
+    """Return the hours from a change until it is found, None after a day, and the calls that took.
+
+    Calls come at the pace of the default settings; once the evidence hints at a change, 60 come at once.
+
+    Args:
+        upgrade: Recorded change.
+        share: Share of the answers that the new model gives.
+        rng: Chooses references and answers.
+    """
+    chosen = rng.sample(upgrade.prompts, min(A_SET, len(upgrade.prompts)))
+    old = [Reruns(before, upgrade.others[0], rng) for before, _ in chosen]
+    new = [Reruns(after, upgrade.others[1], rng) for _, after in chosen]
+    kept = [
+        _reference(place, [Answer(reruns.draw()) for _ in range(FULL)]) for place, reruns in enumerate(old)
+    ]
+    test = ReferenceTest(LEVEL)
+    pause_s = DAY_S / USUAL.calls_per_day
+    at_s, burst_left, bursts = rng.random() * pause_s, 0, set[float]()
+    number = 0
+    while at_s < DAY_S:
+        place = number % len(chosen)
+        answer = Answer((new if rng.random() < share else old)[place].draw())
+        noted = _answered(number, place, [kept.answer for kept in kept[place].answers], answer, rng)
+        kept[place] = kept[place].answered(KeptAnswer(answer, 1e6 + number, "m", "asked"))
+        number += 1
+        if number % EVERY == 0:
+            noted = replace(noted, pooled=pooled(kept, LEVEL, _alike))
+        if test.add(noted) is not None:
+            return at_s / 3_600, number
+        hint = test.suspected_since
+        if hint is not None and hint not in bursts and len(bursts) < BURSTS_A_DAY:
+            bursts.add(hint)
+            burst_left = BURST_CALLS
+        at_s += 0.0 if burst_left else pause_s
+        burst_left = max(0, burst_left - 1)
+    return None, number
+
+
+def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
+    """Return how soon each recorded change is found at default settings, by share of the answers."""
+    rows: list[tuple[str | float | None, ...]] = []
+    for upgrade in upgrades():
+        for share in shares:
+            trials = [
+                hours_until_found(upgrade, share, random.Random(f"{seed} {share} {run}"))
+                for run in range(runs)
+            ]
+            within = sorted(hours for hours, _ in trials if hours is not None and hours <= _SOON_H)
+            in_a_day = [calls for hours, calls in trials if hours is not None]
+            rows.append(
+                (
+                    upgrade.name,
+                    share,
+                    len(within) / runs,
+                    len(in_a_day) / runs,
+                    statistics.median(within) if within else None,
+                    statistics.median(in_a_day) if in_a_day else None,
+                )
+            )
+    return Table(
+        "references-hours",
+        ("change", "share", "found in 2 h", "found in 24 h", "hours of those in 2 h", "calls, median"),
+        tuple(rows),
+        notes=(f"{USUAL.calls_per_day} calls a day, {BURST_CALLS} at once on a hint; {runs} runs.",),
+    )
 
 
 def _reference(place: int, answers: Sequence[Answer]) -> Reference:
@@ -316,7 +386,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20, help="runs of each change")
     parser.add_argument("--years", type=int, default=200, help="routes without a change, for a year each")
     parser.add_argument("--days", type=int, default=365, help="of a year")
+    parser.add_argument("--shares", type=float, nargs="*", default=[], help="only hours, by share of answers")
     options = parser.parse_args()
+    if options.shares:
+        measured = hours_table(options.runs, options.seed, options.shares)
+        print(f"## {measured.name}\n\n{measured.markdown()}", flush=True)
+        return
     tables: list[Callable[[], Table]] = [
         partial(alarms_table, options.years, options.days, options.seed, [_WORDED] * A_SET)
     ]

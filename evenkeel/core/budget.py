@@ -97,18 +97,27 @@ class Budget:
     left at night."""
     reserve: float = 0.0
     """Share of the limits that only urgent calls may use, in [0, 1]: it is there when something changes."""
+    watch: float = 0.0
+    """Share of the limits that only `watch` calls may use, in [0, 1]."""
 
-    def bounds(self, day_share: float, *, urgent: bool = False, paced: bool = True) -> tuple[Bound, ...]:
+    def bounds(
+        self, day_share: float, *, urgent: bool = False, paced: bool = True, watch: bool = False
+    ) -> tuple[Bound, ...]:
         """Return the limits on spending by now, the widest first.
 
         Args:
             day_share: Share of the day that has passed, in [0, 1].
             urgent: True if the reserve may be used.
             paced: True if the budget held back for later in the day may not be used.
+            watch: True for the calls that have a share of their own, which only the whole budget limits.
         """
-        ordinary = 1 - self.reserve
         found = [Bound("budget", self.limit(1.0))]
-        if self.reserve and not urgent:
+        if watch:
+            return tuple(found)
+        if self.watch and urgent:
+            found.append(Bound("budget_reserve", self.limit(1 - self.watch)))
+        ordinary = 1 - self.watch - self.reserve
+        if ordinary < 1 and not urgent:
             found.append(Bound("budget_reserve", self.limit(ordinary)))
         if self.spread and paced:
             by_now = ordinary * (_HEAD_START + (1 - _HEAD_START) * day_share)
@@ -200,7 +209,7 @@ class CostTracker(abc.ABC):
 
     @abc.abstractmethod
     def reserve(
-        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
     ) -> Refused | None:
         """Set an estimate aside for a route; a reason, setting nothing aside, if a budget forbids it.
 
@@ -212,6 +221,8 @@ class CostTracker(abc.ABC):
             urgent: True if it may use the reserve and the budget left to other routes, because a change
                 of the route was detected or is suspected.
             paced: True if it has to fit in the budget that is free by now; False if only in the whole day's.
+            watch: True for reference prompts and the judge's panel, which keep a pace of their own: they
+                may use all that is left of the day, and nothing else may use the share set aside for them.
         """
 
     @abc.abstractmethod
@@ -219,18 +230,18 @@ class CostTracker(abc.ABC):
         """Release a reservation and book what was really spent."""
 
     def _bounds(
-        self, route: str, *, urgent: bool, paced: bool
+        self, route: str, *, urgent: bool, paced: bool, watch: bool
     ) -> tuple[tuple[Bound, ...], tuple[Bound, ...]]:
         """Return the limits of all routes together, and the route's own limits."""
         own, day_share = self._routes.get(route), day_share_of(self._clock())
         return (
-            self.budget.bounds(day_share, urgent=urgent, paced=paced),
-            own.bounds(day_share, urgent=urgent, paced=paced) if own else (),
+            self.budget.bounds(day_share, urgent=urgent, paced=paced, watch=watch),
+            own.bounds(day_share, urgent=urgent, paced=paced, watch=watch) if own else (),
         )
 
-    def _others(self, route: str, *, urgent: bool, paced: bool) -> tuple[str, ...]:
+    def _others(self, route: str, *, urgent: bool, paced: bool, watch: bool) -> tuple[str, ...]:
         """Return the routes to which this one has to leave some budget now."""
-        if urgent or not paced or route not in self._sharing:
+        if urgent or watch or not paced or route not in self._sharing:
             return ()
         return tuple(one for one in self._sharing if one != route)
 
@@ -303,7 +314,13 @@ class Allowance:
     """
 
     def __init__(
-        self, costs: CostTracker, route: str, held: Spend = NOTHING, *, urgent: bool = False
+        self,
+        costs: CostTracker,
+        route: str,
+        held: Spend = NOTHING,
+        *,
+        urgent: bool = False,
+        watch: bool = False,
     ) -> None:
         """Open it.
 
@@ -312,6 +329,7 @@ class Allowance:
             route: Route of the calls.
             held: Amount already set aside for them; released with the rest.
             urgent: True if they may use the reserve.
+            watch: True for the calls of `CostTracker.reserve` that have a share of their own.
         """
         self.held = held
         """Amount set aside so far."""
@@ -320,6 +338,7 @@ class Allowance:
         self._costs = costs
         self._route = route
         self._urgent = urgent
+        self._watch = watch
         self._lock = threading.Lock()
         self._closed = False
 
@@ -342,7 +361,10 @@ class Allowance:
             self.spent = self.spent.minus(estimate).plus(spent)
 
     def _allowed(self, further: Spend) -> bool:
-        return self._costs.reserve(further, self._route, urgent=self._urgent, paced=False) is None
+        refused = self._costs.reserve(
+            further, self._route, urgent=self._urgent, paced=False, watch=self._watch
+        )
+        return refused is None
 
     def close(self) -> Spend:
         """Allow no further call, and return what was set aside for the caller to settle."""

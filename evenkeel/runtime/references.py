@@ -13,26 +13,26 @@ from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.runtime import replays
 from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
 from evenkeel.shadow.references.caller import ReferenceCaller
-from evenkeel.shadow.references.pace import BURST_CALLS, DAY_S, Found, Pace, Suspicion
+from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S, Found, Pace, Suspicion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evenkeel.core.cells import RouteChanges
     from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.fold import SilentReport
     from evenkeel.monitor.monitor import Monitor
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
 
-_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.ANSWERS, kinds.RATINGS))
+_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.PROMPT, kinds.ANSWERS, kinds.RATINGS))
 """Kinds of changes that count as a suspicion, which references check at once."""
 _SAME_S: Final = 3_600.0
 """Seconds before and after a change in which anything else noticed on the route counts as part of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
 _USUAL_TOKENS: Final = (1_000, 400)
 """Tokens of a typical request and answer, for estimates of cost."""
-_BURSTS_A_DAY: Final = 2
 
 
 def pace_of(settings: Settings) -> Pace:
@@ -55,6 +55,7 @@ class Noticing:
         self,
         changes: Callable[[], Iterable[RouteChanges]],
         records: Callable[[], Iterable[ChangeRecord]],
+        silent: Callable[[], Iterable[SilentReport]],
         clock: Callable[[], float],
     ) -> None:
         """Connect the parts.
@@ -62,10 +63,12 @@ class Noticing:
         Args:
             changes: the marks of all routes.
             records: the changes with their evidence, which costs more.
+            silent: the state of the tests of reference prompts.
             clock: Unix time in seconds.
         """
         self._changes = changes
         self._records = records
+        self._silent = silent
         self._clock = clock
 
     def __call__(self) -> Noticed:
@@ -74,6 +77,11 @@ class Noticing:
         marks = [(one.route, mark) for one in self._changes() for mark in one.latest if mark.at > begin]
         renamed = [Renamed(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL]
         noticed = [Suspicion(route, None, mark.at) for route, mark in marks if mark.kind in _SUSPICIOUS]
+        noticed += [
+            Suspicion(report.route, report.requested_model, report.suspected_since)
+            for report in self._silent()
+            if report.suspected_since is not None
+        ]
         if not any(mark.kind == kinds.REFERENCES for _, mark in marks):
             return Noticed(tuple(noticed), renamed=tuple(renamed))
         found: list[Found] = []
@@ -109,7 +117,7 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
             known=tuple(known),
             level=reference_level(settings),
         ),
-        noticed=Noticing(monitor.changes, monitor.change_records, time.time),
+        noticed=Noticing(monitor.changes, monitor.change_records, monitor.silent, time.time),
         tally=instruments.tally,
         clock=time.time,
     )
@@ -123,10 +131,10 @@ def cost_lines(settings: Settings) -> Iterator[str]:
         return
     tokens_in, tokens_out = _USUAL_TOKENS
     usd = replays.budgeted_prices(settings).usd(_USUAL_MODEL, tokens_in, tokens_out)
-    most = pace.calls_per_day + _BURSTS_A_DAY * pace.burst_calls
+    most = pace.calls_per_day + BURSTS_A_DAY * pace.burst_calls
     limit = "no limit" if pace.usd_per_day is None else f"limit {pace.usd_per_day:.2f} dollars"
     yield (
         f"reference prompts: {pace.calls_per_day:,} calls of each route a day, "
         f"{pace.calls_per_day * usd:.2f} dollars for {tokens_in:,} tokens in and {tokens_out:,} out of "
-        f"{_USUAL_MODEL}; {most:,} calls and {most * usd:.2f} dollars on a day with two suspicions; {limit}"
+        f"{_USUAL_MODEL}; {most:,} calls and {most * usd:.2f} dollars on a day with three suspicions; {limit}"
     )

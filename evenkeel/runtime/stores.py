@@ -56,6 +56,10 @@ _ARCHIVE_BYTES = 64_000_000
 """Bytes of the store that archived exchanges of all routes may take, compressed."""
 _RESERVE = 0.2
 """Share of the budget that only urgent trials may use: after a change, or where one is suspected."""
+_MOST_WATCH = 0.3
+"""Largest share of a budget that is set aside for reference prompts."""
+_REFERENCE_TOKENS = 1_400
+"""Tokens of a typical reference prompt and its answer."""
 _SECONDS_PER_DAY = 86_400.0
 _LEARNER_LEASE_S = 30.0
 _TEMPLATES_FOLLOWED_EVERY_S = 10.0
@@ -427,15 +431,36 @@ def budgets(settings: Settings) -> Budgets:
     common = settings.budget
     given = {route.name: route.budget.model_dump() for route in settings.routes}
     own = {
-        name: Budget(**limits, spread=common.spread, reserve=_RESERVE)
+        name: Budget(
+            **limits, spread=common.spread, reserve=_RESERVE, watch=_watch_share(settings, 1, **limits)
+        )
         for name, limits in given.items()
         if any(one is not None for one in limits.values())
     }
     return Budgets(
-        Budget(**common.model_dump(exclude={"prices"}), reserve=_RESERVE),
+        Budget(
+            **common.model_dump(exclude={"prices"}),
+            reserve=_RESERVE,
+            watch=_watch_share(settings, len(given), common.tokens_per_day, common.usd_per_day),
+        ),
         own,
         tuple(name for name in given if name not in own),
     )
+
+
+def _watch_share(
+    settings: Settings, routes: int, tokens_per_day: int | None, usd_per_day: float | None
+) -> float:
+    """Return the share of a budget that is set aside for the reference prompts of some routes."""
+    asked = settings.replays.references
+    if not settings.asks_references:
+        return 0.0
+    shares = [0.0]
+    if tokens_per_day:
+        shares.append(routes * asked.calls_per_day * _REFERENCE_TOKENS / tokens_per_day)
+    if usd_per_day and asked.usd_per_day is not None:
+        shares.append(routes * asked.usd_per_day / usd_per_day)
+    return min(_MOST_WATCH, max(shares))
 
 
 def checkpoint_name(settings: Settings) -> str:

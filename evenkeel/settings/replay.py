@@ -39,7 +39,7 @@ class Goldens(Section):
 class References(Section):
     """Prompts of the traffic that are asked again, so that a change nobody announced is found."""
 
-    calls_per_day: Annotated[int, Field(ge=0, le=100_000)] = 96
+    calls_per_day: Annotated[int, Field(ge=0, le=100_000)] = 288
     """Calls per route, spread over the day; 0 asks none and keeps none, and so does `storage.archive: 0`."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5
     """Their daily cost per route, within the budgets; `null` = no limit of their own."""

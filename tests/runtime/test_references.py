@@ -8,6 +8,7 @@ from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import ChangeRecord, Tally
 from evenkeel.monitor.changes.silent import Silent
+from evenkeel.monitor.fold import SilentReport
 from evenkeel.runtime.references import Noticing, cost_lines, pace_of
 from evenkeel.runtime.replays import reference_target
 from evenkeel.settings import Settings
@@ -34,13 +35,13 @@ def noticed(marks, silent=None, reads=None):
             reads.append(1)
         return [ChangeRecord("c", "shop", tuple(marks), Tally(), Tally(), 0, silent)]
 
-    return Noticing(lambda: [RouteChanges("shop", {}, tuple(marks))], records, lambda: NOW)()
+    return Noticing(lambda: [RouteChanges("shop", {}, tuple(marks))], records, list, lambda: NOW)()
 
 
 def test_another_model_name_is_noticed_for_a_day():
     """References are asked about it at once, without reading the records, which costs more."""
     reads = []
-    marks = [mark(kinds.MODEL, NOW - 2 * DAY_S, "m-0"), mark(kinds.MODEL, NOW - 5), mark(kinds.PROMPT, NOW)]
+    marks = [mark(kinds.MODEL, NOW - 2 * DAY_S, "m-0"), mark(kinds.MODEL, NOW - 5), mark(kinds.SETTINGS, NOW)]
     assert noticed(marks, reads=reads) == Noticed(
         suspected=(Suspicion("shop", None, NOW - 5),), renamed=(Renamed("shop", "m-2", NOW - 5),)
     )
@@ -57,18 +58,27 @@ def test_findings_are_noticed_with_their_model():
 
 
 def test_what_is_noticed_about_answers_is_a_question_for_the_references():
-    """Unless a change that was found within the hour answers it; prompts and settings are none."""
-    moved = [mark(kinds.FINGERPRINT, NOW - 9), mark(kinds.RATINGS, NOW - 8), mark(kinds.PROMPT, NOW - 7)]
-    questions = (Suspicion("shop", None, NOW - 9), Suspicion("shop", None, NOW - 8))
+    """Unless a change found within the hour answers it. A new prompt may hide a model; settings do not."""
+    asked = (kinds.FINGERPRINT, kinds.RATINGS, kinds.PROMPT)
+    moved = [mark(kind, NOW - 9 + place) for place, kind in enumerate((*asked, kinds.SETTINGS))]
+    questions = tuple(Suspicion("shop", None, NOW - 9 + place) for place in range(len(asked)))
     assert noticed(moved).suspected == questions
     known = [*moved, mark(kinds.REFERENCES, NOW - 30)]
     assert noticed(known, Silent(references(at=NOW - 30))).suspected == ()
     assert noticed(known, Silent(references(at=NOW - DAY_S / 2))).suspected == questions
 
 
+def test_evidence_of_the_references_themselves_is_a_question():
+    """What hints at a change is looked into at once, with the time at which the unlike answers began."""
+    hints = SilentReport("shop", "m", 3.0, 7.0, 40, suspected_since=NOW - 600)
+    quiet = SilentReport("forms", "m", 0.0, 7.0, 40)
+    noticing = Noticing(list, list, lambda: [hints, quiet], lambda: NOW)
+    assert noticing().suspected == (Suspicion("shop", "m", NOW - 600),)
+
+
 def test_without_an_archive_nothing_is_asked(tmp_path):
     """Who keeps no exchanges keeps no references either."""
-    assert pace_of(settings(tmp_path)) == Pace(96, 60, 0.5)
+    assert pace_of(settings(tmp_path)) == Pace(288, 60, 0.5)
     assert pace_of(settings(tmp_path, storage={"archive": 0})).calls_per_day == 0
 
 
@@ -92,10 +102,10 @@ def test_a_reference_goes_where_it_was_answered(tmp_path, monkeypatch, path, ups
 
 
 def test_costs_are_said_beforehand(tmp_path):
-    """96 calls of 1,000 and 400 tokens cost 96 · (0.0004 + 0.00064) = 0.10 dollars; with bursts 0.22."""
+    """288 calls of 1,000 and 400 tokens cost 288 · (0.0004 + 0.00064) = 0.30 dollars; with bursts 0.49."""
     (said,) = cost_lines(settings(tmp_path))
-    assert "96 calls of each route a day, 0.10 dollars" in said
-    assert "216 calls and 0.22 dollars on a day with two suspicions; limit 0.50 dollars" in said
+    assert "288 calls of each route a day, 0.30 dollars" in said
+    assert "468 calls and 0.49 dollars on a day with three suspicions; limit 0.50 dollars" in said
 
 
 def test_who_asks_none_is_told(tmp_path):

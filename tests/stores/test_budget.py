@@ -70,6 +70,18 @@ def test_a_spread_budget_lasts_the_day(open_tracker, now, spent, refused) -> Non
     assert costs.reserve(Spend(spent, 0.0), "a") == refused
 
 
+def test_reference_prompts_have_a_share_that_nothing_else_may_spend(open_tracker) -> None:
+    """Of 1,000 tokens, 300 are for references, 200 more for urgent calls; at midnight 125 of 500 are free."""
+    budget = Budget(tokens_per_day=1000, spread=True, reserve=0.2, watch=0.3)
+    costs = open_tracker(budget, lambda: 0.0)
+    assert costs.reserve(Spend(126, 0.0), "a") == "budget_pace"
+    assert costs.reserve(Spend(501, 0.0), "a", paced=False) == "budget_reserve"
+    assert costs.reserve(Spend(700, 0.0), "a", urgent=True, paced=False) is None
+    assert costs.reserve(Spend(1, 0.0), "a", urgent=True, paced=False) == "budget_reserve"
+    assert costs.reserve(Spend(300, 0.0), "a", watch=True) is None
+    assert costs.reserve(Spend(1, 0.0), "a", watch=True) == "budget"
+
+
 def test_a_new_day_begins_at_nothing(open_tracker) -> None:
     """The budget is that of the UTC day."""
     now = [NOON]

@@ -47,6 +47,8 @@ _UNLIKELY: Final = -2.0
 _EXAMPLES: Final = 8
 _NAMES: Final = 64
 """Most names of models, builds, prompt versions and references that are counted separately in one run."""
+SUSPECTED: Final = 300.0
+"""Evidence from which on all references are asked at once: reached once in that many calls by chance."""
 _DAYS: Final = 365
 _BURSTS_A_YEAR: Final = 52
 
@@ -56,10 +58,11 @@ def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year:
 
     Args:
         calls_per_day: calls a day for all references of the route.
-        burst_calls: further calls when a change is suspected, which is taken to be once a week.
+        burst_calls: further calls when a change is suspected: by the evidence itself, and once a week for
+            another reason.
         false_alarms_per_year: average number of false alarms a year that is tolerated.
     """
-    calls = _DAYS * calls_per_day + _BURSTS_A_YEAR * burst_calls
+    calls = _DAYS * calls_per_day * (1 + burst_calls / SUSPECTED) + _BURSTS_A_YEAR * burst_calls
     return max(1.0, calls / false_alarms_per_year)
 
 
@@ -192,6 +195,12 @@ class ReferenceTest:
         """Evidence as log10; 0 while it is below 1 and means nothing."""
         evidence = sum(self._wealth)
         return log10(evidence) if evidence > 1 else 0.0
+
+    @property
+    def suspected_since(self) -> float | None:
+        """Unix time in seconds at which the unlike answers began; None if they hint at nothing yet."""
+        suspected = sum(self._wealth) >= SUSPECTED and self._run.all.asked > 0
+        return self._run.since if suspected else None
 
     def add(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
         """Take one call, in the order of the log; return the evidence if it shows a change, and start again.

@@ -82,6 +82,8 @@ class SilentReport:
     """Evidence at which a change is found."""
     compared: int
     """Answers to references that the test has taken since the log began."""
+    suspected_since: float | None = None
+    """Unix time in seconds at which answers began to hint at a change; None if they do not."""
     found: OpenChange | None = None
     """Change that was found and is not over."""
 
@@ -171,7 +173,8 @@ class ModelTests:
             self.references.evidence_log10,
             log10(self.references.level),
             self.compared,
-            None if self.open is None else replace(self.open),
+            found=None if self.open is None else replace(self.open),
+            suspected_since=self.references.suspected_since,
         )
 
     def to_json(self) -> dict[str, Any]:

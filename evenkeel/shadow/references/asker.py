@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.core.sightings import Asked, PooledComparison
     from evenkeel.shadow.references.caller import ReferenceCaller
-    from evenkeel.shadow.references.pace import Found, Group, Pace, Suspicion
+    from evenkeel.shadow.references.pace import Found, Pace, Suspicion
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.references import AskedToday, Reference, ReferenceState, ReferenceStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -99,8 +99,8 @@ class _Standing:
     call_usd: float = 0.0
     """Cost of the last call."""
     looked_at: float = 0.0
-    seen: dict[Group, float] = field(default_factory=dict)
-    """Time at which the traffic last asked, by requested model and prompt version."""
+    seen: dict[str, float] = field(default_factory=dict)
+    """Time at which the traffic last asked, by requested model."""
 
     def failed(self, now: float) -> None:
         """Wait longer after each failure."""
@@ -195,13 +195,13 @@ class ReferenceAsker:
         if forgotten:
             log.info("%d reference prompt(s) were forgotten", forgotten)
 
-    def _seen(self, route: str, standing: _Standing, now: float) -> dict[Group, float]:
+    def _seen(self, route: str, standing: _Standing, now: float) -> dict[str, float]:
         if now >= standing.looked_at + _LOOK_EVERY_S:
             standing.looked_at = now
             standing.seen = {}
             for verdict in self._verdicts.latest(_LOOKED_AT, route=route):
-                group = verdict.origin.requested_model or "", verdict.origin.prompt_version or ""
-                standing.seen[group] = max(verdict.scored_at, standing.seen.get(group, 0.0))
+                model = verdict.origin.requested_model or ""
+                standing.seen[model] = max(verdict.scored_at, standing.seen.get(model, 0.0))
         return standing.seen
 
     def _renew(self, states: Sequence[ReferenceState], noticed: Noticed, now: float) -> bool:
@@ -267,7 +267,7 @@ class ReferenceAsker:
             reference = self._store.find(one)
             if reference is None:
                 continue
-            call = self._caller.prepare(reference, urgent=due.asked == "suspicion")
+            call = self._caller.prepare(reference)
             if isinstance(call, ReferenceCall):
                 calls.append(call)
                 continue

@@ -63,13 +63,8 @@ class ReferenceCaller:
         self._prices = prices
         self._target = target
 
-    def prepare(self, reference: Reference, *, urgent: bool) -> ReferenceCall | NotCalled:
-        """Reserve the cost of a call and return the call, or a refusal. `close` must follow a call. Blocks.
-
-        Args:
-            reference: what is asked.
-            urgent: whether it may use the reserve of the budget.
-        """
+    def prepare(self, reference: Reference) -> ReferenceCall | NotCalled:
+        """Reserve the cost of a call and return it, or a refusal. `close` must follow a call. Blocks."""
         view = _view(reference)
         if isinstance(view, str):
             return NotCalled(view, for_good=True)
@@ -77,10 +72,10 @@ class ReferenceCaller:
         if self._prices.refuses(*models):
             return NotCalled("unpriced", for_good=False)
         quote = self._quote(reference, view, models)
-        refused = self._costs.reserve(quote.estimate, reference.route, urgent=urgent)
+        refused = self._costs.reserve(quote.estimate, reference.route, watch=True)
         if refused is not None:
             return NotCalled(refused, for_good=False)
-        booked = Allowance(self._costs, reference.route, quote.estimate, urgent=urgent)
+        booked = Allowance(self._costs, reference.route, quote.estimate, watch=True)
         return ReferenceCall(reference, view, quote, booked)
 
     async def send(self, call: ReferenceCall) -> Replay | Failure:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.worker")
 
 A_SET: Final = 24
-"""References of one requested model and prompt version."""
+"""References of one requested model, of whichever prompt versions: questions of a route."""
 A_ROUTE: Final = 72
 _FEWEST: Final = 6
-"""Fewest places of a prompt version on a route that has many."""
+"""Fewest places of a model on a route that asks many."""
 _LIKE: Final = 0.9
 """Cosine of two sketches from which on prompts are so alike that both together say no more than one."""
 _LIKE_ONES: Final = 8
@@ -177,22 +177,22 @@ class ReferenceKeeper:
 
 def _own(of_route: Sequence[ReferenceState], original: Original) -> list[ReferenceState]:
     """The references of the exchange's own set."""
-    group = named(original.view.model or ""), original.prompt_version or ""
-    return [one for one in of_route if (one.requested_model, one.prompt_version) == group]
+    model = named(original.view.model or "")
+    return [state for state in of_route if state.requested_model == model]
 
 
 def _most(of_route: Sequence[ReferenceState], own: Sequence[ReferenceState]) -> int:
     """Return how many references each set of the route may have."""
-    sets = len({(one.requested_model, one.prompt_version) for one in of_route}) + (not own)
+    sets = len({state.requested_model for state in of_route}) + (not own)
     return max(_FEWEST, min(A_SET, A_ROUTE // sets))
 
 
 def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
     """Return the reference of a full route to replace: an idle one, else a ripe one of the largest set."""
-    sizes = Counter((one.requested_model, one.prompt_version) for one in of_route)
+    sizes = Counter(state.requested_model for state in of_route)
 
     def rank(one: ReferenceState) -> tuple[bool, int, bool, float, str]:
-        size = sizes[one.requested_model, one.prompt_version]
+        size = sizes[one.requested_model]
         return not _is_idle(one, now), -size, not one.ripe, one.taken_at, one.id
 
     return min(of_route, key=rank).id

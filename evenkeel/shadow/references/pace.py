@@ -1,15 +1,16 @@
 """Pace of reference prompts: decides which are asked now, but asks none.
 
-Young references are filled first, up to four answers, one after another; then the calls of the day are
-spread over the day, over the prompt versions in turn, and within one over its references, the one that was
-asked longest ago first. Where a change is suspected, a burst asks four at a time, each another prompt, until
-the change is found or the burst is used up. Nothing is asked that the traffic of the last day would not ask.
+Young references are filled first, up to four answers, one after another; then the calls that the day's limits
+still allow are spread over what is left of the day, so that nights are watched too. The reference that was
+asked longest ago comes first. Where a change is suspected, a burst asks four at a time, each another prompt,
+until the change is found or the burst is used up. A model that the traffic of the last day did not ask is not
+asked; a prompt version that it no longer uses is, since only the same words tell a new model from a new
+prompt.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 DAY_S: Final = 86_400.0
 BURST_CALLS: Final = 60
-"""Further calls at once where a change is suspected; twice a day at most."""
+"""Further calls at once where a change is suspected; three times a day at most."""
 _FILL_SHARE: Final = 0.75
 """Share of the daily calls for filling references. The rest is asked in turn, so that the whole day is
 watched."""
 _FILL_PAUSE_S: Final = 2.0
-_BURSTS_A_DAY: Final = 2
+BURSTS_A_DAY: Final = 3
 _AT_ONCE: Final = 4
 _COMPARABLE: Final = 2
 """Answers that the new one of a burst has to be compared with."""
@@ -74,10 +75,6 @@ class Round(NamedTuple):
     references: tuple[str, ...]
 
 
-Group = tuple[str, str]
-"""Requested model and prompt version."""
-
-
 def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
     """Return the day's count of calls. On a new day it starts from zero."""
     day = dt.datetime.fromtimestamp(now, dt.UTC).date().isoformat()
@@ -105,7 +102,7 @@ def responded(
         now: Unix time in seconds.
     """
     new = [one for one in suspicions if one.at > asked.suspected_at]
-    if new and pace.burst_calls and asked.bursts < _BURSTS_A_DAY:
+    if new and pace.burst_calls and asked.bursts < BURSTS_A_DAY:
         latest = max(new, key=lambda one: one.at)
         asked = replace(
             asked,
@@ -125,7 +122,7 @@ def responded(
 
 
 def concerning(
-    suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[Group, float]
+    suspicions: Iterable[Suspicion], route: str, states: Sequence[ReferenceState], seen: Mapping[str, float]
 ) -> list[Suspicion]:
     """Return the suspicions that the references of a route can settle, each with its requested model.
 
@@ -135,14 +132,10 @@ def concerning(
         suspicions: of any routes.
         route: which.
         states: its references.
-        seen: when its traffic asked last, by requested model and prompt version.
+        seen: when its traffic asked last, by requested model.
     """
     models = {one.requested_model for one in states}
-    asked_at: dict[str, float] = dict.fromkeys(models, 0.0)
-    for (model, _), at in seen.items():
-        if model in models:
-            asked_at[model] = max(asked_at[model], at)
-    latest = max(sorted(models), key=lambda one: asked_at[one], default="")
+    latest = max(sorted(models), key=lambda model: seen.get(model, 0.0), default="")
     found = []
     for one in suspicions:
         named = one.requested_model
@@ -156,7 +149,7 @@ def concerning(
 def next_round(
     states: Sequence[ReferenceState],
     asked: AskedToday,
-    seen: Mapping[Group, float],
+    seen: Mapping[str, float],
     pace: Pace,
     now: float,
     *,
@@ -167,14 +160,14 @@ def next_round(
     Args:
         states: its references.
         asked: what has been asked today, after `responded`.
-        seen: when the traffic asked last, by requested model and prompt version.
+        seen: when the traffic asked last, by requested model.
         pace: what may be asked.
         now: Unix time in seconds.
         call_usd: what a call costs, about.
     """
-    affordable = _AT_ONCE
+    affordable = pace.calls_per_day
     if pace.usd_per_day is not None and call_usd > 0:
-        affordable = min(_AT_ONCE, int((pace.usd_per_day - asked.usd) / call_usd))
+        affordable = int((pace.usd_per_day - asked.usd) / call_usd)
     elif pace.usd_per_day is not None and asked.usd >= pace.usd_per_day:
         affordable = 0
     able = [one for one in states if _is_asked(one, seen, now)]
@@ -183,12 +176,12 @@ def next_round(
     if asked.burst_left:
         chosen = _of_burst(able, asked)
         if chosen:
-            return Round("suspicion", chosen[: min(affordable, asked.burst_left)])
-    return _in_turn(able, asked, pace, now)
+            return Round("suspicion", chosen[: min(_AT_ONCE, affordable, asked.burst_left)])
+    return _in_turn(able, asked, pace, now, affordable)
 
 
-def _is_asked(state: ReferenceState, seen: Mapping[Group, float], now: float) -> bool:
-    last_seen = max(state.taken_at, seen.get((state.requested_model, state.prompt_version), 0.0))
+def _is_asked(state: ReferenceState, seen: Mapping[str, float], now: float) -> bool:
+    last_seen = max(state.taken_at, seen.get(state.requested_model, 0.0))
     return last_seen > now - DAY_S and state.asked_at <= now - _FAILED.pause_s(state.failed)
 
 
@@ -204,29 +197,23 @@ def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, .
     return tuple(one.id for one in found)
 
 
-def _in_turn(able: Sequence[ReferenceState], asked: AskedToday, pace: Pace, now: float) -> Round | None:
-    young = [one for one in able if one.answers < FULL]
-    left = pace.calls_per_day - asked.calls
+def _in_turn(
+    able: Sequence[ReferenceState], asked: AskedToday, pace: Pace, now: float, affordable: int
+) -> Round | None:
+    young = [state for state in able if state.answers < FULL]
+    left = min(pace.calls_per_day - asked.calls, affordable)
     fillable = asked.spare > 0 or (left > 0 and asked.fills < _FILL_SHARE * pace.calls_per_day)
     if young and fillable:
         if now < asked.asked_at + _FILL_PAUSE_S:
             return None
         # Those that lack least first, so that there soon are some to ask in turn.
-        chosen = min(_of_next_version(young), key=lambda one: (-one.answers, one.asked_at, one.id))
+        chosen = min(young, key=lambda state: (-state.answers, state.asked_at, state.id))
         return Round("fill", (chosen.id,))
     if left <= 0 or now < asked.asked_at + (DAY_S - now % DAY_S) / left:
         return None
-    full = [one for one in able if one.answers >= FULL] or able
-    chosen = min(_of_next_version(full), key=lambda one: (one.asked_at, one.id))
+    full = [state for state in able if state.answers >= FULL] or able
+    chosen = min(full, key=lambda state: (state.asked_at, state.id))
     return Round("round", (chosen.id,))
-
-
-def _of_next_version(states: Iterable[ReferenceState]) -> list[ReferenceState]:
-    """Return the references of the model and prompt version that was asked least recently."""
-    groups: dict[Group, list[ReferenceState]] = defaultdict(list)
-    for one in states:
-        groups[one.requested_model, one.prompt_version].append(one)
-    return min(groups.items(), key=lambda group: (max(one.asked_at for one in group[1]), group[0]))[1]
 
 
 def counted(asked: AskedToday, due: Round, now: float) -> AskedToday:

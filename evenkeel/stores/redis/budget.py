@@ -69,11 +69,11 @@ class RedisCostTracker(CostTracker):
         return dict(sorted(found.items()))
 
     def reserve(
-        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
     ) -> Refused | None:
         """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
-        bounds = self._bounds(route, urgent=urgent, paced=paced)
-        others = self._others(route, urgent=urgent, paced=paced)
+        bounds = self._bounds(route, urgent=urgent, paced=paced, watch=watch)
+        others = self._others(route, urgent=urgent, paced=paced, watch=watch)
         limits: list[Value] = [sum(map(len, bounds))]
         for whose, found in enumerate(bounds, 1):
             for bound in found:

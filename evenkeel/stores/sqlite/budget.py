@@ -74,12 +74,12 @@ class SqliteCostTracker(CostTracker):
         return {(route, kind): Spend(tokens, usd) for route, kind, tokens, usd in rows}
 
     def reserve(
-        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True
+        self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
     ) -> Refused | None:
         """Set an estimate aside if the limits allow it. See `CostTracker.reserve`."""
         now = self._clock()
-        bounds = self._bounds(route, urgent=urgent, paced=paced)
-        others = self._others(route, urgent=urgent, paced=paced)
+        bounds = self._bounds(route, urgent=urgent, paced=paced, watch=watch)
+        others = self._others(route, urgent=urgent, paced=paced, watch=watch)
         with self._lock, self._database.write() as connection:
             self._book_lost(connection, now)
             taken = self._taken(connection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -153,18 +154,24 @@ def test_a_recent_one_takes_the_place_of_one_that_is_ripe(keeping):
     assert set(keeping.ids) == {first, *others, original(99).exchange.id} - {others[4]}
 
 
-def test_a_route_with_many_prompt_versions_shares_its_places(keeping):
+def test_prompt_versions_share_the_places_of_their_model(keeping):
+    """Questions are those of a route, whatever the words around them."""
+    for number in range(A_SET):
+        keeping.keep(original(number, version=f"p{number % 2}"))
+    keeping.keep(original(99, version="new"))
+    assert len(keeping.ids) == A_SET
+
+
+def test_a_route_with_many_models_shares_its_places(keeping):
     """The largest set makes room; none becomes smaller than its share."""
-    for version in range(3):
+    for model in range(3):
         for number in range(A_SET):
-            keeping.keep(original(100 * version + number, version=f"p{version}"))
+            keeping.keep(original(100 * model + number, model=f"m{model}"))
     assert len(keeping.ids) == A_ROUTE
     for number in range(A_SET):
-        keeping.keep(original(900 + number, version="new"))
-    sizes = {}
-    for one in keeping.store.states():
-        sizes[one.prompt_version] = sizes.get(one.prompt_version, 0) + 1
-    assert sizes == {"p0": 18, "p1": 18, "p2": 18, "new": 18}
+        keeping.keep(original(900 + number, model="new"))
+    sizes = Counter(state.requested_model for state in keeping.store.states())
+    assert sizes == {"m0": 18, "m1": 18, "m2": 18, "new": 18}
 
 
 def test_an_idle_reference_makes_room(keeping):

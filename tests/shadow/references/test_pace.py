@@ -67,15 +67,21 @@ def test_turns_are_spread_over_what_is_left_of_the_day():
     assert due([state("a")], asked, now=NOON + 1800) == Round("round", ("a",))
 
 
-def test_prompt_versions_take_turns_and_within_one_the_longest_unasked():
-    """The version of which nothing was asked for longest comes first."""
+def test_the_longest_unasked_is_next_of_whichever_prompt_version():
+    """A silent change shows in the answers to an old prompt as well."""
     states = [
-        state("a", version="p1", asked_at=100.0),
-        state("b", version="p1", asked_at=300.0),
+        state("a", version="p1", asked_at=300.0),
+        state("b", version="p2", asked_at=200.0),
         state("c", version="p2", asked_at=250.0),
-        state("d", version="p2", asked_at=200.0),
     ]
-    assert due(states) == Round("round", ("d",))
+    assert due(states) == Round("round", ("b",))
+
+
+def test_dear_calls_are_spread_over_the_day_too():
+    """At noon 0.24 dollars are left for twelve hours, six calls of 0.04: the next comes in 1.7 hours."""
+    asked = AskedToday("shop", TODAY.day, calls=6, usd=0.26, asked_at=NOON)
+    assert due([state("a")], asked, now=NOON + 6100, call_usd=0.04) is None
+    assert due([state("a")], asked, now=NOON + 6200, call_usd=0.04) is not None
 
 
 def test_the_calls_of_a_day_are_a_ceiling():
@@ -102,8 +108,8 @@ def test_what_the_traffic_no_longer_asks_is_not_asked():
     """Within a day it counts as asked, by the traffic or when it was taken."""
     old = state("a", taken_at=NOON - 2 * DAY_S)
     assert due([old]) is None
-    assert due([old], seen={("m", "p1"): NOON - DAY_S / 2}) is not None
-    assert due([old], seen={("m", "p2"): NOON, ("n", "p1"): NOON}) is None
+    assert due([old], seen={"m": NOON - DAY_S / 2}) is not None
+    assert due([old], seen={"n": NOON}) is None
 
 
 def test_a_reference_that_failed_waits():
@@ -128,16 +134,16 @@ def test_a_suspicion_asks_many_at_once():
     assert due(states, asked, now=NOON + 1) == Round("suspicion", ("c", "g", "f", "e"))
 
 
-def test_a_suspicion_is_looked_into_once_and_twice_a_day_at_most():
-    """The third of a day waits for the next."""
+def test_a_suspicion_is_looked_into_once_and_three_times_a_day_at_most():
+    """The fourth of a day waits for the next."""
     asked = TODAY
-    for number in range(3):
+    for number in range(4):
         suspicion = Suspicion("shop", "m", NOON + number)
         asked = responded(asked, [suspicion], [], PACE, NOON + number)
         assert responded(asked, [suspicion], [], PACE, NOON + number + 0.5) == asked
-    assert (asked.bursts, asked.suspected_at) == (2, NOON + 1)
+    assert (asked.bursts, asked.suspected_at) == (3, NOON + 2)
     tomorrow = responded(of_day(asked, "shop", NOON + DAY_S), [suspicion], [], PACE, NOON + DAY_S)
-    assert (tomorrow.bursts, tomorrow.suspected_at) == (1, NOON + 2)
+    assert (tomorrow.bursts, tomorrow.suspected_at) == (1, NOON + 3)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +160,7 @@ def test_a_suspicion_is_looked_into_once_and_twice_a_day_at_most():
 def test_which_suspicions_a_route_can_settle(suspicion, model):
     """Its own, and those of models that it asks by name; where none is known, the model asked last."""
     states = [state("a"), state("b", model="n")]
-    seen = {("m", "v"): NOON, ("n", "v"): NOON + 1, ("x", "v"): NOON + 2}
+    seen = {"m": NOON, "n": NOON + 1, "x": NOON + 2}
     found = concerning([Suspicion(*suspicion, NOON)], "shop", states, seen)
     assert [one.requested_model for one in found] == ([] if model is None else [model])
 
