@@ -53,6 +53,7 @@ check: lint types services ## Lint, types, and the tests that need services or r
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.house names
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -35,7 +35,7 @@ gc.set_threshold(100_000, 20, 50)
 _LONGEST = (
     "test_wheel",
     "test_roles",
-    "test_chain",
+    "test_incidents",
     "test_planes",
     "test_silent",
     "test_reload",

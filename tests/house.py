@@ -1,10 +1,15 @@
-"""The structure of the code: imports, circles, sizes. `python -m tests.house` prints them."""
+"""The structure of the code: imports, circles, sizes and names.
+
+`python -m tests.house` prints figures. `python -m tests.house names`, which `make lint` runs, fails if
+something reads badly in a room that was clean of it.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from collections import defaultdict
 from functools import cache
@@ -112,8 +117,8 @@ def _is_lab(module: str) -> bool:
 def circles(all_modules: Mapping[str, Path]) -> list[list[str]]:
     """Groups of modules that import each other in a circle (Tarjan's strongly connected components)."""
     arrows: defaultdict[str, set[str]] = defaultdict(set)
-    for one in imports(all_modules):
-        arrows[one.importer].add(one.imported)
+    for found_import in imports(all_modules):
+        arrows[found_import.importer].add(found_import.imported)
     found: list[list[str]] = []
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
@@ -148,8 +153,8 @@ def lines(*folders: str) -> int:
 def single_importers(all_modules: Mapping[str, Path]) -> list[str]:
     """Modules that exactly one other module imports; packages do not count."""
     importers: defaultdict[str, set[str]] = defaultdict(set)
-    for one in imports(all_modules):
-        importers[one.imported].add(one.importer)
+    for found in imports(all_modules):
+        importers[found.imported].add(found.importer)
     return sorted(
         module
         for module, by in importers.items()
@@ -170,6 +175,79 @@ def settings_count() -> int:
     """Settings that a file may hold, as their reference page lists them."""
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     return len(re.findall(r"^\| `\w+` \| (?!as below|see )", page, re.MULTILINE))
+
+
+OPENINGS: Final = frozenset(
+    """
+    what whether of as so where how who whose whom whatever whoever whichever when until that those them
+    they it its he she nobody somebody anybody else in on at by for from to with without beside besides
+    under above below near since after before while because if though although unless than then there
+    here and or but nor also only not no one more
+    """.split()  # noqa: SIM905 - a list of seventy strings would be two pages
+)
+"""First words that leave a docstring without a subject or a verb."""
+PARTICIPLE: Final = re.compile(
+    r"_?(Known|Left|Said|Kept|Made|Found|Told|Sent|Drawn|Given|Taken|Seen|Held|Done|Gone|Meant|Chosen|Written"
+    r"|Shown|Read|Put|[A-Z][a-z]+ed)"
+)
+CLEAN: Final[Mapping[str, frozenset[str]]] = {
+    "opening": frozenset(),
+    "loop": frozenset(),
+    "participle": frozenset(),
+    "class": frozenset(),
+}
+"""Rooms that are clean, by rule: openings of docstrings, loop variables named `one`, classes named by a
+participle, and class names that stand for several things. A room joins when its last offence is gone."""
+
+
+def offences(all_modules: Mapping[str, Path]) -> Iterator[tuple[str, str, str]]:
+    """Everything that reads badly in the product, as the rule, the room and a line for people."""
+    classes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for path in all_modules.values():
+        room = room_of(path)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+            for line, text in _docstrings(node):
+                first = re.match(r"[A-Za-z']+", text)
+                if first and first[0].lower() in OPENINGS:
+                    where = f"{path.relative_to(ROOT)}:{line}"
+                    yield "opening", room, f"{where}: no subject or verb: {text.splitlines()[0]}"
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append((room, place))
+                if PARTICIPLE.fullmatch(node.name):
+                    yield "participle", room, f"{place}: class {node.name} is no noun"
+            if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension) and any(
+                isinstance(name, ast.Name) and name.id == "one" for name in ast.walk(node.target)
+            ):
+                line = node.target.lineno
+                yield (
+                    "loop",
+                    room,
+                    f"{path.relative_to(ROOT)}:{line}: name the loop variable by what it holds",
+                )
+    for name, places in classes.items():
+        if len(places) > 1:
+            shared = ", ".join(place for _, place in places)
+            yield from (("class", room, f"class {name} is several things: {shared}") for room, _ in places)
+
+
+def _docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Docstrings of a node's body: its own and those of its attributes, with their lines."""
+    body = getattr(node, "body", None)
+    if not isinstance(body, list):
+        return
+    for place, statement in enumerate(body):
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                if place == 0 or isinstance(body[place - 1], ast.Assign | ast.AnnAssign):
+                    yield statement.lineno, text.strip()
+
+
+def check_names() -> int:
+    """Print the offences in rooms that are clean of their kind; return the exit code."""
+    found = sorted({text for rule, room, text in offences(modules()) if room in CLEAN[rule]})
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
 
 
 def main() -> None:
@@ -193,4 +271,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["names"]:
+        sys.exit(check_names())
     main()

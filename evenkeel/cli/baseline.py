@@ -113,9 +113,9 @@ def approve(
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List approvals, newest first."""
-    found = [one for one in stores.verdicts.approvals()[::-1] if route in {None, one.approval.route}]
+    found = [logged for logged in stores.verdicts.approvals()[::-1] if route in {None, logged.approval.route}]
     if as_json:
-        emit([{"offset": one.offset, **asdict(one.approval)} for one in found])
+        emit([{"offset": logged.offset, **asdict(logged.approval)} for logged in found])
     elif found:
         click.echo("\n\n".join(map(_said, found)))
     else:

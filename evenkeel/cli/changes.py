@@ -103,7 +103,7 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
     """
     if not by or not by.strip():
         raise SettingsError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
-    names = [route] if route is not None else sorted({one.route for one in stores.references.states()})
+    names = [route] if route is not None else sorted({state.route for state in stores.references.states()})
     forgotten = 0
     for name in names:
         dropped = stores.references.drop(name)

@@ -70,14 +70,14 @@ def check_config(
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
-    keys = [str(one) for of_route in settings.keys.values() for one in of_route]
+    keys = [str(key) for of_route in settings.keys.values() for key in of_route]
     limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
     judge = judge_line(settings)
     checks = [] if problems else _checked(settings, ("budget", *tests), {"model": test_model})
-    good = not problems and all(one.state != "bad" for _, one in checks)
+    good = not problems and all(check.state != "bad" for _, check in checks)
     if as_json:
         found = {"keys": keys, "judge": judge, "limits": limits, "reference_prompts": costs}
-        tried = {name: one._asdict() for name, one in checks}
+        tried = {name: check._asdict() for name, check in checks}
         emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
         sys.exit(0 if good else 1)
     for line in (*(f"note: {note}" for note in noted), *problems):
@@ -86,8 +86,8 @@ def check_config(
         sys.exit(1)
     for line in (*keys, judge, *limits, *costs):
         click.echo(line)
-    for name, one in checks:
-        click.echo(f"{name}: {one.said} {one.next_step}".rstrip(), err=one.state == "bad")
+    for name, check in checks:
+        click.echo(f"{name}: {check.said} {check.next_step}".rstrip(), err=check.state == "bad")
     if not good:
         sys.exit(1)
     click.echo(f"settings are good: {count(len(settings.routes), 'route')}, all upstreams reachable")

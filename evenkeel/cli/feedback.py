@@ -65,15 +65,15 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     agreement = in_order(human_agreement(labels))
     if agreement:
         shown = Table("rated by", "verdicts", "agree", "95 % interval", "counted", "where not")
-        for one in agreement:
-            wrong = one.n - one.agreed
+        for rater in agreement:
+            wrong = rater.n - rater.agreed
             shown.add_row(
-                " ".join(filter(None, (one.decided_by, one.judge))),
-                "drawn at random and rated blind" if one.source == "drawn" else "chosen by people",
-                figures.percent(one.value),
-                figures.interval(one),
-                f"{one.agreed:,} of {one.n:,}",
-                f"{one.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
+                " ".join(filter(None, (rater.decided_by, rater.judge))),
+                "drawn at random and rated blind" if rater.source == "drawn" else "chosen by people",
+                figures.percent(rater.value),
+                figures.interval(rater),
+                f"{rater.agreed:,} of {rater.n:,}",
+                f"{rater.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
             )
         console.print(shown)
 

@@ -127,7 +127,7 @@ def _with_suggestion(error: click.ClickException) -> click.ClickException:
     if given is None or not isinstance(error, click.BadParameter) or error.param is None:
         return error
     kind = error.param.type
-    choices = [str(one) for one in kind.choices] if isinstance(kind, click.Choice) else []
+    choices = [str(choice) for choice in kind.choices] if isinstance(kind, click.Choice) else []
     near = difflib.get_close_matches(given[1], choices, n=1)
     if not near:
         return error

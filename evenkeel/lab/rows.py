@@ -24,21 +24,21 @@ _FIELD_CHARS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One record."""
+    """A record."""
 
     source: str
     """File name."""
     place: str
     """"line 3", or "entry 3" of a JSON array."""
     cells: dict[str, Any]
-    """By column name in lower case, with "_" for spaces and hyphens; values as the file has them."""
+    """Values as the file has them, by column name in lower case with "_" for spaces and hyphens."""
 
     def error(self, field: str, problem: str) -> InputError:
         """An error about one field of this row."""
         return InputError(f'{self.source}, {self.place}, field "{field}": {problem}')
 
     def has(self, field: str) -> bool:
-        """Whether the field holds something."""
+        """Tell whether the field holds something."""
         return not is_missing(self.cells.get(field))
 
     def text(self, field: str, default: str | None = None) -> str:
@@ -76,7 +76,7 @@ class Row:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell holds nothing, or one of the usual words for nothing."""
+    """Tell whether a cell holds nothing, or one of the usual words for nothing."""
     return (
         value is None
         or (isinstance(value, str) and value.strip().lower() in MISSING)

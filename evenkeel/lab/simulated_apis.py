@@ -1,4 +1,4 @@
-"""More APIs of simulated models: completions, messages as Anthropic has them, and responses.
+"""Further APIs of simulated models: completions, messages as Anthropic has them, and responses.
 
 Each reads requests and writes answers and events; a new one is a class here and a line in `APIS`.
 """
@@ -65,7 +65,7 @@ class SimulatedCompletions(SimulatedApi):
         )
 
     def body(self, completion: Completion) -> bytes:
-        """One choice with the text."""
+        """Write a choice with the text."""
         return choice_answer(
             completion, "text_completion", _choice(completion.text, completion.finish_reason)
         )
@@ -133,7 +133,7 @@ class SimulatedMessages(SimulatedApi):
     def events(
         self, completion: Completion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
-        """From `message_start` to `message_stop`.
+        """Yield everything from `message_start` to `message_stop`.
 
         Token counts are always there; `include_usage` is of no concern to this API.
         """
@@ -204,7 +204,7 @@ def _is_tool_result(message: dict[str, Any]) -> bool:
 
 
 def _is_own(tool: object) -> bool:
-    """Whether a tool is run by the client; the simulation has no others."""
+    """Tell whether a tool is run by the client; the simulation has no others."""
     return not isinstance(tool, dict) or tool.get("type", "custom") == "custom"
 
 
@@ -262,7 +262,7 @@ class SimulatedResponses(SimulatedApi):
     def events(
         self, completion: Completion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
-        """From `response.created` to `response.completed`, which holds the whole response.
+        """Yield everything from `response.created` to `response.completed`, which holds the whole response.
 
         Token counts are always in the last one; `include_usage` is of no concern to this API.
         """
@@ -387,7 +387,7 @@ def _read_item(where: str, raw: object) -> Message:
 
 
 def _is_function(tool: object) -> bool:
-    """Whether a tool is run by the client; the simulation has no others."""
+    """Tell whether a tool is run by the client; the simulation has no others."""
     return not isinstance(tool, dict) or tool.get("type", "function") == "function"
 
 

@@ -106,7 +106,7 @@ def _xml(items: Items) -> str:
 
 def _xml_value(value: Value) -> str:
     if isinstance(value, tuple):
-        return "".join(f"<item>{_xml_text(one)}</item>" for one in value)
+        return "".join(f"<item>{_xml_text(part)}</item>" for part in value)
     return _xml_text(value)
 
 
@@ -121,7 +121,7 @@ def _html(items: Items) -> str:
 
 def _html_value(value: Value) -> str:
     if isinstance(value, tuple):
-        return f"<ul>{''.join(f'<li>{_xml_text(one)}</li>' for one in value)}</ul>"
+        return f"<ul>{''.join(f'<li>{_xml_text(part)}</li>' for part in value)}</ul>"
     return f"<p>{_xml_text(value)}</p>"
 
 
@@ -130,7 +130,7 @@ def _markdown(items: Items) -> str:
 
 
 def _markdown_value(value: Value) -> str:
-    return "\n".join(f"- {one}" for one in value) if isinstance(value, tuple) else str(value)
+    return "\n".join(f"- {part}" for part in value) if isinstance(value, tuple) else str(value)
 
 
 def _title(name: str) -> str:

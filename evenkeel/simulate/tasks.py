@@ -176,7 +176,7 @@ def make_prompt(task: TaskName | str, seed: int) -> list[dict[str, str]]:
 
     Raises: ValueError if there is no such task.
     """
-    found = next(one for one in TASKS if one.name is TaskName(task))
+    found = next(known for known in TASKS if known.name is TaskName(task))
     template = found.template
     case = make_case(seed)
     # Not the case's own generator: its draws must not depend on the task.

@@ -63,17 +63,6 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
     assert (row["offset"], row["cells"][0]["n"]) == (entry.offset, 40)
 
 
-def test_nothing_is_approved_unless_it_is_confirmed(database):
-    """No is an answer."""
-    done = run(database, "approve", "--route", VERDICT.route, "--by", "ann", input="n\n")
-    assert (done.exit_code, done.output.splitlines()[-1]) == (
-        1,
-        "evenkeel: nothing approved; --yes approves without asking",
-    )
-    assert SqliteVerdictLog(database).approvals() == []
-    assert "No baselines approved" in run(database, "list").output
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -86,12 +75,3 @@ def test_what_cannot_be_approved_is_explained(database, arguments, said):
     done = run(database, "approve", *arguments, "--by", "ann", "--yes")
     assert done.exit_code == 2
     assert re.search(said, done.output.replace("\n", " "))
-
-
-def test_somebody_has_to_approve(database, monkeypatch):
-    """Without a name there is no approval."""
-    for name in ("EVENKEEL_USER", "USER"):
-        monkeypatch.delenv(name, raising=False)
-    done = run(database, "approve", "--route", VERDICT.route, "--yes")
-    assert done.exit_code == 2
-    assert "no name for the audit log" in done.output

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.metrics import PairError, score_pairs
 from tests.scripted_chat import ScriptedChat
 
 SAME_DATA = {"id": 7, "reference": '{"city": "Berlin"}', "candidate": '{"city":"Berlin"}'}
@@ -98,11 +97,3 @@ def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeyp
         ]
         assert chat.prompts.total() == 1
     assert [(one["rating"], one["decided_by"]) for one in shown] == [(3, "equality"), (3, "judge")]
-
-
-def test_from_python_rows_are_scored_the_same_way():
-    """And a bad row is named by its number."""
-    found = score_pairs([SAME_DATA, REWORDED])
-    assert [one["rating"] for one in found] == [3, None]
-    with pytest.raises(PairError, match="row 2: candidate: is missing"):
-        score_pairs([SAME_DATA, {"reference": "a"}])

@@ -1,18 +1,13 @@
-"""HTTP clients that applications use besides the SDKs: httpx2, httpx, http.client, urllib, curl."""
+"""Clients that applications use besides the SDKs: curl, and one with large bodies."""
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import http.client
-import importlib.util
 import json
 import shutil
 import subprocess
-import urllib.error
-import urllib.request
 
-import httpx2
 import pytest
 
 from tests.clients.recording import OK, fixed
@@ -21,93 +16,6 @@ from tests.clients.scripted import AUDIO, Scripted, sent
 JSON = {"content-type": "application/json"}
 PLAIN = json.dumps({"model": "m", "messages": []}).encode()
 STREAM = json.dumps({"model": "m", "messages": [], "stream": True}).encode()
-FAILS = json.dumps({"model": "error-429", "messages": []}).encode()
-CALLS = [
-    ("GET", "/v1/models", {}, None),
-    ("GET", "/v1/batches?limit=2&after=batch_1", {"accept-encoding": "gzip"}, None),
-    ("POST", "/v1/chat/completions", JSON, PLAIN),
-    ("POST", "/v1/chat/completions?a=%2F&a", JSON | {"accept-encoding": "gzip"}, PLAIN),
-    ("POST", "/v1/chat/completions", JSON, STREAM),
-    ("POST", "/v1/chat/completions", JSON, FAILS),
-    ("POST", "/v1/audio/speech", JSON, PLAIN),
-    ("DELETE", "/v1/files/file-1", {}, None),
-    ("PUT", "/v1/nowhere", {"x-a": "1"}, AUDIO),
-    ("OPTIONS", "/v1/models", {"origin": "http://a.example"}, None),
-]
-
-
-def with_httpx2(url):
-    with httpx2.Client(base_url=url) as client:
-        return [_seen(client.request(m, target, headers=h, content=c)) for m, target, h, c in CALLS]
-
-
-def with_async_httpx2(url):
-    async def main():
-        async with httpx2.AsyncClient(base_url=url) as client:
-            calls = [client.request(m, target, headers=h, content=c) for m, target, h, c in CALLS]
-            return [_seen(await call) for call in calls]
-
-    return asyncio.run(main())
-
-
-def with_httpx(url):
-    import httpx  # noqa: PLC0415 - tested where it is installed
-
-    with httpx.Client(base_url=url) as client:
-        return [_seen(client.request(m, target, headers=h, content=c)) for m, target, h, c in CALLS]
-
-
-def _seen(response):
-    return response.status_code, sorted(response.headers.multi_items()), response.content
-
-
-def with_http_client(url):
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=240)
-    seen = []
-    for method, target, headers, body in CALLS:
-        connection.request(method, target, body, headers)
-        response = connection.getresponse()
-        seen.append((response.status, response.reason, response.getheaders(), response.read()))
-    connection.close()
-    return seen
-
-
-def with_urllib(url):
-    seen = []
-    for method, target, headers, body in CALLS:
-        request = urllib.request.Request(url + target, body, headers, method=method)
-        try:
-            response = urllib.request.urlopen(request, timeout=240)
-        except urllib.error.HTTPError as error:
-            response = error
-        with response:
-            # `urllib` asks for one answer on each connection; the field that says so is the proxy's own.
-            fields = [field for field in response.headers.items() if field[0].lower() != "connection"]
-            seen.append((response.status, fields, response.read()))
-    return seen
-
-
-CLIENTS = {
-    "httpx2": with_httpx2,
-    "httpx2, asynchronous": with_async_httpx2,
-    "http.client": with_http_client,
-    "urllib": with_urllib,
-}
-if importlib.util.find_spec("httpx"):
-    CLIENTS["httpx"] = with_httpx
-
-
-@pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
-def test_a_client_sees_and_sends_the_same(paths, upstream, client):
-    """Status, fields and bytes are equal in the application, and requests are at the upstream."""
-    upstream.handler = Scripted()
-    direct, proxied = paths.both(lambda port: client(f"http://127.0.0.1:{port}"))
-    assert proxied == direct
-    assert len(proxied) == len(CALLS)
-    requests = sent(upstream.requests)
-    assert requests[len(CALLS) :] == requests[: len(CALLS)]
-
-
 # curl
 
 

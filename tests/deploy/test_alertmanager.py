@@ -55,20 +55,6 @@ def test_each_severity_reaches_its_people(labels, receivers):
     assert amtool("config", "routes", "test", *args).strip() == receivers
 
 
-def test_incidents_are_grouped_by_cause_and_others_by_route():
-    """What is no incident has no case; no branch below these has a grouping of its own."""
-    assert CONFIG["route"]["group_by"] == ["job", "route"]
-    nobody, incidents, others = CONFIG["route"]["routes"]
-    assert (nobody["receiver"], incidents["matchers"], others["matchers"]) == (
-        "nobody",
-        ['case!=""'],
-        ['case=""'],
-    )
-    assert incidents["group_by"] == ["job", "case"]
-    assert incidents["routes"] == others["routes"]
-    assert not any("group_by" in branch for branch in (nobody, others, *others["routes"]))
-
-
 def test_secrets_stand_in_files():
     """Nothing in the example is a key, a token, or an address that is one."""
     for one in CONFIG["receivers"]:
@@ -158,17 +144,6 @@ def test_an_acknowledged_incident_is_held_back_and_no_other_one():
     (rule,) = held_back_by({"alertname": "EvenkeelIncidentAcknowledged"})
     assert rule["target_matchers"] == ['alertname="EvenkeelIncident"']
     assert rule["equal"] == ["job", "route", "slot"]
-
-
-def test_one_fault_does_not_page_twice():
-    """Only incidents page about answers: the objective is an info that waits for their end."""
-    about = [rule for rule in ALERTS if rule["labels"]["concern"] in {"robustness", "provider"}]
-    assert {rule["alert"] for rule in about if rule["labels"]["severity"] not in {"info", "none"}} == {
-        "EvenkeelIncident"
-    }
-    (objective,) = [rule for rule in about if rule["alert"] == "EvenkeelObjectiveMissed"]
-    assert "unless on (job, route)" in objective["expr"]
-    assert "evenkeel_route_incidents[6h]" in objective["expr"]
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from evenkeel.settings import load
 from evenkeel.settings.replay import Budget
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
-from tests.deploy.chart_rendering import ChartError, manifests, render, values_of
+from tests.deploy.chart_rendering import manifests, render, values_of
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm" / "evenkeel"
@@ -121,12 +121,6 @@ def test_the_schema_refuses(wrong):
     jsonschema.Draft7Validator.check_schema(SCHEMA)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(values_of(CHART, wrong), SCHEMA)
-
-
-def test_without_a_redis_the_message_says_what_to_set():
-    """The roles cannot meet without one."""
-    with pytest.raises(ChartError, match=r"settings\.storage\.redis\.url"):
-        render(CHART, {})
 
 
 @pytest.mark.parametrize("setup", SETUPS)
@@ -409,23 +403,6 @@ def doors(kind, given):
     return found
 
 
-@pytest.mark.parametrize("kind", ["Ingress", "HTTPRoute"])
-def test_data_plane_and_consoles_have_doors_of_their_own(kind):
-    """Off at first; each leads to a Service that there is; a shard's name stands before the host."""
-    assert of_kind(kind, LEAST) == []
-    assert doors(kind, MOST) == {
-        "keel-proxy": ("llm.corp.example", "keel-proxy", 8080),
-        "keel-monitor-one": ("one.keel.corp.example", "keel-monitor-one", 80),
-        "keel-monitor-two": ("two.keel.corp.example", "keel-monitor-two", 80),
-    }
-    ports = {one["metadata"]["name"]: one["spec"]["ports"][0]["port"] for one in of_kind("Service", MOST)}
-    assert all(ports[name] == port for _, name, port in doors(kind, MOST).values())
-    alone = LEAST | {"monitor": {"ingress": {"enabled": True, "hosts": ["keel.example"]}}}
-    assert doors("Ingress", alone) == {"evenkeel-monitor": ("keel.example", "evenkeel-monitor", 80)}
-    assert "NOBODY REACHES THE CONSOLE" in render(CHART, alone)["NOTES.txt"]
-    assert "NOBODY REACHES THE CONSOLE" not in render(CHART, MOST)["NOTES.txt"]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -443,36 +420,3 @@ def test_the_schema_refuses_doors_to_nowhere_and_what_the_chart_has_itself(wrong
     """No host, no gateway, no Service, a volume of the chart's own."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(values_of(CHART, wrong), SCHEMA)
-
-
-def test_the_test_pod_asks_every_service():
-    """As hardened as the others, gone afterwards, and let in for as long as it runs."""
-    [pod] = of_kind("Pod", MOST)
-    notes = pod["metadata"]["annotations"]
-    assert notes == {
-        "helm.sh/hook": "test",
-        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
-    }
-    [container] = pod["spec"]["containers"]
-    [one] = [one for one in workloads(MOST) if one["metadata"]["name"] == "keel-proxy"]
-    [ours] = one["spec"]["template"]["spec"]["containers"]
-    assert {name: container[name] for name in ("image", "securityContext")} == {
-        name: ours[name] for name in ("image", "securityContext")
-    }
-    assert pod["spec"]["securityContext"] == one["spec"]["template"]["spec"]["securityContext"]
-    script, *places = container["args"]
-    assert places == [
-        "keel-proxy:8080",
-        "http://keel-monitor-one:80/healthz",
-        "http://keel-monitor-two:80/healthz",
-    ]
-    compile(script, "test", "exec")
-    *_, policy = of_kind("NetworkPolicy", MOST)
-    [rule] = policy["spec"]["ingress"]
-    assert rule["from"][0]["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
-    # No Service and no other policy takes it for one of ours.
-    selector = one["spec"]["selector"]["matchLabels"]
-    assert (
-        not {"app.kubernetes.io/name": selector["app.kubernetes.io/name"]}.items()
-        <= pod["metadata"]["labels"].items()
-    )

@@ -112,14 +112,6 @@ def test_programs_and_imports_work_beside_packages_of_the_same_names(run):
     assert run("python", "-c", script).split() == ["True", "True"]
 
 
-def test_a_prompt_is_perturbed(run, project):
-    """`python -m evenkeel perturb` shows variants."""
-    (project / "prompt.txt").write_text("Why does my printer stop after two pages?\n")
-    assert "general.whitespace" in run(
-        "python", "-m", "evenkeel", "perturb", "prompt.txt", "--only", "general", "--json"
-    )
-
-
 def test_the_gate_runs_as_a_fixture(run, project):
     """Pytest finds the plugin, and the plugin finds evenkeel's own modules."""
     with serving(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[2] / "docs" / "integrations"
 PAGES = sorted(FOLDER.glob("*.md"))
 LARGER = {"other-clients"}
-"""Pages whose clients `python -m tests.integrations.newest_clients` installs, each by itself."""
+"""Pages about clients that the tests do not install."""
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 

@@ -15,8 +15,7 @@ from evenkeel.runtime.replays import reader, replay_target
 from evenkeel.settings import load
 from evenkeel.shadow.original import Original
 from evenkeel.shadow.prompt.template import TemplateLearner
-from tests.integrations.newest_clients import installed_for
-from tests.integrations.pages import PAGES, every_program, exports, programs, settings_text
+from tests.integrations.pages import exports, programs, settings_text
 from tests.integrations.peers import PEERS, TEXT
 from tests.integrations.replaying import replayed
 
@@ -111,9 +110,3 @@ def test_azures_paths_and_versions_are_in_the_replay(rig, environment, settings,
     printed(block)
     target = replay_target(settings(block.page))(rig.captured(block.page))
     assert target.url.endswith("/openai/deployments/YOUR-DEPLOYMENT/chat/completions?api-version=2024-10-21")
-
-
-def test_every_program_stands_after_what_it_needs():
-    """Whoever follows a page has installed the client before the program is run."""
-    assert [block for block in every_program() if not installed_for(block)] == []
-    assert {block.page for block in every_program()} == {page.stem for page in PAGES} - {"index"}

@@ -7,7 +7,6 @@ import json
 import httpx2
 import openai
 import pytest
-from pydantic import BaseModel
 
 from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import (
@@ -16,9 +15,7 @@ from evenkeel.simulate import (
     ModelState,
     Simulation,
     SimulationSettings,
-    TaskName,
     make_case,
-    make_prompt,
     serving,
     summary_prompt,
 )
@@ -58,17 +55,6 @@ def http(base):
     """A plain client with the key in Anthropic's header."""
     with httpx2.Client(base_url=base, timeout=240, headers={"x-api-key": "right"}) as plain:
         yield plain
-
-
-def events_of(reply):
-    """The data of server-sent events, each under the name of its type."""
-    found = []
-    for event in reply.text.strip().split("\n\n"):
-        name, data = event.split("\n")
-        content = json.loads(data.removeprefix("data: "))
-        assert name == f"event: {content['type']}"
-        found.append(content)
-    return found
 
 
 @pytest.mark.parametrize("prompt", [PROMPT, [PROMPT]])
@@ -118,25 +104,6 @@ def test_responses_call_tools(client):
     assert chosen.output[0].type == "function_call"
 
 
-class Handover(BaseModel):
-    """What a structured answer holds."""
-
-    ticket: str
-    resolution: str
-    people_affected: int
-
-
-def test_structured_output(client):
-    """An answer follows the JSON schema that a request demands, in both APIs that have it."""
-    messages = make_prompt(TaskName.CASE_SUMMARY, 6)
-    parsed = client.chat.completions.parse(model="sound", messages=messages, response_format=Handover)
-    chat = parsed.choices[0].message.parsed
-    response = client.responses.parse(model="sound", input=messages, text_format=Handover).output_parsed
-    assert chat == response
-    assert (chat.ticket, chat.people_affected) == (CASE.details.ticket, int(CASE.details.first.people))
-    assert CASE.details.article in chat.resolution
-
-
 def test_messages(http):
     """A message answers with one text block, a reason to stop and token counts."""
     for system in ("Be brief.", [{"type": "text", "text": "Be brief."}], None):
@@ -146,42 +113,6 @@ def test_messages(http):
         assert (answer["type"], answer["role"], answer["stop_reason"]) == ("message", "assistant", "end_turn")
         assert answer["id"].startswith("msg_simulated_")
         assert answer["usage"]["output_tokens"] > 40
-
-
-def test_messages_use_tools(http):
-    """A tool is used when named, forced or required; its result is answered in words."""
-    request = {
-        "model": "sound",
-        "max_tokens": 100,
-        "messages": [{"role": "user", "content": CALLING}],
-        "tools": [
-            {"type": "web_search_20250305", "name": "web_search"},
-            {"name": "close_ticket", "input_schema": PARAMETERS},
-        ],
-    }
-    answer = http.post("/v1/messages", json=request).json()
-    (block,) = answer["content"]
-    assert (block["type"], block["name"], block["input"]) == ("tool_use", "close_ticket", ARGUMENTS)
-    assert answer["stop_reason"] == "tool_use"
-    events = events_of(http.post("/v1/messages", json={**request, "stream": True}))
-    pieces = [event["delta"]["partial_json"] for event in events if event["type"] == "content_block_delta"]
-    assert json.loads("".join(pieces)) == ARGUMENTS
-    plain = {**request, "messages": [{"role": "user", "content": PROMPT}]}
-    for choice, kind in (
-        ({"type": "auto"}, "text"),
-        ({"type": "any"}, "tool_use"),
-        ({"type": "tool", "name": "close_ticket"}, "tool_use"),
-        ({"type": "none"}, "text"),
-    ):
-        reply = http.post("/v1/messages", json={**plain, "tool_choice": choice}).json()
-        assert reply["content"][0]["type"] == kind
-    result = [{"type": "tool_result", "tool_use_id": block["id"], "content": "done"}]
-    turns = [
-        *request["messages"],
-        {"role": "assistant", "content": [block]},
-        {"role": "user", "content": result},
-    ]
-    assert http.post("/v1/messages", json={**request, "messages": turns}).json()["stop_reason"] == "end_turn"
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -12,11 +12,8 @@ import time
 
 import pytest
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.runtime import data_plane
-from evenkeel.runtime.data_plane import redactor
 from evenkeel.settings import SettingsError, load
-from evenkeel.settings.storage import Redaction
 from evenkeel.stores.sealing import KEY_VARIABLE
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
@@ -52,15 +49,6 @@ def test_settings_that_would_not_protect_are_refused(tmp_path, monkeypatch, furt
     monkeypatch.setenv(KEY_VARIABLE, key)
     with pytest.raises(SettingsError, match=said):
         settings_with(tmp_path, further)
-
-
-def test_own_patterns_come_before_the_built_in_ones():
-    """Who names a kind of their own means it."""
-    chosen = Redaction(kinds=["email"], patterns={"staff": r"[a-z]+@example\.org"})
-    body = b'{"messages": ["ann@example.org, b@c.org"]}'
-    exchange = Exchange("ab", "r", 1.0, 0.1, "POST", "/v1/completions", 200, (), body, (), b"{}")
-    found = redactor(chosen).redact(exchange).exchange
-    assert json.loads(found.request_body) == {"messages": ["[STAFF_1], [EMAIL_1]"]}
 
 
 @pytest.fixture

@@ -61,24 +61,6 @@ def test_every_category_produces_verdicts_gauges_and_a_place_on_the_page(start, 
         assert running.metric("evenkeel_worker_errors_total") == 0
 
 
-def test_what_can_not_run_says_why(start, upstream, tmp_path):
-    """Without rewriter and judge the kinds that need them are listed with what to set; the rest runs."""
-    config = tmp_path / "evenkeel.yaml"
-    config.write_text(
-        f"routes: [{{upstream: '{upstream}', sampling_rate: 1,"
-        " trials: {perturbations: [general, multilingual, crosslingual.en_to_de]}}]\n"
-    )
-    with start("--config", str(config)) as running:
-        running.ask(range(3), TASK)
-        running.settle()
-        page = running.page("/pipeline")
-        assert "8 rewordings of multilingual" in page
-        assert "crosslingual.en_to_de" in page
-        assert "needs a rewriter: set replays.rewriter.model" in page
-        assert running.metric("evenkeel_trials_total") > 0
-        assert running.metric("evenkeel_trials_skipped_total", reason="no_rewriter") == 0
-
-
 def test_other_apis_are_replayed_too(start, upstream):
     """An exchange of each captured API gets its baseline and perturbed trials."""
     prompt = "\n\n".join(message["content"] for message in make_prompt("case_summary", 1))

@@ -119,36 +119,6 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         assert "desk: another model" in command("changes", "show", report["id"], *data)
 
 
-def test_an_edited_prompt_is_named(start, upstream, tmp_path):
-    """The application says another prompt version."""
-    with start("--config", config(tmp_path, upstream)) as running:
-        ask(running, range(40))
-        running.settle()
-        ask(running, range(100, 115), version="p2", system="Answer as a senior member of the desk.")
-        running.settle()
-        (report,) = noticed(running)
-        assert report["cause"] == "prompt"
-
-
-def test_a_silent_swap_is_named(start, upstream, simulation, tmp_path):
-    """The same name, the same fingerprint, and answers that move far more often."""
-    with start("--config", config(tmp_path, upstream)) as running:
-        ask(running, range(100))
-        running.settle()
-        simulation.change(MODEL, {"fragility": 0.6, "noise": 0.3})
-        reports = noticed_in_time(running)
-        assert [report["cause"] for report in reports] == ["provider"]
-
-
-def test_other_traffic_is_named(start, upstream, tmp_path):
-    """From cases to be summed up to chats to be summed up, under the same prompt version."""
-    with start("--config", config(tmp_path, upstream, trials={"per_exchange": 0})) as running:
-        ask(running, range(220))
-        running.settle()
-        (report,) = noticed_in_time(running, "chat_summary")
-        assert report["cause"] == "traffic"
-
-
 def test_a_judge_that_drifts_is_not_blamed_on_anybody_else(start, tmp_path):
     """The model stays as it is; the judge begins to flip nine in ten ratings, and no panel has been asked."""
     simulation = Simulation(

@@ -73,21 +73,3 @@ def test_verdicts_hold_the_endpoints_cosines_and_the_budget_their_price(start, u
     assert all(0 < score <= 1 for score in scores)
     assert told(tmp_path)["judge"] > 0
     assert f"cosines of {EMBEDDINGS_MODEL} (endpoint) count in the similarity" in log
-
-
-def test_an_endpoint_that_is_down_costs_its_score_and_nothing_else(start, upstream, tmp_path):
-    """Trials are rated, none with a cosine, and each failure is counted."""
-    with start(
-        *("--upstream", upstream, "--sampling-rate", "1"),
-        environment={
-            "EVENKEEL_EMBEDDINGS": encoder("http://127.0.0.1:9"),
-            "EVENKEEL_EMBEDDINGS_API_KEY": "any",
-        },
-    ) as running:
-        running.ask(PROMPTS)
-        running.settle()
-        verdicts = running.get("/api/verdicts")["verdicts"]
-        failures = running.metric("evenkeel_embeddings_failures_total")
-    assert not any("embeddings" in one["scoring"]["details"] for one in verdicts)
-    assert failures == sum("likeness" in one["scoring"]["details"] for one in verdicts) > 0
-    assert "judge" not in told(tmp_path)

@@ -64,17 +64,3 @@ def test_an_answer_of_the_day_becomes_a_golden_in_a_file(start, upstream, tmp_pa
     assert read_goldens(text.splitlines(), "export") == tuple(reversed(stored))
     assert KEY not in text
     assert not any(KEY.encode() in file.read_bytes() for file in (tmp_path / "data").iterdir())
-
-
-def test_nothing_is_archived_where_none_is_to_be(start, upstream, goldens):
-    """A retention of 0 keeps no prompt beyond the evidence of trials."""
-    environment = {"EVENKEEL_STORAGE__ARCHIVE": "0"}
-    with start("--upstream", upstream, "--sampling-rate", "1", environment=environment) as running:
-        running.ask([1])
-        running.settle()
-        assert running.metric("evenkeel_exchanges_scored_total") == 1
-        assert running.metric("evenkeel_exchanges_archived_total") == 0
-        assert json.loads(goldens("candidates", "--json")) == []
-        (verdict, *_) = running.get("/api/verdicts")["verdicts"]
-        page = running.page(f"/verdicts/{verdict['id']}")
-        assert "The exchange is no longer stored" in page

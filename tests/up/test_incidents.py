@@ -205,7 +205,7 @@ def acknowledge(running, incident):
 
 
 def test_from_a_swap_to_its_rollback_everything_says_the_same(deployment):
-    """Swapped, one message, acknowledged on its page, rolled back, over by itself, wherever one looks."""
+    """Swapped, told, held back while the judge is broken, acknowledged, rolled back, over by itself."""
     deployment.ask(24)
     assert deployment.incidents() == []
 
@@ -219,6 +219,12 @@ def test_from_a_swap_to_its_rollback_everything_says_the_same(deployment):
     assert deployment.firing("support") == {("support", "1")}
     deployment.ask_until(lambda: deployment.incidents()[0]["marks"])
     assert deployment.incidents()[0]["headline"].endswith(", after simulated-1 → helpdesk-2.")
+
+    deployment.simulation.change(JUDGE_MODEL, {"error_rate": 1.0})
+    deployment.running.ask(itertools.islice(deployment.seeds, 12), route="/support")
+    wait_for(lambda: deployment.managed("support") == {("support", "suppressed")})
+    deployment.simulation.change(JUDGE_MODEL, {"error_rate": 0.0})
+    deployment.ask_until(lambda: deployment.managed("support") == {("support", "active")})
 
     page = acknowledge(deployment.running, name)
     assert "acknowledged by ana" in page.lower()

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
 
 import pytest
 
-from evenkeel.core.exchange import Lag
-from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.kit.relaying import ask
-from tests.redis_server import a_store
-from tests.role_processes import Role, series, stopping
 from tests.services import wait_for
 
 pytestmark = pytest.mark.system
@@ -79,31 +73,3 @@ def test_what_never_ends_becomes_a_dead_letter_while_pages_are_served(start, ups
         assert running.child("worker") != worker
         assert running.child("monitor") == monitor
         assert "which is given up; starting it again" in running.log.read_text()
-
-
-@pytest.mark.service("redis-server")
-def test_a_worker_alone_gives_up_what_never_ends(tmp_path, redis_server, upstream, planted):
-    """Its supervisor serves the admin port, so that a probe is answered while it computes."""
-    store = a_store(redis_server)
-    place = {"url": store.place.url, "prefix": store.place.prefix, "cluster": store.place.cluster}
-    settings = {
-        "routes": [{"upstream": upstream, "sampling_rate": 1.0}],
-        "listen": {"port": 0},
-        "access": {"port": 0},
-        "storage": {"redis": place},
-        "replays": {"references": {"calls_per_day": 0}},
-    }
-    config = tmp_path / "redis.yaml"
-    config.write_text(json.dumps(settings))
-    environment = planted()
-    roles = [Role(tmp_path, "proxy", config)]
-    roles.append(Role(tmp_path, "worker", config, "--admin-port", "0", environment=environment))
-    with stopping(roles):
-        interleaved(roles[0].find(r"base URL +(http://\S+?)/v1 "))
-        url = roles[1].find(r"metrics +(http://\S+?)/metrics")
-        queue = RedisExchangeQueue(store, time.time)
-        wait_for(lambda: series(url) and queue.lag() == Lag(0, 0, 3, 0.0), what="everything is done")
-        assert {letter.reason for letter in queue.dead_letters(10)} == {"processor_time"}
-        dead = f'{DEAD}{{reason="processor_time"}}'
-        wait_for(lambda: series(url).get(dead) == 3, what="three are counted")
-    store.close()

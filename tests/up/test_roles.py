@@ -302,11 +302,3 @@ def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
             assert cells
             assert all(f'route="{own}"' in name for name in cells)
             assert f'evenkeel_monitor_last_step_timestamp_seconds{{routes="{own}"}}' in series(url)
-
-
-def test_a_role_without_a_redis_says_what_to_do(tmp_path, config):
-    """In one line."""
-    for running in [Role(tmp_path, role, config("none")) for role in ("worker", "monitor")]:
-        assert running.process.wait(240) == 2
-        assert "name it with --redis-url" in running.log.read_text()
-        assert "Traceback" not in running.log.read_text()

@@ -34,8 +34,6 @@ from tests.services import wait_for
 
 pytestmark = pytest.mark.system
 
-TOOLS = [{"type": "function", "function": {"name": "restart_host", "parameters": {"type": "object"}}}]
-
 
 def ask(client, seed, **options):
     return client.chat.completions.create(
@@ -59,41 +57,6 @@ def send(url, seeds, workers=4):
 
     with ThreadPoolExecutor(workers) as pool:
         return sum(pool.map(one, seeds))
-
-
-def test_the_sdk_sees_through_the_proxy_what_it_sees_directly(start, upstream):
-    """Plain, streamed, tool-call, list and error responses are equal, field by field and header by header."""
-
-    def observe(base):
-        client = openai.OpenAI(base_url=f"{base}/v1", api_key="k", max_retries=0)
-        seen = []
-        plain = client.chat.completions.with_raw_response.create(
-            model="simulated-1", messages=[{"role": "user", "content": "Say hello to Ana."}]
-        )
-        seen += [plain.status_code, plain.text, sorted(plain.headers.items())]
-        stream = ask(client, 7, stream=True, stream_options={"include_usage": True})
-        seen.append([chunk.model_dump() for chunk in stream])
-        tool = client.chat.completions.create(
-            model="simulated-1",
-            tools=TOOLS,
-            messages=[{"role": "user", "content": "Please call restart_host for db-01."}],
-        )
-        assert tool.choices[0].message.tool_calls
-        seen += [tool.model_dump(), [model.model_dump() for model in client.models.list()]]
-        for status in (429, 500):
-            with pytest.raises(openai.APIStatusError) as caught:
-                ask(client, 1, extra_headers={"x-simulate-error": str(status)})
-            seen += [
-                caught.value.status_code,
-                caught.value.body,
-                sorted(caught.value.response.headers.items()),
-            ]
-        with pytest.raises(openai.BadRequestError) as caught:
-            client.chat.completions.create(model="simulated-1", messages=[])
-        return [*seen, caught.value.body]
-
-    with start("--upstream", upstream, "--sampling-rate", "1") as running:
-        assert observe(running.url) == observe(upstream)
 
 
 def test_traffic_becomes_gauges_with_n_interval_and_noise_floor(start, upstream):
@@ -191,29 +154,6 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
         (line,) = wait_for(said)
         assert advice in line
         assert "wr0ng" not in running.log.read_text()
-
-
-def test_a_judge_rates_what_is_not_equal(start, simulation, upstream):
-    """With a judge its ratings count, its tokens are booked, and every gauge names it."""
-    simulation.change("simulated-1", {"noise": 1.0, "worse_share": 0.5})
-    with (
-        ScriptedChat(lambda _: rating(2)) as judge,
-        start(
-            *("--upstream", upstream, "--sampling-rate", "1"),
-            *("--judge", "scripted-judge", "--judge-url", judge.url),
-            environment={"EVENKEEL_JUDGE_API_KEY": "k"},
-        ) as running,
-    ):
-        running.ask(range(12))
-        running.settle()
-        cells = running.get("/api/cells")["cells"]
-        assert {cell["scorer"] for cell in cells} == {"judge"}
-        assert set().union(*(cell["ratings"] for cell in cells)) >= {"2"}
-        shifted = [one for one in running.get("/api/verdicts")["verdicts"] if one["rating"] == 2]
-        assert shifted
-        for verdict in shifted:
-            assert verdict["scoring"]["explanation"] == "Clear and good."
-            assert {score["metric"] for score in verdict["quality"]} == {"faithfulness", "completeness"}
 
 
 def run(*arguments, **options):

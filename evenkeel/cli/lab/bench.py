@@ -269,7 +269,7 @@ def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTes
         )
     if not found:
         raise InputError("which models? Name each with --model, or give a file of them with --models")
-    names = [one.name for one in found]
+    names = [model.name for model in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f'the model "{twice}" is there twice; give them different names')

@@ -143,7 +143,7 @@ def document(found: Sequence[Backtest], source: str) -> Document:
     return Document(
         title=f"Backtest of {source}",
         kind="backtest",
-        sections=tuple(one for one in sections if one.blocks),
+        sections=tuple(section for section in sections if section.blocks),
         headline=_headline(first),
         summary=tuple(_summary(first)),
         footer="Alerts are those that the monitor would have raised under these settings.",
@@ -370,7 +370,7 @@ def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backte
         Axis(0.0, top, [top * place / _TICKS for place in range(_TICKS + 1)], percent=True),
         curves=[
             Curve("s0", tuple(Mark(trial, delta.value) for trial, delta in deltas), dotted=False),
-            Curve("judge", tuple(Mark(trial, one.value) for trial, one in floor), dotted=False),
+            Curve("judge", tuple(Mark(trial, noise.value) for trial, noise in floor), dotted=False),
         ],
         areas=[Area("s0", (*lower, *reversed(upper)))],
         rules=[Rule(kind, at, at, at) for kind, at in marks if first <= at <= last],

@@ -94,7 +94,7 @@ def interval(groups: Sequence[Mapping[str, Part]]) -> tuple[float, float] | None
             off[issue] += (part.successes - share * part.trials) / trials / len(filled)
     share, issues = fmean(shares), len(off)
     every = sum(part.trials for group in filled for part in group.values())
-    variance = issues / (issues - 1) * sum(one**2 for one in off.values()) if issues > 1 else 0.0
+    variance = issues / (issues - 1) * sum(distance**2 for distance in off.values()) if issues > 1 else 0.0
     effective = float(issues)
     if variance > 0 and 0 < share < 1:
         # No more than there are: issues that happen to be alike prove nothing.
@@ -329,7 +329,9 @@ def _likeness(groups: Iterable[Sequence[Trial]]) -> dict[str, float]:
 
 def _scored(groups: Mapping[str, Sequence[Trial]]) -> dict[str, Scores]:
     found = {name: scores([group]) for name, group in groups.items()}
-    return {name: one for name, one in found.items() if one.content_delta is not None}
+    return {
+        name: group_scores for name, group_scores in found.items() if group_scores.content_delta is not None
+    }
 
 
 def _grouped(trials: Iterable[Trial], key: Callable[[Trial], str]) -> dict[str, list[Trial]]:

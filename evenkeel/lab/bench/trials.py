@@ -128,7 +128,7 @@ class Trial:
     rating: int | None = None
     """3, 2 or 1; None if there is none."""
     changed: bool | None = None
-    """Of a shifted pair: whether a quality changed; None if that is not known, or nothing shifted."""
+    """True if a quality changed in a shifted pair; None if that is not known, or nothing shifted."""
     failure: str = ""
     """Why there is no rating, or no quality."""
     similarity: float | None = None
@@ -157,7 +157,7 @@ class Round:
 
     trials: tuple[Trial, ...]
     entities: float | None = None
-    """For slot filling: F1 of the answer to the original against the expected entities."""
+    """F1 of the answer to the original against the expected entities, for slot filling."""
 
 
 class Rounds:
@@ -412,9 +412,9 @@ def _collected(
     for item in items:
         for task in protocol.tasks:
             made, left_out = found[item.id, task.value]
-            for model, one in made:
-                course.trials += one.trials
-                if one.entities is not None:
-                    course.entities[model.name].append(one.entities)
+            for model, outcome in made:
+                course.trials += outcome.trials
+                if outcome.entities is not None:
+                    course.entities[model.name].append(outcome.entities)
             course.left_out.update((task.value, kind, reason) for kind, reason in left_out.items())
     return course

@@ -20,7 +20,7 @@ class FailureMode(StrEnum):
     """The way in which a candidate was made worse than its golden."""
 
     NONE = "none"
-    """Not at all: run again, severity 0."""
+    """Run again, with severity 0."""
     MISSING = "missing"
     COMPRESSED = "compressed"
     REWORDED = "reworded"

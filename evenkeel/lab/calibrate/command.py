@@ -66,7 +66,7 @@ class CalibrateOptions:
     modes: frozenset[FailureMode] | None = None
     """Modes to degrade in; None = all, or those of the published tables."""
     published: bool = False
-    """Whether workflows are degraded as in WorkflowPerturb, and its tables shown beside what comes out."""
+    """Degrade as in WorkflowPerturb, and show its tables beside what comes out."""
     out: Path
     """Folder for what is written."""
     journal: Path | None = None

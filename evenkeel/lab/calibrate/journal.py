@@ -24,7 +24,7 @@ SCHEMA = 1
 
 
 class Key(NamedTuple):
-    """One degraded golden."""
+    """A degraded golden."""
 
     golden: str
     mode: FailureMode
@@ -32,7 +32,7 @@ class Key(NamedTuple):
 
     @property
     def condition(self) -> Condition:
-        """How it was degraded."""
+        """Mode and severity of the damage."""
         return Condition(self.mode, self.severity)
 
 
@@ -59,7 +59,7 @@ class Row:
     undegradable: str | None = None
     """Why there is no candidate."""
     scores: dict[str, float | str] = field(default_factory=dict)
-    """By the key of a column a number, or the reason why there is none."""
+    """Scores by the key of a column: a number, or the reason why there is none."""
     ms: dict[str, float] = field(default_factory=dict)
     """Time that each score took."""
     usd: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How a metric's mean score falls as a golden is degraded further: trajectories and their slope."""
+"""Trajectories: the fall of a metric's mean score as a golden is degraded further, and its slope."""
 
 from __future__ import annotations
 

@@ -141,10 +141,10 @@ def _alpha(weights: Mapping[Unit, int], level: Level) -> float | Failure:
             # The distance is the ratings from one value to the other, the two ends counted half.
             places[value] = passed + totals[value] / 2
         passed += totals[value]
-    observed = sum(share * (places[one] - places[other]) ** 2 for (one, other), share in together.items())
+    observed = sum(share * (places[value] - places[other]) ** 2 for (value, other), share in together.items())
     expected = sum(
-        totals[one] * totals[other] * (places[one] - places[other]) ** 2
-        for place, one in enumerate(values)
+        totals[value] * totals[other] * (places[value] - places[other]) ** 2
+        for place, value in enumerate(values)
         for other in values[place + 1 :]
     )
     return 1 - (passed - 1) * observed / expected

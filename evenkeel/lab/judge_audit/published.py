@@ -102,6 +102,6 @@ def _dialogue(row: Row, number: int) -> Iterator[Row]:
 
 def _objects(row: Row, field: str) -> list[dict[str, Any]]:
     value = row.cells.get(field)
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise row.error(field, "is not a list of objects")
     return value

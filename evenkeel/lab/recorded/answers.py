@@ -184,7 +184,7 @@ def altered(text: str, other: str, rng: random.Random) -> str:
     elif kind == "exchanged":
         place = min(place, len(sentences) - 2)
         first, second = sentences[place : place + 2]
-        space, other_space = (one[len(one.rstrip()) :] for one in (first, second))
+        space, other_space = (sentence[len(sentence.rstrip()) :] for sentence in (first, second))
         sentences[place : place + 2] = [second.rstrip() + space, first.rstrip() + other_space]
     elif theirs:
         kept = sentences[place]

@@ -266,7 +266,7 @@ def make_report(
             invalid=dict(sorted(folder.invalid.items())),
             thin=tuple(line for line in tables.kinds if not line.measured),
             flows=tuple(flows[place] for place in sorted(flows) if route in {None, place}),
-            untried=tuple(one for one in untried(snapshots) if route in {None, one.route}),
+            untried=tuple(gap for gap in untried(snapshots) if route in {None, gap.route}),
             notes=tuple(notes),
         ),
         costs={name: folder.costs[name] for name in sorted(folder.costs)},

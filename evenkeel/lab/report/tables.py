@@ -44,9 +44,9 @@ class Line:
     trials: int
     """Perturbed ones with a rating; resends for the resend's own line."""
     effective: int | None
-    """For one perturbation: trials that are observations, as a cluster gives one in a hundred trials."""
+    """Trials of a perturbation that are observations, as a cluster gives one in a hundred trials."""
     exchanges: int | None
-    """For several perturbations: exchanges that are observations."""
+    """Exchanges that are observations, for several perturbations."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     robustness: Estimate | None
@@ -262,7 +262,7 @@ class _Maker:
             for group in named.values()
         ]
         found.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
-        known = [one for one in found if one is not None]
+        known = [estimate for estimate in found if estimate is not None]
         return mean_of(known) if len(known) == len(found) > 1 else None
 
     def _named(self, kind: Kind, route: str, model: str) -> dict[str, Group]:

@@ -3,12 +3,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-import pytest
-
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.calls import (
     Call,
-    JudgeUnusableError,
     ReplyCache,
     ask_all,
 )
@@ -72,23 +69,3 @@ def test_what_the_judge_failed_at_is_remembered_and_what_the_endpoint_failed_at_
     assert [replies[number] for number in range(5)] == [failed(reason) for reason in final]
     with ReplyCache(path) as cache:
         assert run(Script(failed), plan(8), cache) == replies
-
-
-@pytest.mark.parametrize(
-    ("reasons", "said"),
-    [
-        (["unauthorized"], "unauthorized"),
-        (["timeout", "circuit_open"], "timeout"),
-        (["circuit_open"], "circuit"),
-    ],
-)
-def test_an_endpoint_that_keeps_failing_stops_the_run(reasons, said):
-    """With the failure behind it; asking on would only collect failures."""
-    judge = Script(
-        lambda number: good(number) if number < 4 else failed(reasons[min(number - 4, len(reasons) - 1)])
-    )
-    cache = ReplyCache()
-    with pytest.raises(JudgeUnusableError, match=said):
-        run(judge, plan(100), cache, concurrency=1)
-    assert len(cache) == 4
-    assert judge.asked.total() == 4 + len(reasons)

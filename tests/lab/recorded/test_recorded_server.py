@@ -124,21 +124,6 @@ def test_what_is_not_recorded_is_an_error_and_counted(sdk, http):
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"version": "newest"}, "version: 'newest' is not recorded; there are old, new."),
-        ({"share": 2}, "share: Input should be less than or equal to 1"),
-        ({"verson": "new"}, "Known fields: model, version, name, system_fingerprint, share."),
-    ],
-)
-def test_a_wrong_admin_call(http, change, message):
-    """It says what is wrong and what there is."""
-    reply = http.put("/simulate/recorded", json=change)
-    assert reply.status_code == 400
-    assert message in reply.json()["error"]["message"]
-
-
 def test_the_command_serves_and_says_recorded(recorded_file):
     """A process of its own: the real SDK asks it, and the first line names the address."""
     command = [sys.executable, "-m", "evenkeel", "simulate", "--recorded", str(recorded_file), "--port", "0"]
