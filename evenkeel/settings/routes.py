@@ -45,6 +45,7 @@ DEFAULT_PERTURBATIONS = (
     "general.spelling",
     "general.tone",
     "positional",
+    "tools",
     "contrast",
 )
 """Perturbations by rule that leave format and language of the answer alone, so they need no judge. With one,

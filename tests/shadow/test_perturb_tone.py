@@ -123,7 +123,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 6)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 7)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 8)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])

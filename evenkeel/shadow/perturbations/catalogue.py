@@ -22,6 +22,7 @@ from evenkeel.shadow.perturbations.positional import LISTED, POSITIONAL
 from evenkeel.shadow.perturbations.punctuation import Punctuation
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone
+from evenkeel.shadow.perturbations.tools import TOOLS
 from evenkeel.shadow.perturbations.whitespace import Whitespace
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ BUILTIN: Final[tuple[Perturbation, ...]] = (
     Paraphrase(),
     *POSITIONAL,
     *FORMATS,
+    *TOOLS,
     *MULTILINGUAL,
     *CROSSLINGUAL,
     *COMPOUNDS,

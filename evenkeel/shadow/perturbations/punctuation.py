@@ -94,7 +94,7 @@ class Punctuation:
 
     name: Final = "general.punctuation"
     rewording: Final = Rewording(GENERAL, phrase="different punctuation", order=30)
-    version: Final = 3
+    version: Final = 4
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

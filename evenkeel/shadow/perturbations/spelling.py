@@ -153,7 +153,7 @@ class Spelling:
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 4
+    version: Final = 5
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

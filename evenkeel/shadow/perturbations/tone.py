@@ -104,7 +104,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 7 if by == "rule" else 6
+        self.version: Final = 8 if by == "rule" else 6
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 

@@ -1,0 +1,154 @@
+"""Perturbations of tools: the same tools and results, said otherwise, in every request shape."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
+from evenkeel.shadow.perturbations.tools import TOOLS
+from evenkeel.shadow.prompt import PromptView
+from evenkeel.shadow.prompt.apis import CHAT, MESSAGES, RESPONSES
+
+KINDS = {kind.name.partition(".")[2]: kind for kind in TOOLS}
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "unit": {"type": "string", "enum": ["c", "f", "k"], "description": "The unit of the temperature."},
+        "city": {"type": "string"},
+    },
+    "required": ["city"],
+}
+NAMES = ("get_weather", "refund", "lookup_order")
+RESULT = '{"total": 10.50, "id": "00123", "rows": [1, 2]}'
+
+
+def request(api, result=RESULT, names=NAMES):
+    """A request that offers tools and holds a result of the first."""
+    functions = [{"name": name, "description": f"Use {name} for what it says."} for name in names]
+    user = {"role": "user", "content": "What is the weather in Oslo?"}
+    if api is CHAT:
+        call = {"id": "c1", "type": "function", "function": {"name": names[0], "arguments": "{}"}}
+        return {
+            "tools": [{"type": "function", "function": {**one, "parameters": SCHEMA}} for one in functions],
+            "messages": [
+                user,
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "c1", "content": result},
+            ],
+        }
+    if api is MESSAGES:
+        return {
+            "max_tokens": 100,
+            "tools": [{**one, "input_schema": SCHEMA} for one in functions],
+            "messages": [
+                user,
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "c1", "name": names[0], "input": {}}],
+                },
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "c1", "content": result}],
+                },
+            ],
+        }
+    return {
+        "tools": [{"type": "function", **one, "parameters": SCHEMA} for one in functions],
+        "input": [
+            user,
+            {"type": "function_call", "call_id": "c1", "name": names[0], "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": result},
+        ],
+    }
+
+
+def applied(name, body, api=CHAT, seed=1):
+    """The outcome of a perturbation, past the gate."""
+    view = PromptView.parse(json.dumps(body).encode(), api=api)
+    return attempt(KINDS[name], view, 1.0, random.Random(seed))
+
+
+def function_of(tool):
+    return tool.get("function", tool)
+
+
+@pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES])
+@pytest.mark.parametrize("name", ["order", "enum_order", "unrelated"])
+def test_definitions_keep_names_types_and_required_members(name, api):
+    """Only what the perturbation is about differs."""
+    before = request(api)
+    after = json.loads(applied(name, before, api).body())
+    assert {key: after[key] for key in before if key != "tools"} == {
+        key: before[key] for key in before if key != "tools"
+    }
+    kept = [tool for tool in after["tools"] if function_of(tool)["name"] in NAMES]
+    assert sorted(function_of(tool)["name"] for tool in kept) == sorted(NAMES)
+    for tool in kept:
+        schema = function_of(tool).get("parameters", tool.get("input_schema"))
+        assert schema["required"] == ["city"]
+        assert sorted(schema["properties"]["unit"]["enum"]) == ["c", "f", "k"]
+    assert len(after["tools"]) == len(NAMES) + (name == "unrelated")
+    if name == "unrelated":
+        (added,) = [tool for tool in after["tools"] if tool not in kept]
+        assert added.keys() == before["tools"][0].keys()
+    if name == "order":
+        assert after["tools"] != before["tools"]
+    if name == "enum_order":
+        assert kept != before["tools"]
+
+
+@pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES])
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("result_layout", '{\n  "total": 10.50,\n  "id": "00123",\n  "rows": [\n    1,\n    2\n  ]\n}'),
+        ("result_extra", '{"total": 10.50, "id": "00123", "rows": [1, 2], "_schema_version": "2"}'),
+    ],
+)
+def test_results_keep_their_values_to_the_letter(name, result, api):
+    """10.50 stays 10.50."""
+    assert json.dumps(result) in applied(name, request(api), api).body().decode()
+
+
+def test_keys_of_a_result_come_in_another_order():
+    """Each with its value, as it was written."""
+    text = applied("result_keys", request(CHAT)).segments[-1].text
+    assert text != RESULT
+    assert json.loads(text) == json.loads(RESULT)
+    assert '"total": 10.50' in text
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_request_without_tools_has_none_to_change(name):
+    """Nor one whose result is prose, or whose tools run at the provider."""
+    body = {"messages": [{"role": "user", "content": "Hello, how are you today?"}]}
+    assert isinstance(applied(name, body), NotApplicable)
+    body = request(CHAT, result="It is 12 degrees.")
+    body["tools"] = [{"type": "web_search"}, *body["tools"]]
+    assert isinstance(applied(name, body), NotApplicable)
+
+
+def test_an_unrelated_tool_is_not_one_that_the_request_speaks_of():
+    """No tool is added that might be of use."""
+    body = request(CHAT)
+    body["messages"][0]["content"] = (
+        "Which phase has the moon, when is the tide, and what is XIV as a numeral?"
+    )
+    assert applied("unrelated", body) == NotApplicable(
+        "nothing_to_change", "nothing in the tools can be changed in this way"
+    )
+
+
+@pytest.mark.parametrize(("name", "text"), [("description", "Use "), ("parameter", "The unit of")])
+def test_a_model_rewords_one_description(name, text):
+    """Names and types are not its business."""
+    draft = applied(name, request(CHAT))
+    assert isinstance(draft, Draft)
+    (task,) = draft.tasks
+    assert task.text.startswith(text)
+    after = json.loads(draft.finish(["Other words for the same."]).body())
+    assert json.dumps(after["tools"]).count("Other words for the same.") == 1
+    assert [function_of(tool)["name"] for tool in after["tools"]] == list(NAMES)
