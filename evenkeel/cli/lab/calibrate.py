@@ -176,9 +176,8 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
 
     To continue a stopped run, run the same command again.
 
-    With --limits it does something else: it sets limits for loss of similarity, shifted answers, qualities,
-    invalid answers and drift on every route, so that quiet traffic stays below them at the configured rate of
-    false alerts.
+    With --limits it does something else: it sets limits for loss of similarity, shifted answers, qualities
+    and invalid answers on every route, so that no cell of its quiet traffic is above them.
 
     \b
       evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml
@@ -238,7 +237,6 @@ def _place(given: Mapping[str, Any], *, json: bool) -> None:
         route=given["route"],
         trials_between_false_alerts=monitor.mean_trials_between_false_alarms,
         today=datetime.now(UTC).date(),
-        seed=given["seed"],
     )
     for route_limits in placed:
         for line in lines_of(route_limits):

@@ -1,8 +1,7 @@
 """Limits of the live alert, placed by what a route's own traffic shows; `limits.json`.
 
 A limit is the largest mean of a measure that is tolerated (`evenkeel.monitor.detect.Measure`), or the
-distance from its baseline that is no drift. It lies where quiet traffic stays below at the stated rate of
-false alerts (`quiet`).
+distance from its baseline that is no drift. It lies where the means of quiet traffic are below (`quiet`).
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from random import Random
 from typing import TYPE_CHECKING, ClassVar, Final
 
-import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evenkeel.core.figures import number
@@ -95,7 +92,7 @@ class PlacedLimits:
 
 
 def place_limits(
-    route: str, quiet: QuietTraffic, *, trials_between_false_alerts: float, today: date, rng: Random
+    route: str, quiet: QuietTraffic, *, trials_between_false_alerts: float, today: date
 ) -> PlacedLimits:
     """Place the limits of a route.
 
@@ -104,9 +101,8 @@ def place_limits(
         quiet: Its traffic without a change and without an alert.
         trials_between_false_alerts: The stated rate.
         today: For the source.
-        rng: Draws the resamples.
     """
-    placed = quiet_limits(quiet, trials_between_false_alerts, np.random.default_rng(rng.getrandbits(64)))
+    placed = quiet_limits(quiet)
     source = (
         f"calibrated on {number(quiet.trials)} quiet trials, {today}, "
         f"≤ 1 false alert in {number(round(trials_between_false_alerts))} trials"
@@ -119,13 +115,9 @@ def place_limits(
             source=source,
             trials_between_false_alerts=trials_between_false_alerts,
         )
-        for measure in _IN_ORDER
-        if measure in placed.limits
+        for measure in placed.limits
     )
     return PlacedLimits(route, limits, tuple(placed.notes))
-
-
-_IN_ORDER: Final[tuple[Watched, ...]] = ("content", "similarity", "quality", "invalid", "drift")
 
 
 def place_all(
@@ -134,7 +126,6 @@ def place_all(
     route: str | None,
     trials_between_false_alerts: float,
     today: date,
-    seed: int,
 ) -> list[PlacedLimits]:
     """Place the limits of every route that has quiet traffic.
 
@@ -143,7 +134,6 @@ def place_all(
         route: Only this one; None = all.
         trials_between_false_alerts: The stated rate.
         today: For the sources.
-        seed: Of every draw.
     """
     placed = []
     for name, found in sorted(quiet.items()):
@@ -159,7 +149,6 @@ def place_all(
                 found.traffic,
                 trials_between_false_alerts=trials_between_false_alerts,
                 today=today,
-                rng=Random(seed),
             )
         )
     return placed

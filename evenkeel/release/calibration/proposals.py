@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from datetime import UTC, datetime
-from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
@@ -113,7 +112,6 @@ class LimitProposals:
             quiet,
             trials_between_false_alerts=self._settings.mean_trials_between_false_alarms,
             today=datetime.fromtimestamp(self._clock(), UTC).date(),
-            rng=Random(0),
         )
         if not placed.limits:
             return

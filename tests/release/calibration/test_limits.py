@@ -32,16 +32,9 @@ SIMILARITY = RouteLimit(
 )
 
 
-@pytest.fixture(autouse=True)
-def few_worlds(monkeypatch):
-    """Few and short streams: enough for these."""
-    monkeypatch.setattr("evenkeel.release.calibration.quiet._WORLDS", 4)
-    monkeypatch.setattr("evenkeel.release.calibration.quiet._DRIFT_TRIALS", 4_000)
-
-
 def placed(quiet, *, rate=10_000, route=None):
     """The limits of the only route."""
-    (found,) = place_all(quiet, route=route, trials_between_false_alerts=rate, today=TODAY, seed=0)
+    (found,) = place_all(quiet, route=route, trials_between_false_alerts=rate, today=TODAY)
     return found
 
 
@@ -56,11 +49,11 @@ def quiet(verdicts, *, alert=False):
 
 
 def test_a_limit_lies_above_what_quiet_traffic_loses():
-    """Kinds lose up to 0.08 more than the resend: the limit is near that, however small the mean."""
+    """Kinds lose up to 0.08 more than the resend: no cell is above the limit, however small the mean."""
     rng = random.Random(1)
     found = values(placed(quiet(quiet_log(4_000, rng, excess=0.04, burst=0.2))))
-    assert set(found) == {"content", "similarity", "quality", "drift"}
-    assert 0.06 <= found["content"] <= 0.12
+    assert set(found) == {"content", "similarity", "quality"}
+    assert 0.08 <= found["content"] <= 0.15
     assert found["similarity"] <= found["content"]
     assert set(found.values()) <= set(GRID)
 

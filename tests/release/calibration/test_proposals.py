@@ -41,9 +41,8 @@ class Plane:
 
 @pytest.fixture(autouse=True)
 def little_is_enough(monkeypatch):
-    """500 trials; and few streams."""
+    """500 trials."""
     monkeypatch.setattr(proposals, "ENOUGH", 500)
-    monkeypatch.setattr("evenkeel.release.calibration.quiet._WORLDS", 4)
 
 
 def looked(verdicts, settings=None):
