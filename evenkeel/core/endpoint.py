@@ -11,6 +11,10 @@ API_ROOT: Final = b"/v1"
 API_PATHS: Final = ("chat/completions", "completions", "responses", "messages")
 """Ends of the paths whose exchanges can be read and replayed. Where one is the end of another, the longer
 comes first."""
+_OTHER_NAMES: Final = (
+    (re.compile(r"/publishers/anthropic/models/[^/]+:(?:stream)?[Rr]awPredict\Z"), "messages"),
+)
+"""Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI."""
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
@@ -40,7 +44,10 @@ def api_path(target: str) -> str | None:
     if unquote(decoded) != decoded or _READ_DIFFERENTLY.search(decoded) or names & (_ELSEWHERE | _DOTS):
         return None
     path = "/".join(["", *(part for part in parts[:-1] if part), parts[-1]])
-    return next((end for end in API_PATHS if path.endswith(f"/{end}")), None) if len(parts) > 1 else None
+    if len(parts) == 1:
+        return None
+    named = next((api for pattern, api in _OTHER_NAMES if pattern.search(path)), None)
+    return named or next((end for end in API_PATHS if path.endswith(f"/{end}")), None)
 
 
 @dataclass(frozen=True, slots=True)
