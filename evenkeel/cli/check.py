@@ -149,7 +149,7 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
     out, err = consoles(PIPED_WIDTH, json=as_json)
     outputs = {
         "html": given["html"],
-        "junit": given["junit"] or (Path("evenkeel-check.xml") if given["ci"] else None),
+        "junit": given["junit"] or (_JUNIT if given["ci"] else None),
     }
     check_writable((*outputs.values(), given["journal"]))
     with contextlib.ExitStack() as stack:

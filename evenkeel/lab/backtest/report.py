@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import CellReport, Estimate
 from evenkeel.core.figures import date_and_time, number, percent
+from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.monitor.estimate import BLOCK
 from evenkeel.monitor.notify import event_json, summary
-from evenkeel.release.kit.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Picture, Section, Table
 from evenkeel.release.kit.renderings import plain
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import CellKey
     from evenkeel.lab.backtest.run import Backtest, RouteChange, Variant
+    from evenkeel.lab.charts import Plot
     from evenkeel.monitor.fold import MonitorSettings
-    from evenkeel.release.kit.charts import Plot
     from evenkeel.release.kit.document import Value
     from evenkeel.stores.monitor_state import AlertEvent
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenkeel.core.figures import percent
 from evenkeel.core.geometry import plain_number, steps
-from evenkeel.release.kit.charts import Area, Axis, Curve, Mark, Rule, plot
+from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import (
     Bullets,
     Cell,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     )
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.lab.calibrate.sensitivity import Trajectory
-    from evenkeel.release.kit.charts import Plot
+    from evenkeel.lab.charts import Plot
     from evenkeel.release.kit.document import Block, Rendering, Value
 
 _SERIES: Final = 8

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
+from evenkeel.lab.charts import Bar, bar_plot
 from evenkeel.lab.judge_audit.attack import Move
 from evenkeel.lab.judge_audit.judgements import Strategy
-from evenkeel.release.kit.charts import Bar, Point, bar_plot, dot_plot
+from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     Bullets,
     Column,

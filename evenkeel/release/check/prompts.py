@@ -103,14 +103,6 @@ def _body(text: str, where: str) -> dict[str, Any]:
     return CHAT.ask(text)
 
 
-def _is_conversation(read: object) -> bool:
-    return (
-        isinstance(read, list)
-        and bool(read)
-        and all(isinstance(message, dict) and "role" in message for message in read)
-    )
-
-
 def api_of_body(body: Mapping[str, Any]) -> Api:
     """Return the API of a request body, by its members."""
     return next((api for api in APIS if api.is_request(body)), CHAT)

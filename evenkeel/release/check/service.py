@@ -55,7 +55,6 @@ _KEPT: Final = 10_000_000
 """Rulings and rewritings that a journal keeps, which is all of them."""
 _PATIENCE: Final = 20
 """Failures in a row of a model that has answered before, after which it is not asked again."""
-_ANTHROPIC_VERSION: Final = "2023-06-01"
 
 
 @dataclass(frozen=True, slots=True)

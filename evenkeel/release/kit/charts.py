@@ -1,4 +1,4 @@
-"""Charts of documents, laid out in user units: rows of dots with intervals, bars of shares, and curves.
+"""Charts of documents, laid out in user units: rows of dots with intervals; bars and curves are in the lab.
 
 The templates of `evenkeel.release.kit.renderings` draw them; scales and paths are those of
 `evenkeel.core.geometry`.
@@ -6,8 +6,8 @@ The templates of `evenkeel.release.kit.renderings` draw them; scales and paths a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from evenkeel.core import geometry
 from evenkeel.core.geometry import Scale, Tick
@@ -20,14 +20,17 @@ LEFT, RIGHT = 230, 590
 ROW: Final = 24
 TOP, BOTTOM = 8, 26
 """Room above the first row, and below the last for the axis."""
-_LABEL_CHARS: Final = 34
-_ROOM: Final = 24
-"""Width of a piece of a bar into which its count fits."""
+LABEL_CHARS: Final = 34
 
 PLOT_WIDTH, PLOT_HEIGHT = 460, 300
 PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, PLOT_BOTTOM = 40, 316, 12, 262
-_LABEL_GAP: Final = 15
-_CURVE_LABEL_CHARS: Final = 19
+
+
+class Chart(Protocol):
+    """A chart that a template draws."""
+
+    shape: ClassVar[str]
+    """Name of the template's macro."""
 
 
 class Point(NamedTuple):
@@ -81,7 +84,7 @@ def dot_plot(
     scale = Scale(low, high, LEFT, RIGHT)
     rows = tuple(
         Point(
-            geometry.shortened(point.label, _LABEL_CHARS), scale.maybe(point.value), scale.maybe(point.lower),
+            geometry.shortened(point.label, LABEL_CHARS), scale.maybe(point.value), scale.maybe(point.lower),
             scale.maybe(point.upper), point.kind, point.text,
         )
         for point in points
@@ -90,201 +93,3 @@ def dot_plot(
     labels = (lambda value: geometry.plain_number(round(100 * value, 6))) if in_points else None
     zero = scale.at(0.0) if low < 0 < high else None
     return DotPlot(title, axis + BOTTOM, axis, rows, scale.ticks(ticks, labels), zero)
-
-
-class Bar(NamedTuple):
-    """A row of a bar plot."""
-
-    label: str
-    parts: tuple[tuple[str, int], ...]
-    """(CSS class, count), from left to right."""
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a bar in user units."""
-
-    kind: str
-    x: float
-    width: float
-    count: int
-    room: bool
-    """True if its count fits into it."""
-
-
-class DrawnBar(NamedTuple):
-    """A bar in user units."""
-
-    label: str
-    parts: tuple[Part, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class BarPlot:
-    """Bars of equal length, each split in proportion to its counts."""
-
-    shape: ClassVar[str] = "bars"
-    title: str
-    height: float
-    bars: tuple[DrawnBar, ...]
-
-
-def bar_plot(title: str, bars: Sequence[Bar]) -> BarPlot:
-    """Lay out bars, from top to bottom."""
-    scale = Scale(0, 1, LEFT, RIGHT)
-    drawn = []
-    for bar in bars:
-        pieces = geometry.shares([count for _, count in bar.parts], scale)
-        parts = tuple(
-            Part(kind, x, width, count, width >= _ROOM)
-            for (kind, count), (x, width) in zip(bar.parts, pieces, strict=True)
-            if width
-        )
-        label = geometry.shortened(bar.label, _LABEL_CHARS)
-        drawn.append(DrawnBar(label, parts, bar.text))
-    return BarPlot(title, TOP + ROW * len(bars) + TOP, tuple(drawn))
-
-
-class Mark(NamedTuple):
-    """A measured value of a curve."""
-
-    x: float
-    y: float
-    lower: float | None = None
-    upper: float | None = None
-    text: str = ""
-    """Shown where a pointer rests."""
-
-
-class Curve(NamedTuple):
-    """A line of a plot, in values."""
-
-    kind: str
-    """CSS class."""
-    marks: tuple[Mark, ...]
-    label: str = ""
-    """Shown at the right end; "" = none."""
-    dotted: bool = True
-    """True if its marks are drawn."""
-
-
-class Area(NamedTuple):
-    """A filled outline, in values."""
-
-    kind: str
-    points: tuple[tuple[float, float], ...]
-
-
-class Rule(NamedTuple):
-    """A vertical line with the range around it, in values."""
-
-    kind: str
-    at: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnCurve:
-    """A curve in user units."""
-
-    kind: str
-    path: str
-    marks: tuple[Mark, ...]
-    label: str
-    label_y: float
-    end_x: float
-    end_y: float
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """Curves and areas over two axes."""
-
-    shape: ClassVar[str] = "plot"
-    title: str
-    right: float
-    """Right end of the plot; labels of curves stand beyond it."""
-    curves: tuple[DrawnCurve, ...]
-    areas: tuple[tuple[str, str], ...]
-    """(CSS class, path data)."""
-    rules: tuple[Rule, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-
-
-class Axis(NamedTuple):
-    """Range and ticks of an axis."""
-
-    low: float
-    high: float
-    ticks: Sequence[float] = ()
-    percent: bool = False
-    """True if its labels are percentages."""
-
-
-def plot(
-    title: str,
-    x: Axis,
-    y: Axis,
-    *,
-    curves: Sequence[Curve] = (),
-    areas: Sequence[Area] = (),
-    rules: Sequence[Rule] = (),
-) -> Plot:
-    """Lay out a plot; curves without marks are left out.
-
-    Args:
-        title: read out by screen readers.
-        x: the axis to the right.
-        y: the axis up.
-        curves: drawn above areas, with their labels at the right, apart from one another.
-        areas: filled outlines.
-        rules: vertical lines over the whole height.
-    """
-    labelled = any(curve.label for curve in curves)
-    right = PLOT_RIGHT if labelled else PLOT_WIDTH - PLOT_LEFT
-    across, up = Scale(x.low, x.high, PLOT_LEFT, right), Scale(y.low, y.high, PLOT_BOTTOM, PLOT_TOP)
-    drawn = [_curve(curve, across, up) for curve in curves if curve.marks]
-    places = geometry.spread(
-        [curve.end_y for curve in drawn if curve.label], _LABEL_GAP, PLOT_TOP, PLOT_BOTTOM
-    )
-    free = iter(places)
-    return Plot(
-        title=title,
-        right=right,
-        curves=tuple(replace(curve, label_y=next(free)) if curve.label else curve for curve in drawn),
-        areas=tuple(
-            (
-                area.kind,
-                geometry.path([(across.at(one), up.at(two)) for one, two in area.points], closed=True),
-            )
-            for area in areas
-        ),
-        rules=tuple(
-            Rule(rule.kind, across.at(rule.at), across.at(rule.lower), across.at(rule.upper))
-            for rule in rules
-        ),
-        x_ticks=across.ticks(x.ticks, _percent if x.percent else None),
-        y_ticks=up.ticks(y.ticks, _percent if y.percent else None),
-    )
-
-
-def _curve(curve: Curve, across: Scale, up: Scale) -> DrawnCurve:
-    points = [(across.at(mark.x), up.at(mark.y)) for mark in curve.marks]
-    marks = tuple(
-        Mark(*point, up.maybe(mark.lower), up.maybe(mark.upper), mark.text)
-        for point, mark in zip(points, curve.marks, strict=True)
-        if curve.dotted
-    )
-    label = geometry.shortened(curve.label, _CURVE_LABEL_CHARS)
-    return DrawnCurve(curve.kind, geometry.path(points), marks, label, points[-1][1], *points[-1])
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}"
-
-
-Chart: TypeAlias = DotPlot | BarPlot | Plot
