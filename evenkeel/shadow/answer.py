@@ -298,7 +298,9 @@ class ChoicesReader:
         if body.get("error") and not choices:
             raise error_body(body["error"])
         self.draft.note_origin(body)
-        self.draft.note_usage(body.get("usage"), ("prompt_tokens",), "completion_tokens")
+        # Groq counts the tokens of a stream in a member of its own.
+        usage = body.get("usage") or fields(body.get("x_groq")).get("usage")
+        self.draft.note_usage(usage, ("prompt_tokens",), "completion_tokens")
         for choice in map(fields, choices):
             if choice.get("index", 0) == 0 and not (whole and self._any_choice):
                 self._any_choice = True

@@ -97,9 +97,11 @@ class ChatReader(ChoicesReader):
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
         """Implement `ChoicesReader`."""
-        # Some servers close a stream with a whole message in place of a delta.
-        given = choice.get("message") if whole else choice.get("delta") or choice.get("message")
-        message = fields(given)
+        message = fields(choice.get("message") if whole else choice.get("delta"))
+        if not whole and not message:
+            # Some servers close a stream with a whole message in place of a delta.
+            message = fields(choice.get("message"))
+            whole = self._starts_over(message)
         self.draft.text.append(text_of(message.get("content")))
         self.draft.refusal.append(text_of(message.get("refusal")))
         tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
@@ -113,6 +115,18 @@ class ChatReader(ChoicesReader):
                 self._add_call(self._place(number, call), call)
         if not calls and isinstance(message.get("function_call"), dict):  # the older form of one call
             self._add_call((0, 0), message)
+
+    def _starts_over(self, message: dict[str, Any]) -> bool:
+        """Forget the pieces of a message that now comes as a whole; return whether it does."""
+        draft = self.draft
+        repeated = text_of(message.get("content")).startswith("".join(draft.text))
+        calls = elements(message.get("tool_calls"))
+        if repeated:
+            draft.text.clear()
+            draft.refusal.clear()
+        if calls and len(calls) >= len(draft.calls):
+            draft.calls.clear()
+        return repeated
 
     def _place(self, number: int, call: dict[str, Any]) -> Place:
         """Return the place of the call that a piece, the `number`th of its list, belongs to."""
