@@ -35,7 +35,14 @@ from evenkeel.release.check.report import as_junit, as_run, category_order, docu
 from evenkeel.release.check.run import CheckOptions
 from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
 from evenkeel.release.check.trial import FIRST, SECOND
-from evenkeel.release.kit.arguments import InputError, check_writable, named_price, read_text, words
+from evenkeel.release.kit.arguments import (
+    InputError,
+    check_writable,
+    named_price,
+    read_text,
+    words,
+    write_reports,
+)
 from evenkeel.release.kit.asking import AGAIN, UnusableError
 from evenkeel.release.kit.confirmation import agreed, on_a_terminal
 from evenkeel.release.kit.datasets import is_dataset, read_rows
@@ -44,7 +51,7 @@ from evenkeel.release.kit.renderings import html, markdown, show
 from evenkeel.release.kit.terminal import consoles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import Console
 
@@ -147,17 +154,16 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
     1 over it, 2 could not measure or invalid options, 3 not known with this budget.
     """
     out, err = consoles(PIPED_WIDTH, json=as_json)
-    outputs = {
-        "html": given["html"],
-        "junit": given["junit"] or (_JUNIT if given["ci"] else None),
-    }
-    check_writable((*outputs.values(), given["journal"]))
+    check_writable((given["html"], given["markdown"], _junit(given), given["journal"]))
     with contextlib.ExitStack() as stack:
         request = _request(prompt, given, stack)
         _confirm(request, given["budget_usd"], err, confirmed=yes or given["ci"])
         outcome = _run(request, err)
     show(document(outcome), out)
-    _write(outcome, outputs, err)
+    reports = _reports(outcome, given)
+    write_reports(reports)
+    for target in reports:
+        err.print(f"wrote {target}", soft_wrap=True)
     _keep(outcome, given, err)
     if as_json:
         click.echo(to_json(outcome), nl=False)
@@ -202,20 +208,19 @@ def _run(request: CheckRequest, err: Console) -> CheckOutcome:
         raise CommandFailedError(f"stopped; every answer so far is in {request.journal}: {AGAIN}") from error
 
 
-def _write(outcome: CheckOutcome, outputs: Mapping[str, Path | None], err: Console) -> None:
-    writers = {
-        "html": lambda: html(document(outcome)),
-        "markdown": lambda: markdown(document(outcome), level=2).encode(),
-        "junit": lambda: as_junit(outcome).encode(),
-    }
-    for name, target in outputs.items():
-        if target is None:
-            continue
-        try:
-            target.write_bytes(writers[name]())
-        except OSError as error:
-            raise CommandFailedError(f"{target}: cannot be written: {error.strerror}") from error
-        err.print(f"wrote {target}", soft_wrap=True)
+def _reports(outcome: CheckOutcome, given: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
+    """Return what each file that is wanted holds."""
+    wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
+        (given["html"], lambda: html(document(outcome))),
+        (given["markdown"], lambda: markdown(document(outcome), level=2)),
+        (_junit(given), lambda: as_junit(outcome)),
+    ]
+    return {target: rendered for target, rendered in wanted if target is not None}
+
+
+def _junit(given: Mapping[str, Any]) -> Path | None:
+    target: Path | None = given["junit"]
+    return target or (_JUNIT if given["ci"] else None)
 
 
 def _keep(outcome: CheckOutcome, given: Mapping[str, Any], err: Console) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import logging
 import os
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import click
@@ -45,7 +44,7 @@ from evenkeel.release.gate.run import GateOptions, Raters, effort, run_gate
 from evenkeel.release.gate.scoring import RATED
 from evenkeel.release.gate.sides import Side
 from evenkeel.release.goldens.files import load_goldens, newest_versions
-from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words
+from evenkeel.release.kit.arguments import InputError, check_writable, price, read_text, words, write_reports
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.release.kit.terminal import consoles
@@ -59,7 +58,7 @@ from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.cache import rulings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.edits import Edit
@@ -151,8 +150,8 @@ _PIPED_WIDTH: Final = 140
 @click.option("--plan", is_flag=True, help="Make no calls; show how many goldens detect which regression.")
 @click.option(
     "--noise",
-    metavar="SHARE|FILE",
-    help="With --plan: noise floor, or JSON report of an earlier gate.  [default: from the store]",
+    metavar="SHARE",
+    help="With --plan: noise floor.  [default: from the store]",
 )
 @json_option
 @yes_option
@@ -218,8 +217,8 @@ def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
     if text is not None:
         try:
             share, said = float(text), "as stated"
-        except ValueError:
-            share, said = _noise_of_report(Path(text)), f"the reference in {text}"
+        except ValueError as error:
+            raise InputError(f"--noise: is a share such as 0.05, not {text!r}") from error
     else:
         found = None
         if given["config"] is not None or given["data_dir"] is not None:
@@ -229,24 +228,13 @@ def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
             found = noise_of(reports, given["route"])
         if found is None:
             raise InputError(
-                "--plan: no noise floor is known; state it with --noise 0.05, name the JSON report of an "
-                "earlier gate, or the store of a proxy that has measured it (--data-dir, --config)"
+                "--plan: no noise floor is known; state it with --noise 0.05, or name the store of a "
+                "proxy that has measured it (--data-dir, --config)"
             )
         share, said = found, "as the cells measured it"
     if not 0 <= share < _MOST_NOISE:
         raise InputError(f"--noise: is a share from 0 to below {_MOST_NOISE:g}, not {text}")
     return share, said
-
-
-def _noise_of_report(path: Path) -> float:
-    """Return the reference's share of breaches in a gate's JSON report, for the first measure."""
-    try:
-        findings = json.loads(read_text(path))["report"]["findings"]
-        return float(next(one["reference"] for one in findings if one["reference"] is not None))
-    except (ValueError, RecursionError, KeyError, TypeError, StopIteration) as error:
-        raise InputError(
-            f"--noise {path}: is neither a share nor the JSON report of a gate with a reference"
-        ) from error
 
 
 def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
@@ -257,11 +245,11 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     """
     out, err = consoles(_PIPED_WIDTH, json=json)
     try:
-        outputs = Outputs.of(given)
+        check_writable((given["markdown"], given["junit"], given["json"], given["cache"]))
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
         outcome = run_gate(options_of(files, given), err=err, confirm=confirm)
         show(document(outcome), out)
-        outputs.write(outcome)
+        write_reports(_reports(outcome, given))
         _keep(outcome, given)
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
@@ -276,6 +264,16 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     if json:
         click.echo(as_json(outcome), nl=False)
     return _EXIT_CODES[outcome.report.verdict.value]
+
+
+def _reports(outcome: Outcome, given: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
+    """Return what each file that is wanted holds."""
+    wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
+        (given["markdown"], lambda: markdown(document(outcome), level=2)),
+        (given["junit"], lambda: as_junit(outcome)),
+        (given["json"], lambda: as_json(outcome)),
+    ]
+    return {target: rendered for target, rendered in wanted if target is not None}
 
 
 def _keep(outcome: Outcome, given: Mapping[str, Any]) -> None:
@@ -299,34 +297,6 @@ def _keep(outcome: Outcome, given: Mapping[str, Any]) -> None:
             stores.changes.put_gate(run)
     except UserError as error:
         log.warning("the console will not list this run: %s", error)
-
-
-class Outputs(NamedTuple):
-    """Files to write; None = not wanted."""
-
-    markdown: Path | None = None
-    junit: Path | None = None
-    json: Path | None = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Outputs:
-        """Return the files that the options name.
-
-        Raises: InputError for a file, or a cache, that cannot be written.
-        """
-        found = cls(given["markdown"], given["junit"], given["json"])
-        check_writable((*found, given["cache"]))
-        return found
-
-    def write(self, outcome: Outcome) -> None:
-        """Write the reports that are wanted."""
-        self.write_texts(markdown(document(outcome), level=2), as_junit(outcome), as_json(outcome))
-
-    def write_texts(self, markdown: str, junit: str, json: str) -> None:
-        """Write reports that have already been rendered."""
-        for target, text in zip(self, (markdown, junit, json), strict=True):
-            if target is not None:
-                target.write_text(text, encoding="utf-8", errors="replace")
 
 
 def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bool = False) -> GateOptions:

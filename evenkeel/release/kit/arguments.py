@@ -12,7 +12,7 @@ from evenkeel.core.errors import UserError
 from evenkeel.llm.price import ModelPrice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 
@@ -62,6 +62,19 @@ def check_writable(targets: Iterable[Path | None]) -> None:
             raise InputError(f"{target}: there is no folder {target.parent}")
         if target is not None and target.is_dir():
             raise InputError(f"{target}: is a folder; name a file")
+
+
+def write_reports(reports: Mapping[Path, Callable[[], str | bytes]]) -> None:
+    """Write each report to its file.
+
+    Raises: InputError for one that cannot be written.
+    """
+    for target, rendered in reports.items():
+        content = rendered()
+        try:
+            target.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
+        except OSError as error:
+            raise InputError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def words(text: str | None) -> tuple[str, ...]:

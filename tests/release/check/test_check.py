@@ -79,6 +79,8 @@ def test_the_page_says_what_the_terminal_says(prompt, endpoint):
         12,
         "--html",
         page,
+        "--markdown",
+        prompt.parent / "comment.md",
         "--yes",
     )
 
@@ -92,6 +94,7 @@ def test_the_page_says_what_the_terminal_says(prompt, endpoint):
     ):
         assert text in html
     assert "not applicable: nothing to reorder" in done.output
+    assert (prompt.parent / "comment.md").read_text().startswith("## How fragile is")
 
 
 def test_a_stopped_check_goes_on_from_its_journal(prompt, endpoint):

@@ -78,15 +78,11 @@ def test_a_plan_asks_nothing_and_needs_neither_goldens_nor_an_endpoint():
     assert "--noise: is a share" in plan("--noise", "1", code=2)
 
 
-def test_a_plan_says_calls_and_takes_the_noise_of_an_earlier_report(tmp_path):
-    """Of the first measure with a reference; other files are refused in one line."""
-    goldens, report = tmp_path / "goldens.jsonl", tmp_path / "gate.json"
+def test_a_plan_says_calls(tmp_path):
+    """Both sides of each golden."""
+    goldens = tmp_path / "goldens.jsonl"
     goldens.write_text(
         json.dumps({"id": "kettle", "prompt": "A used kettle?", "answer": "No.", "model": "m"})
     )
-    report.write_text(json.dumps({"report": {"findings": [{"reference": None}, {"reference": 0.25}]}}))
-    output = plan(goldens, "--noise", report, "--base-url", "http://127.0.0.1:9/v1", "--model", "n")
-    assert "Noise 25 % (the reference in" in output
+    output = plan(goldens, "--noise", "0.25", "--base-url", "http://127.0.0.1:9/v1", "--model", "n")
     assert "An equal candidate takes about 2 of 2 calls." in output
-    report.write_text("{}")
-    assert "neither a share nor the JSON report" in plan("--noise", report, code=2)
