@@ -2,13 +2,17 @@
 
 A new round is compared with the first three. If the judge is the same, the new rating of a pair is as likely
 as each of the earlier ones to be any of the four, so the sum of the new ratings has an exact distribution,
-whatever the judge's noise.
+whatever the judge's noise. So has the sum of their distances from the others, which also grows with a judge
+that rates some pairs higher and as many lower.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 YARDSTICK: Final = 3
 """Rounds that later ones are compared with."""
@@ -18,6 +22,8 @@ AS_BEFORE: Final = 0.2
 """Probability from which on a round says that the judge rates as before."""
 FEWEST: Final = 20
 """Pairs without which a round says nothing."""
+MOST: Final = 60
+"""Pairs of a panel."""
 PANEL: Final = "panel/"
 """Prefix of the ids of rounds."""
 
@@ -29,6 +35,32 @@ class PairRated:
     earlier: tuple[int, ...]
     """Ratings of the first rounds."""
     now: int
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """Earlier ratings and the new one."""
+        return (*self.earlier, self.now)
+
+    def apart(self, rating: int) -> int:
+        """Return the sum of the distances of a rating from all ratings of the pair."""
+        return sum(abs(rating - other) for other in self.all)
+
+
+class _Tails:
+    """Tails of a sum of which each term is as likely any of its possible values."""
+
+    def __init__(self, terms: Sequence[tuple[int, Sequence[int]]]) -> None:
+        """Add up terms, each the value seen and the possible ones."""
+        sums = {0: 1.0}
+        for _, possible in terms:
+            longer: dict[int, float] = {}
+            for total, chance in sums.items():
+                for value in possible:
+                    longer[total + value] = longer.get(total + value, 0.0) + chance / len(possible)
+            sums = longer
+        seen = sum(value for value, _ in terms)
+        self.below = sum(chance for total, chance in sums.items() if total <= seen)
+        self.above = sum(chance for total, chance in sums.items() if total >= seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +90,13 @@ class PanelRated:
 
     @property
     def p_value(self) -> float:
-        """Two-sided probability of a sum at least as far off from a judge that did not change. Exact."""
-        sums = {0: 1.0}
-        for pair in self.pairs:
-            ratings = (*pair.earlier, pair.now)
-            longer: dict[int, float] = {}
-            for total, chance in sums.items():
-                for rating in ratings:
-                    longer[total + rating] = longer.get(total + rating, 0.0) + chance / len(ratings)
-            sums = longer
-        seen = sum(pair.now for pair in self.pairs)
-        below = sum(chance for total, chance in sums.items() if total <= seen)
-        above = sum(chance for total, chance in sums.items() if total >= seen)
-        return min(1.0, 2 * min(below, above))
+        """Probability of ratings at least as low, as high or as far off from a judge that did not change.
+
+        Exact, times three for the three ways.
+        """
+        lower = _Tails([(pair.now, pair.all) for pair in self.pairs])
+        apart = _Tails([(pair.apart(pair.now), tuple(map(pair.apart, pair.all))) for pair in self.pairs])
+        return min(1.0, 3 * min(lower.below, lower.above, apart.above))
 
     @property
     def measured(self) -> bool:
@@ -79,7 +105,7 @@ class PanelRated:
 
     @property
     def shows_change(self) -> bool:
-        """True if the judge rates lower or higher than in the first rounds, beyond chance."""
+        """True if the judge rates otherwise than in the first rounds, beyond chance."""
         return self.measured and self.p_value <= LEVEL
 
     @property

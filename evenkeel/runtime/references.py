@@ -1,6 +1,6 @@
-"""Wiring of reference prompts: their limits from the settings, and their suspicions from the monitor.
+"""Wiring of what is asked again: reference prompts and the judge's panel, and their suspicions.
 
-`cost_lines` says in advance what that costs.
+`cost_lines` says in advance what reference prompts cost.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.budget import RouteBudget
+from evenkeel.metrics.judge.raters import JudgeRater
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import alarm_level
+from evenkeel.release.judge_panel import JudgePanel, PanelSettings
 from evenkeel.runtime import replays
 from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
 from evenkeel.shadow.references.caller import ReferenceCaller
@@ -119,6 +122,33 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
         ),
         noticed=Noticing(monitor.changes, monitor.change_records, monitor.silent, time.time),
         tally=instruments.tally,
+        clock=time.time,
+    )
+
+
+def judge_panel(
+    settings: Settings, stores: Stores, instruments: Instruments, monitor: Monitor
+) -> JudgePanel | None:
+    """Return the asker of the panel of the judge of these routes; None without a judge."""
+    if instruments.judge is None:
+        return None
+
+    def moved() -> dict[str, float]:
+        found: dict[str, float] = {}
+        for changes in monitor.changes():
+            times = [mark.at for mark in changes.latest if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
+            if times:
+                found[changes.route] = max(times)
+        return found
+
+    routes = settings.monitor.routes or [route.name for route in settings.routes]
+    return JudgePanel(
+        stores.panels,
+        stores.watched,
+        JudgeRater(instruments.judge, fresh=True),
+        RouteBudget(instruments.ledger, "", "judge", urgent=True),
+        PanelSettings(model=instruments.judge.model, routes=tuple(routes)),
+        suspected=moved,
         clock=time.time,
     )
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.labels import LabelStore
     from evenkeel.stores.lease import Lease
     from evenkeel.stores.monitor_state import MonitorStore
+    from evenkeel.stores.panels import PanelStore
     from evenkeel.stores.redis.connection import RedisStore
     from evenkeel.stores.redis.queue import RedisExchangeQueue
     from evenkeel.stores.redis.verdicts import RedisVerdictLog
@@ -122,6 +123,13 @@ class DocumentStores(abc.ABC):
     def bursts(self) -> Bursts:
         """Bursts of sampling at the moment."""
         return Bursts(self.documents)
+
+    @cached_property
+    def panels(self) -> PanelStore:
+        """Pairs of answers that judges rate again, kept as long as archived exchanges."""
+        from evenkeel.stores.panels import PanelStore
+
+        return PanelStore(self.documents, kept_s=self._settings.storage.evidence_days * _SECONDS_PER_DAY)
 
     @cached_property
     def references(self) -> ReferenceStore:

@@ -14,10 +14,14 @@ def panel(*pairs):
 
 
 def test_the_probability_is_exact():
-    """Two pairs of 3 3 3 and now 2: the new rating is one of four, so both are the odd one in 1 of 16."""
-    odd = PairRated((3, 3, 3), 2)
-    assert panel(odd, odd).p_value == pytest.approx(2 / 16)
-    assert panel(odd, PairRated((3, 3, 3), 3)).p_value == pytest.approx(2 / 4)
+    """Two pairs of 3 3 3 and now 2: the new rating is one of four, so both are the odd one in 1 of 16.
+
+    As likely are one that is rated lower and one that is rated higher. Three ways to be odd are looked at.
+    """
+    odd, higher = PairRated((3, 3, 3), 2), PairRated((1, 1, 1), 2)
+    assert panel(odd, odd).p_value == pytest.approx(3 / 16)
+    assert panel(odd, higher).p_value == pytest.approx(3 / 16)
+    assert panel(odd, PairRated((3, 3, 3), 3)).p_value == pytest.approx(3 / 4)
     assert panel(PairRated((2, 2, 2), 2)).p_value == 1.0
 
 

@@ -21,6 +21,7 @@ class ScriptedReferences:
     """Finds a change with each answer that is like no other; its evidence is what the test says."""
 
     evidence_log10 = 0.0
+    suspected_since = None
 
     def __init__(self, level):
         self.level = level

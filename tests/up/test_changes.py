@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.runtime.stores import connect, settings_of_stores
 from evenkeel.simulate import (
     JUDGE_MODEL,
     ModelState,
@@ -119,8 +120,8 @@ def test_a_model_swap_is_named_sampled_more_and_held_against_the_goldens(
         assert "desk: another model" in command("changes", "show", report["id"], *data)
 
 
-def test_a_judge_that_drifts_is_not_blamed_on_anybody_else(start, tmp_path):
-    """The model stays as it is; the judge begins to flip nine in ten ratings, and no panel has been asked."""
+def test_a_judge_that_drifts_is_named(start, tmp_path):
+    """The model stays as it is; the judge begins to flip nine in ten ratings, also those of its panel."""
     simulation = Simulation(
         [ModelState(MODEL, fragility=0.5), ModelState(JUDGE_MODEL)], SimulationSettings(deterministic=True)
     )
@@ -134,6 +135,14 @@ def test_a_judge_that_drifts_is_not_blamed_on_anybody_else(start, tmp_path):
         ) as running:
             ask(running, range(140))
             running.settle()
+            panels = connect(settings_of_stores(None, tmp_path / "data")).panels
+            judge = f"{JUDGE_MODEL} similarity@1"
+            wait_for(lambda: panels.days(judge).rated_at, "for the panel's first rounds")
             simulation.change(JUDGE_MODEL, {"judge_noise": 0.9})
-            reports = noticed_in_time(running)
-            assert [report["cause"] for report in reports] == ["unclear"]
+            noticed_in_time(running)
+
+            def blamed():
+                (report,) = running.get("/api/changes")["changes"]
+                return report["cause"] == "judge"
+
+            wait_for(blamed, "for a round of the panel")

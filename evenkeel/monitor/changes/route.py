@@ -683,8 +683,7 @@ class RouteWatch:
             self._panel_at, self.changed = rated.at, True
         if not rated.shows_change:
             return None
-        way = "stricter" if rated.stricter > rated.lenient else "more lenient"
-        said = f"{way} about {max(rated.stricter, rated.lenient)} of {len(rated.pairs)} pairs"
+        said = f"{rated.stricter} of {len(rated.pairs)} pairs rated lower, {rated.lenient} rated higher"
         return ChangeMark(kinds.JUDGE_PANEL, "as before", said, rated.at, offset, began=rated.since)
 
     def _time_before(self, exchanges: int) -> float:

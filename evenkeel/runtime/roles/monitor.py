@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp
 
+    from evenkeel.release.judge_panel import JudgePanel
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
@@ -81,7 +82,9 @@ class MonitorRole:
     _notifying: Lease
     _responding: Lease
     _asker: ReferenceAsker
+    _panel: JudgePanel | None
     _asking: Lease
+    _rating: Lease
     _needs: NeedsPublisher
 
     @classmethod
@@ -176,7 +179,9 @@ class MonitorRole:
             notifying,
             _responding=stores.lease(f"respond {watched}", LEASE_S),
             _asker=references.asker(settings, stores, instruments, monitor),
+            _panel=references.judge_panel(settings, stores, instruments, monitor),
             _asking=stores.lease(f"ask {watched}", LEASE_S),
+            _rating=stores.lease(f"panel {watched}", LEASE_S),
             _needs=await asyncio.to_thread(
                 NeedsPublisher,
                 stores.documents,
@@ -201,8 +206,11 @@ class MonitorRole:
         await respond(stop, self._changes.responder, self._responding, "changes cannot be responded to")
 
     async def ask(self, stop: asyncio.Event) -> None:
-        """Call reference prompts again until `stop` is set."""
-        await respond(stop, self._asker, self._asking, "reference prompts cannot be asked")
+        """Ask reference prompts and the judge's panel again until `stop` is set."""
+        asking = [respond(stop, self._asker, self._asking, "reference prompts cannot be asked")]
+        if self._panel is not None:
+            asking.append(respond(stop, self._panel, self._rating, "the judge's panel cannot be asked"))
+        await asyncio.gather(*asking)
 
     async def close(self) -> None:
         """Let another monitor take over."""

@@ -1,0 +1,241 @@
+"""Rounds of a judge's panel: stored pairs of answers that it rates again every day (`evenkeel.core.panel`).
+
+Nothing else tells a judge that changed behind its name from a model that did. Pairs are taken from the
+trials that the judge has rated, at most half of them with the highest rating. The first three ratings of each
+pair are its yardstick. A round is due every day, and at once where answers or ratings moved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.budget import SCORING_BUDGET
+from evenkeel.core.pair import Pair
+from evenkeel.core.panel import FEWEST, MOST, PANEL, YARDSTICK, PairRated, PanelRated
+from evenkeel.core.verdict import stage_of
+from evenkeel.stores.panels import PanelPair
+from evenkeel.stores.verdict_log import readable_evidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from evenkeel.core.budget import CallBudget
+    from evenkeel.core.verdict import Verdict
+    from evenkeel.metrics.protocol import Rater
+    from evenkeel.stores.panels import PanelDays, PanelStore
+    from evenkeel.stores.verdict_log import VerdictLog
+
+log = logging.getLogger("evenkeel")
+
+_DAY_S: Final = 86_400.0
+_HOUR_S: Final = 3_600.0
+_LOOK_EVERY_S: Final = 300.0
+_LOOK_SOON_S: Final = 15.0
+"""Pause between looks for pairs while no panel has enough."""
+_LOOKED_AT: Final = 500
+"""Latest verdicts of a route among which pairs are looked for."""
+_SUSPECTED_EVERY_S: Final = 600.0
+"""Fewest seconds between two rounds because of suspicions."""
+_HIGHEST: Final = 3
+_AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelSettings:
+    """What one asker of panels needs to know."""
+
+    model: str
+    """Name of the judge's model."""
+    routes: tuple[str, ...]
+    """Routes whose judge is watched here."""
+
+
+class JudgePanel:
+    """Asks the panels of the judges that rate some routes; `step` makes the calls that are due."""
+
+    def __init__(
+        self,
+        store: PanelStore,
+        verdicts: VerdictLog,
+        rater: Rater,
+        budget: CallBudget,
+        settings: PanelSettings,
+        *,
+        suspected: Callable[[], Mapping[str, float]],
+        clock: Callable[[], float],
+    ) -> None:
+        """Connect the parts.
+
+        Args:
+            store: Pairs and times of rounds.
+            verdicts: Where pairs come from, and where rounds are noted.
+            rater: The judge, without memory of what it said.
+            budget: Pays for the calls.
+            settings: Which judge and routes.
+            suspected: By route, the Unix time in seconds at which answers or ratings moved last. May block.
+            clock: Unix time in seconds.
+        """
+        self._store = store
+        self._verdicts = verdicts
+        self._rater = rater
+        self._budget = budget
+        self._settings = settings
+        self._suspected = suspected
+        self._clock = clock
+        self._look_at = 0.0
+        self._routes: dict[str, tuple[str, ...]] = {}
+        """Routes by the judge, with its wording, that rated their latest trials."""
+
+    async def step(self) -> int:
+        """Take new pairs and make the rounds that are due. Return the number of rounds."""
+        now = self._clock()
+        if now >= self._look_at:
+            await asyncio.to_thread(self._look, now)
+            self._look_at = now + (_LOOK_EVERY_S if self._routes else _LOOK_SOON_S)
+        rounds = 0
+        for judge, routes in self._routes.items():
+            pairs = await asyncio.to_thread(self._store.pairs, judge)
+            if len(pairs) < FEWEST:
+                self._look_at = min(self._look_at, now + _LOOK_SOON_S)
+                continue
+            await self._complete([pair for pair in pairs if len(pair.ratings) < YARDSTICK])
+            rounds += await self._round(judge, routes, now)
+        return rounds
+
+    def _look(self, now: float) -> None:
+        """Find the judge of each route, and fill the panels from the latest trials. Blocks on storage."""
+        latest = {
+            route: [
+                verdict for verdict in self._verdicts.latest(_LOOKED_AT, route=route) if self._judged(verdict)
+            ]
+            for route in self._settings.routes
+        }
+        routes: dict[str, list[str]] = {}
+        for route, verdicts in latest.items():
+            if verdicts:
+                routes.setdefault(_judge_of(verdicts[0]), []).append(route)
+        self._routes = {judge: tuple(names) for judge, names in routes.items()}
+        if routes:
+            self._store.prune(now, list(routes))
+        for judge, names in routes.items():
+            self._fill(judge, [verdict for name in names for verdict in latest[name]])
+
+    def _judged(self, verdict: Verdict) -> bool:
+        """Return whether the judge gave a verdict its rating."""
+        scoring = verdict.scoring
+        asked = scoring.rated_by and scoring.judge_model == self._settings.model
+        return bool(asked) and verdict.rating is not None and stage_of(scoring.details) == "judge"
+
+    def _fill(self, judge: str, verdicts: Sequence[Verdict]) -> None:
+        """Take pairs for the free places of a panel, of each rating at most half."""
+        pairs = self._store.pairs(judge)
+        known = {pair.id for pair in pairs}
+        free = MOST - len(pairs)
+        taken: Counter[bool] = Counter(pair.ratings[:1] == (_HIGHEST,) for pair in pairs)
+        for verdict in verdicts:
+            highest = verdict.rating == _HIGHEST
+            if free <= 0:
+                return
+            if verdict.id in known or taken[highest] >= MOST // 2:
+                continue
+            evidence = readable_evidence(self._verdicts, verdict.id)
+            if evidence is None or evidence.candidate is None:
+                continue
+            self._store.put(
+                PanelPair(
+                    id=verdict.id,
+                    judge=judge,
+                    taken_at=self._clock(),
+                    reference=evidence.reference,
+                    candidate=evidence.candidate,
+                )
+            )
+            taken[highest] += 1
+            free -= 1
+
+    async def _complete(self, pairs: Sequence[PanelPair]) -> None:
+        """Rate new pairs until each has its yardstick. One that cannot be rated is tried again later."""
+        for _ in range(YARDSTICK):
+            pairs = [pair for pair in pairs if len(pair.ratings) < YARDSTICK]
+            ratings = await self._rate(pairs)
+            rated = [pair for pair in pairs if pair.id in ratings]
+            pairs = [replace(pair, ratings=(*pair.ratings, ratings[pair.id])) for pair in rated]
+            for pair in pairs:
+                await asyncio.to_thread(self._store.put, pair)
+
+    async def _round(self, judge: str, routes: Sequence[str], now: float) -> int:
+        """Make the round of a judge if it is due. Return the number of rounds."""
+        days = await asyncio.to_thread(self._store.days, judge)
+        if not days.rated_at:
+            # The yardstick has just been taken.
+            await asyncio.to_thread(self._store.put_days, replace(days, rated_at=now, same_at=now))
+            return 0
+        suspected_at = await asyncio.to_thread(self._doubted, routes, days, now)
+        if suspected_at is None and now < days.rated_at + _DAY_S:
+            return 0
+        pairs = [
+            pair
+            for pair in await asyncio.to_thread(self._store.pairs, judge)
+            if len(pair.ratings) >= YARDSTICK
+        ]
+        days = replace(days, rated_at=now, suspected_at=suspected_at or days.suspected_at)
+        await asyncio.to_thread(self._store.put_days, days)
+        ratings = await self._rate(pairs)
+        compared = [(pair, ratings[pair.id]) for pair in pairs if pair.id in ratings]
+        if len(compared) < FEWEST:
+            # The judge or the budget is in trouble: again in an hour.
+            await asyncio.to_thread(self._store.put_days, replace(days, rated_at=now - _DAY_S + _HOUR_S))
+            return 0
+        at = self._clock()
+        rated = tuple(PairRated(pair.ratings, rating) for pair, rating in compared)
+        notes = [
+            PanelRated(f"{PANEL}{route}/{at!r}", at, route, judge, days.same_at, rated) for route in routes
+        ]
+        for note in notes:
+            await asyncio.to_thread(self._verdicts.note, note)
+        if notes[0].shows_change:
+            log.warning("the judge %s rates the pairs of its panel otherwise than before", judge)
+            for pair, rating in compared:
+                await asyncio.to_thread(self._store.put, replace(pair, ratings=(rating,)))
+        elif notes[0].is_as_before:
+            await asyncio.to_thread(self._store.put_days, replace(days, same_at=at))
+        return 1
+
+    def _doubted(self, routes: Sequence[str], days: PanelDays, now: float) -> float | None:
+        """Return the time of a suspicion that no round has looked into; None without any."""
+        moved = self._suspected()
+        latest = max((moved.get(route, 0.0) for route in routes), default=0.0)
+        if latest <= max(days.suspected_at, days.same_at) or now < days.suspected_at + _SUSPECTED_EVERY_S:
+            return None
+        return latest
+
+    async def _rate(self, pairs: Sequence[PanelPair]) -> dict[str, int]:
+        """Return the ratings of pairs by id, without those that failed; stops where every call fails."""
+        ratings: dict[str, int] = {}
+        paying = SCORING_BUDGET.set(self._budget)
+        try:
+            for first in range(0, len(pairs), _AT_ONCE):
+                some = pairs[first : first + _AT_ONCE]
+                rated = await self._rater.rate_all(
+                    [Pair(pair.reference, pair.candidate, "") for pair in some]
+                )
+                got = {
+                    pair.id: rating.outcome
+                    for pair, rating in zip(some, rated, strict=True)
+                    if isinstance(rating.outcome, int)
+                }
+                if not got:
+                    break
+                ratings |= got
+        finally:
+            SCORING_BUDGET.reset(paying)
+        return ratings
+
+
+def _judge_of(verdict: Verdict) -> str:
+    """Return the model and wording of a verdict's judge, as `evenkeel.monitor.changes` names it."""
+    return f"{verdict.scoring.judge_model} {verdict.scoring.rated_by}"
