@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.runtime.stores import connect, settings_of_stores
 from evenkeel.simulate import (
     JUDGE_MODEL,
@@ -136,7 +137,7 @@ def test_a_judge_that_drifts_is_named(start, tmp_path):
             ask(running, range(140))
             running.settle()
             panels = connect(settings_of_stores(None, tmp_path / "data")).panels
-            judge = f"{JUDGE_MODEL} similarity@1"
+            judge = f"{JUDGE_MODEL} {SIMILARITY.prompt_version}"
             wait_for(lambda: panels.days(judge).rated_at, "for the panel's first rounds")
             simulation.change(JUDGE_MODEL, {"judge_noise": 0.9})
             noticed_in_time(running)

@@ -96,6 +96,7 @@ class ValueWatch:
     __slots__ = ("_known", "_latest", "_quiet", "_seen", "_since")
 
     def __init__(self) -> None:
+        """Start without any known value."""
         self._latest: list[str] = []
         self._known: dict[str, int] = {}
         """Known values, each with the number of the last exchange that had it."""
@@ -106,12 +107,14 @@ class ValueWatch:
         """New values with enough exchanges, each with the number of the exchange that completed them."""
         self._seen = 0
 
-    def observe(self, value: str, settling: int = SETTLING) -> Switch | None:
+    def observe(self, value: str, settling: int = SETTLING, *, guessed: bool = False) -> Switch | None:
         """Take the value of the next exchange, or `UNKNOWN`; return the switch that it completes, if any.
 
         Args:
             value: Value of the exchange.
             settling: Exchanges at the start among which every value is taken as given.
+            guessed: True if nobody stated the value. One constant value may then be read as several that
+                alternate, so it replaces another only once the traffic has left that for 24 exchanges.
         """
         self._seen += 1
         latest = self._latest
@@ -122,7 +125,7 @@ class ValueWatch:
             self._known[value] = self._seen
             if self._seen <= settling:
                 self._quiet.pop(value, None)
-            return self._slow(value) if value in self._quiet else None
+            return self._slow(value, guessed=guessed) if value in self._quiet else None
         if value == UNKNOWN:
             return None
         if not self._known or self._seen <= settling:
@@ -132,17 +135,17 @@ class ValueWatch:
             return None
         if latest[-LATEST:].count(value) < NEEDED:
             return None
-        return self._quick(value)
+        return self._quick(value, guessed=guessed)
 
     def knows(self, value: str) -> bool:
         """Return whether a value is known or is the placeholder for an unknown value."""
         return value in self._known or value == UNKNOWN
 
-    def _quick(self, value: str) -> Switch | None:
+    def _quick(self, value: str, *, guessed: bool) -> Switch | None:
         """Return a switch if a new value with enough exchanges has replaced another one."""
         run = self._latest[-RUN:].count(value) == RUN
         before = self._most_frequent(value) if run else self._rarer(value)
-        if before is not None:
+        if before is not None and (self._has_left(before) or not guessed):
             self._learn(value)
             return Switch(before, value)
         if self._seen - self._since.setdefault(value, self._seen) >= _PATIENCE:
@@ -152,13 +155,19 @@ class ValueWatch:
             self._since = {one: place for one, place in self._since.items() if one in self._latest}
         return None
 
-    def _slow(self, value: str) -> Switch | None:
+    def _slow(self, value: str, *, guessed: bool) -> Switch | None:
         """Return a switch if a value that came slowly now holds most of the latest exchanges."""
         if self._latest[-LATEST:].count(value) < MOST:
             return None
-        del self._quiet[value]
         before = self._most_frequent(value)
+        if guessed and before is not None and not self._has_left(before):
+            return None
+        del self._quiet[value]
         return None if before is None else Switch(before, value)
+
+    def _has_left(self, value: str) -> bool:
+        """Return whether a value was absent from the last 24 exchanges."""
+        return value not in self._latest[-MOST:]
 
     def _most_frequent(self, new: str) -> str | None:
         """Return the most frequent known value, counted over the latest exchanges first; None without one."""
@@ -436,7 +445,7 @@ class RouteWatch:
         if watch is None:
             watch = self._values[kind] = ValueWatch()
         learned = kind == kinds.PROMPT and _LEARNED.fullmatch(value) is not None
-        switch = watch.observe(value, _LEARNING if learned else SETTLING)
+        switch = watch.observe(value, _LEARNING if learned else SETTLING, guessed=learned)
         if switch is None:
             return []
         return [ChangeMark(kind, switch.before, switch.after, verdict.scored_at, offset)]

@@ -15,10 +15,24 @@ from evenkeel.monitor.changes.route import (
 )
 
 
-def watched(values, watch=None):
+def watched(values, **how):
     """The switches with the place of the value that made them."""
-    watch = watch or ValueWatch()
-    return [(place, found) for place, value in enumerate(values, 1) if (found := watch.observe(value))]
+    watch = ValueWatch()
+    return [(place, found) for place, value in enumerate(values, 1) if (found := watch.observe(value, **how))]
+
+
+def test_a_guessed_value_is_a_change_once_the_traffic_has_left_the_old_one():
+    """100 × a, then b: after 24 exchanges without any a."""
+    assert watched(["a"] * 100 + ["b"] * 60, guessed=True) == [(100 + MOST, Switch("a", "b"))]
+
+
+def test_guesses_that_alternate_are_no_changes():
+    """A constant prompt is read as two or four versions from some exchange on."""
+    rng = random.Random(8)
+    for versions in ("ab", "abcd"):
+        for _ in range(20):
+            values = ["a"] * 200 + [rng.choice(versions) for _ in range(600)]
+            assert watched(values, guessed=True) == []
 
 
 def test_a_swap_is_one_change_at_the_eighth_exchange():
