@@ -23,7 +23,7 @@ _FIELD_CHARS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InputRow:
     """A record."""
 
     source: str
@@ -84,7 +84,7 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path) -> list[InputRow]:
     """All rows of a file, at least one. Suffixes: .jsonl, .json, .csv, .tsv; .gz on top of each.
 
     The first character says what a file without one of these suffixes holds.
@@ -109,7 +109,7 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 
-def check_columns(rows: list[Row], *, required: Iterable[str], known: Iterable[str]) -> None:
+def check_columns(rows: list[InputRow], *, required: Iterable[str], known: Iterable[str]) -> None:
     """Raise unless every row has the required fields; names a misspelt column with what was meant."""
     for row in rows:
         for field in required:
@@ -133,10 +133,10 @@ def column_name(column: object) -> str:
     return str(column).strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _cells(source: str, place: str, value: Any) -> Row:
+def _cells(source: str, place: str, value: Any) -> InputRow:
     if not isinstance(value, dict):
         raise InputError(f"{source}, {place}: {value if isinstance(value, str) else 'is not a JSON object'}")
-    return Row(source, place, {column_name(column): cell for column, cell in value.items()})
+    return InputRow(source, place, {column_name(column): cell for column, cell in value.items()})
 
 
 def numbered_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -152,12 +152,12 @@ def numbered_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
             yield number, value if isinstance(value, dict) else "is not a JSON object"
 
 
-def _line_rows(source: str, text: str) -> Iterator[Row]:
+def _line_rows(source: str, text: str) -> Iterator[InputRow]:
     for number, value in numbered_objects(text):
         yield _cells(source, f"line {number}", value)
 
 
-def _array_rows(source: str, text: str) -> Iterator[Row]:
+def _array_rows(source: str, text: str) -> Iterator[InputRow]:
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -166,7 +166,7 @@ def _array_rows(source: str, text: str) -> Iterator[Row]:
         yield _cells(source, f"entry {number}", value)
 
 
-def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[Row]:
+def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[InputRow]:
     head = text.split("\n", 1)[0]
     delimiter = "\t" if tabs else max(",;\t", key=head.count)
     csv.field_size_limit(_FIELD_CHARS)
@@ -189,7 +189,7 @@ def _table_rows(source: str, text: str, *, tabs: bool) -> Iterator[Row]:
                     f"{source}, {place}: {len(record)} cells under {len(columns)} columns; "
                     "put cells with commas or line breaks into double quotes"
                 )
-            yield Row(source, place, dict(zip(columns, record, strict=True)))
+            yield InputRow(source, place, dict(zip(columns, record, strict=True)))
     except csv.Error as error:
         raise InputError(f"{source}, line {reader.line_num}: {error}") from error
 

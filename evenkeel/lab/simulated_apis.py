@@ -9,9 +9,9 @@ import json
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from evenkeel.simulate.apis import (
-    Completion,
     SimulatedApi,
     SimulatedChat,
+    SimulatedCompletion,
     answer_head,
     bundles,
     choice_answer,
@@ -20,7 +20,7 @@ from evenkeel.simulate.apis import (
     stream_end,
     tier,
 )
-from evenkeel.simulate.model import Message
+from evenkeel.simulate.model import PromptMessage
 from evenkeel.simulate.requests import (
     ModelRequest,
     WireError,
@@ -57,21 +57,21 @@ class SimulatedCompletions(SimulatedApi):
         return ModelRequest(
             model=model,
             temperature=read_temperature(raw),
-            messages=(Message("user", prompt),),
+            messages=(PromptMessage("user", prompt),),
             stream=bool(raw.get("stream")),
             include_usage=include_usage,
             tools=(),
             tool_choice=None,
         )
 
-    def body(self, completion: Completion) -> bytes:
+    def body(self, completion: SimulatedCompletion) -> bytes:
         """Write a choice with the text."""
         return choice_answer(
             completion, "text_completion", _choice(completion.text, completion.finish_reason)
         )
 
     def events(
-        self, completion: Completion, *, include_usage: bool, tokens_per_event: int
+        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
         """The text in pieces, the finish reason with an empty one, the counts if asked for, `[DONE]`."""
         head = answer_head(completion, "text_completion")
@@ -111,27 +111,27 @@ class SimulatedMessages(SimulatedApi):
             raise WireError(400, "max_tokens: Field required", param="max_tokens")
         messages = read_messages(raw.get("messages"))
         if _is_tool_result(raw["messages"][-1]):
-            messages = (*messages[:-1], Message("tool", messages[-1].text))
+            messages = (*messages[:-1], PromptMessage("tool", messages[-1].text))
         system = read_text(raw.get("system"), "system")
         tools = raw.get("tools")
         own = [_function(tool) for tool in tools if _is_own(tool)] if isinstance(tools, list) else None
         return ModelRequest(
             model=model,
             temperature=read_temperature(raw),
-            messages=((Message("system", system), *messages) if system else messages),
+            messages=((PromptMessage("system", system), *messages) if system else messages),
             stream=bool(raw.get("stream")),
             include_usage=True,
             tools=read_tools(tools, own),
             tool_choice=_messages_tool_choice(raw.get("tool_choice")),
         )
 
-    def body(self, completion: Completion) -> bytes:
+    def body(self, completion: SimulatedCompletion) -> bytes:
         """The message with its one content block."""
         message = _message(completion, [_block(completion)], _stop_reason(completion), completion.tokens)
         return json.dumps(message).encode()
 
     def events(
-        self, completion: Completion, *, include_usage: bool, tokens_per_event: int
+        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
         """Yield everything from `message_start` to `message_stop`.
 
@@ -164,7 +164,10 @@ class SimulatedMessages(SimulatedApi):
 
 
 def _message(
-    completion: Completion, content: list[dict[str, Any]], stop_reason: str | None, output_tokens: int
+    completion: SimulatedCompletion,
+    content: list[dict[str, Any]],
+    stop_reason: str | None,
+    output_tokens: int,
 ) -> dict[str, Any]:
     return {
         "id": completion.id,
@@ -178,7 +181,7 @@ def _message(
     }
 
 
-def _block(completion: Completion) -> dict[str, Any]:
+def _block(completion: SimulatedCompletion) -> dict[str, Any]:
     if completion.tool_call:
         return {
             "type": "tool_use",
@@ -192,7 +195,7 @@ def _block(completion: Completion) -> dict[str, Any]:
 _STOP_REASONS: Final = {"length": "max_tokens", "content_filter": "refusal"}
 
 
-def _stop_reason(completion: Completion) -> str:
+def _stop_reason(completion: SimulatedCompletion) -> str:
     return "tool_use" if completion.tool_call else _STOP_REASONS.get(completion.finish_reason, "end_turn")
 
 
@@ -242,7 +245,7 @@ class SimulatedResponses(SimulatedApi):
         instructions = raw.get("instructions")
         if instructions is not None and not isinstance(instructions, str):
             raise WireError(400, "instructions must be a string.", param="instructions")
-        head = (Message("system", instructions),) if instructions else ()
+        head = (PromptMessage("system", instructions),) if instructions else ()
         return ModelRequest(
             model=model,
             temperature=read_temperature(raw),
@@ -255,12 +258,12 @@ class SimulatedResponses(SimulatedApi):
             flex=raw.get("service_tier") == "flex",
         )
 
-    def body(self, completion: Completion) -> bytes:
+    def body(self, completion: SimulatedCompletion) -> bytes:
         """The whole response with its one output item."""
         return json.dumps(_response(completion, _ended(completion), [_item(completion)])).encode()
 
     def events(
-        self, completion: Completion, *, include_usage: bool, tokens_per_event: int
+        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
         """Yield everything from `response.created` to `response.completed`, which holds the whole response.
 
@@ -271,7 +274,7 @@ class SimulatedResponses(SimulatedApi):
             yield named_event({**event, "sequence_number": number})
 
 
-def _events(completion: Completion, tokens_per_event: int) -> Iterator[dict[str, Any]]:
+def _events(completion: SimulatedCompletion, tokens_per_event: int) -> Iterator[dict[str, Any]]:
     item = _item(completion)
     began = _response(completion, "in_progress", [])
     yield {"type": "response.created", "response": began}
@@ -303,12 +306,12 @@ _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_
 """Why a response was cut, by the reason in the words of chat completions."""
 
 
-def _ended(completion: Completion) -> Literal["completed", "incomplete"]:
+def _ended(completion: SimulatedCompletion) -> Literal["completed", "incomplete"]:
     """The status of a response that is over."""
     return "incomplete" if completion.finish_reason in _INCOMPLETE else "completed"
 
 
-def _response(completion: Completion, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(completion: SimulatedCompletion, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
     usage = {
         "input_tokens": completion.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0},
@@ -340,7 +343,7 @@ def _response(completion: Completion, status: str, output: list[dict[str, Any]])
     }
 
 
-def _item(completion: Completion) -> dict[str, Any]:
+def _item(completion: SimulatedCompletion) -> dict[str, Any]:
     if completion.tool_call:
         return {
             "id": f"fc_{completion.short_id}",
@@ -363,27 +366,27 @@ def _part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _read_input(raw: object) -> tuple[Message, ...]:
+def _read_input(raw: object) -> tuple[PromptMessage, ...]:
     if isinstance(raw, str):
-        return (Message("user", raw),)
+        return (PromptMessage("user", raw),)
     if not isinstance(raw, list) or not raw:
         raise WireError(400, "input must be a string or a list of at least one item.", param="input")
     return tuple(_read_item(f"input[{index}]", item) for index, item in enumerate(raw))
 
 
-def _read_item(where: str, raw: object) -> Message:
+def _read_item(where: str, raw: object) -> PromptMessage:
     """An item as a message: calls are the assistant's, their results a tool's."""
     if not isinstance(raw, dict):
         raise WireError(400, f"{where} must be an object.", param=where)
     if isinstance(raw.get("role"), str):
-        return Message(raw["role"], read_text(raw.get("content"), f"{where}.content"))
+        return PromptMessage(raw["role"], read_text(raw.get("content"), f"{where}.content"))
     kind = raw.get("type")
     if not isinstance(kind, str):
         raise WireError(400, f"{where} must have a role or a type.", param=where)
     if kind.endswith("_output"):
         output = raw.get("output")
-        return Message("tool", output if isinstance(output, str) else json.dumps(output))
-    return Message("assistant", str(raw.get("arguments", "")))
+        return PromptMessage("tool", output if isinstance(output, str) else json.dumps(output))
+    return PromptMessage("assistant", str(raw.get("arguments", "")))
 
 
 def _is_function(tool: object) -> bool:

@@ -10,17 +10,17 @@ and recorded answers to serve in place of simulated ones, are in `evenkeel.lab`.
 model.
 """
 
-from evenkeel.simulate.cases import INSTRUCTIONS, Case, make_case, summary_prompt
+from evenkeel.simulate.cases import INSTRUCTIONS, SupportCase, make_case, summary_prompt
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import EMBEDDINGS_MODEL
 from evenkeel.simulate.judge import JUDGE_MODEL
-from evenkeel.simulate.model import Message, SimulatedModel
+from evenkeel.simulate.model import PromptMessage, SimulatedModel
 from evenkeel.simulate.rewriter import REWRITER_MODEL
 from evenkeel.simulate.server import create_app, run, serving
 from evenkeel.simulate.simulation import (
     DEFAULT_MODEL,
     ModelState,
-    Planted,
+    PlantedTruth,
     Simulation,
     SimulationSettings,
     planted,
@@ -33,14 +33,14 @@ __all__ = [
     "INSTRUCTIONS",
     "JUDGE_MODEL",
     "REWRITER_MODEL",
-    "Case",
     "Condition",
-    "Message",
     "ModelState",
-    "Planted",
+    "PlantedTruth",
+    "PromptMessage",
     "SimulatedModel",
     "Simulation",
     "SimulationSettings",
+    "SupportCase",
     "TaskName",
     "create_app",
     "make_case",

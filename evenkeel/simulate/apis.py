@@ -34,7 +34,7 @@ _TOKEN_LENGTH: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class SimulatedCompletion:
     """An answer with everything the wire needs."""
 
     id: str
@@ -84,7 +84,7 @@ def bundles(text: str, size: int) -> Iterator[str]:
         yield "".join(tokens[start : start + size])
 
 
-def chat_usage(completion: Completion) -> dict[str, Any]:
+def chat_usage(completion: SimulatedCompletion) -> dict[str, Any]:
     """Token counts as chat completions and completions name them."""
     return {
         "prompt_tokens": completion.prompt_tokens,
@@ -119,12 +119,12 @@ class SimulatedApi(Protocol):
         """
         ...
 
-    def body(self, completion: Completion) -> bytes:
+    def body(self, completion: SimulatedCompletion) -> bytes:
         """The body of an answer that is not streamed."""
         ...
 
     def events(
-        self, completion: Completion, *, include_usage: bool, tokens_per_event: int
+        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
         """The events of a streamed answer, the one that ends it included."""
         ...
@@ -137,7 +137,7 @@ class SimulatedApi(Protocol):
 DONE: Final = b"data: [DONE]\n\n"
 
 
-def answer_head(completion: Completion, kind: str) -> dict[str, Any]:
+def answer_head(completion: SimulatedCompletion, kind: str) -> dict[str, Any]:
     """Return what answers with choices, and their events, begin with."""
     return {
         "id": completion.id,
@@ -149,18 +149,20 @@ def answer_head(completion: Completion, kind: str) -> dict[str, Any]:
     }
 
 
-def tier(completion: Completion) -> dict[str, str]:
+def tier(completion: SimulatedCompletion) -> dict[str, str]:
     """The service tier, where it is not the usual one."""
     return {"service_tier": "flex"} if completion.flex else {}
 
 
-def choice_answer(completion: Completion, kind: str, choice: dict[str, Any]) -> bytes:
+def choice_answer(completion: SimulatedCompletion, kind: str, choice: dict[str, Any]) -> bytes:
     """The body of an answer with one choice."""
     body = {**answer_head(completion, kind), "choices": [choice], "usage": chat_usage(completion)}
     return json.dumps(body).encode()
 
 
-def stream_end(completion: Completion, head: dict[str, Any], *, include_usage: bool) -> Iterator[bytes]:
+def stream_end(
+    completion: SimulatedCompletion, head: dict[str, Any], *, include_usage: bool
+) -> Iterator[bytes]:
     """The counts, if asked for, and `[DONE]`."""
     if include_usage:
         yield data_event({**head, "choices": [], "usage": chat_usage(completion)})
@@ -195,7 +197,7 @@ class SimulatedChat(SimulatedApi):
             flex=raw.get("service_tier") == "flex",
         )
 
-    def body(self, completion: Completion) -> bytes:
+    def body(self, completion: SimulatedCompletion) -> bytes:
         """Write one choice with the message."""
         message: dict[str, Any] = {"role": "assistant", "content": completion.text, "refusal": None}
         if completion.tool_call:
@@ -210,7 +212,7 @@ class SimulatedChat(SimulatedApi):
         return choice_answer(completion, "chat.completion", choice)
 
     def events(
-        self, completion: Completion, *, include_usage: bool, tokens_per_event: int
+        self, completion: SimulatedCompletion, *, include_usage: bool, tokens_per_event: int
     ) -> Iterator[bytes]:
         """The first event holds the role, the last but one the finish reason, then comes `[DONE]`.
 
@@ -247,11 +249,11 @@ def _flat(response_format: object) -> object:
     return response_format
 
 
-def _finish_reason(completion: Completion) -> str:
+def _finish_reason(completion: SimulatedCompletion) -> str:
     return "tool_calls" if completion.tool_call else completion.finish_reason
 
 
-def _tool_call(completion: Completion, call: ToolCall) -> dict[str, Any]:
+def _tool_call(completion: SimulatedCompletion, call: ToolCall) -> dict[str, Any]:
     return {
         "id": f"call_{completion.short_id}",
         "type": "function",

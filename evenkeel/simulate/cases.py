@@ -30,7 +30,7 @@ _SPREAD: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SupportCase:
     """A support case and what it was made from."""
 
     seed: int
@@ -40,7 +40,7 @@ class Case:
     """120 to 200 words in four paragraphs."""
 
 
-def make_case(seed: int) -> Case:
+def make_case(seed: int) -> SupportCase:
     """The support case of a seed; the same seed always gives the same case.
 
     Two seeds give different texts, barring a collision of ten random identifiers.
@@ -65,10 +65,10 @@ def make_case(seed: int) -> Case:
         ),
     )
     text = "\n\n".join(paragraphs).format_map(slots)
-    return Case(seed=seed, topic=topic, details=details, text=text)
+    return SupportCase(seed=seed, topic=topic, details=details, text=text)
 
 
-def summary_prompt(case: Case) -> str:
+def summary_prompt(case: SupportCase) -> str:
     """Write what an application would send as the user message: instructions, then the case."""
     return f"{INSTRUCTIONS}\n\n{case.text}"
 

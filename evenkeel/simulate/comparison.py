@@ -18,7 +18,7 @@ _TOLERATED_MISSES: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CellFigure:
     """An estimate of a cell beside the truth."""
 
     route: str
@@ -38,10 +38,10 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TruthComparison:
     """All cells."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[CellFigure, ...]
 
     @property
     def cells(self) -> int:
@@ -59,7 +59,7 @@ class Comparison:
         return self.cells > 0 and self.missed <= _TOLERATED_MISSES * self.cells
 
 
-def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str, Any]]) -> Comparison:
+def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str, Any]]) -> TruthComparison:
     """Hold cells against the truth.
 
     Args:
@@ -80,7 +80,7 @@ def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str
             estimate = cell[quantity]
             if estimate is not None and value is not None:
                 rows.append(
-                    Row(
+                    CellFigure(
                         cell["route"],
                         cell["model"],
                         cell["perturbation"],
@@ -92,10 +92,10 @@ def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str
                         estimate["n"],
                     )
                 )
-    return Comparison(tuple(rows))
+    return TruthComparison(tuple(rows))
 
 
-def table(comparison: Comparison) -> Table:
+def table(comparison: TruthComparison) -> Table:
     """Planted and measured values in per cent, one row a cell."""
     title = "planted | measured \\[95 % interval], in %"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
@@ -106,7 +106,7 @@ def table(comparison: Comparison) -> Table:
     for quantity in quantities:
         heading = "points above noise" if quantity == "excess" else quantity.replace("_", " ")
         table.add_column(heading, no_wrap=True)
-    cells: dict[tuple[str, str, str], dict[str, Row]] = {}
+    cells: dict[tuple[str, str, str], dict[str, CellFigure]] = {}
     for row in comparison.rows:
         cells.setdefault((row.route, row.model, row.perturbation), {})[row.quantity] = row
     previous: tuple[str, str] | None = None
@@ -119,7 +119,7 @@ def table(comparison: Comparison) -> Table:
     return table
 
 
-def _entry(row: Row | None) -> str:
+def _entry(row: CellFigure | None) -> str:
     if row is None:
         return "-"
     mark = "" if row.covered else " [red]✗[/]"

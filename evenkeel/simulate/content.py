@@ -43,7 +43,7 @@ class Condition(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerContent:
     """Content of a state. Identifiers that the prompt lacks are "", and all of them in a worse answer."""
 
     condition: Condition
@@ -84,7 +84,7 @@ class Told:
         return {name: value for value, names in aliases if value for name in names.split()}
 
 
-def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases = ENGLISH) -> Told:
+def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases = ENGLISH) -> AnswerContent:
     """The content of the answer to a case: of its first side, its second, or of neither."""
     if condition is Condition.WORSE:
         return _tell_worse(topic, details, phrases)
@@ -96,7 +96,7 @@ def tell(topic: Topic, details: Details, condition: Condition, phrases: Phrases 
         if stock is None
         else _stock(topic, details, phrases, stock, good=good)
     )
-    return Told(
+    return AnswerContent(
         condition=condition,
         subject=topic.name,
         ticket=details.ticket,
@@ -183,10 +183,10 @@ def _stock(
     )
 
 
-def _tell_worse(topic: Topic, details: Details, phrases: Phrases) -> Told:
+def _tell_worse(topic: Topic, details: Details, phrases: Phrases) -> AnswerContent:
     devices, minutes = claimed_numbers(repr(details))
     problem, event, fix = phrases.worse
-    return Told(
+    return AnswerContent(
         condition=Condition.WORSE,
         subject=topic.name,
         ticket="",

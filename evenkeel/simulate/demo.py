@@ -30,7 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from evenkeel.core.verdict import BASELINE
 from evenkeel.simulate import make_case, summary_prompt
-from evenkeel.simulate.comparison import Comparison, compare, table
+from evenkeel.simulate.comparison import TruthComparison, compare, table
 from evenkeel.simulate.judge import JUDGE_MODEL
 
 if TYPE_CHECKING:
@@ -273,10 +273,10 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DemoOutcome:
     """Outcome of the demo."""
 
-    comparison: Comparison
+    comparison: TruthComparison
     sent: int
     """Requests to the proxy; every one of them is sampled."""
     failed_requests: int
@@ -407,7 +407,7 @@ class _Story:
         await self._resolved()
         early = [incident for incident in await self._incidents() if _SWAPPED not in incident["routes"]]
         cells = await self._cells()
-        outcome = Outcome(
+        outcome = DemoOutcome(
             compare(cells, truths),
             sent=sum(application.sent for application in self._applications),
             failed_requests=sum(application.failed for application in self._applications),
@@ -550,7 +550,7 @@ class _Story:
                 response.raise_for_status()
                 return cast("dict[str, Any]", response.json())
 
-    def _close(self, outcome: Outcome) -> None:
+    def _close(self, outcome: DemoOutcome) -> None:
         out = self._out
         out.print()
         out.print(table(outcome.comparison))

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator, Sequence
 
-    from evenkeel.simulate.model import Message
+    from evenkeel.simulate.model import PromptMessage
 
 
-class Known(NamedTuple):
+class RecognisedAnswer(NamedTuple):
     """An answer of the simulated model."""
 
     condition: Condition
@@ -47,7 +47,7 @@ _QUOTING: Final = {
 }
 
 
-def recognise(text: str) -> Known | None:
+def recognise(text: str) -> RecognisedAnswer | None:
     """The simulated model's answer in a text of any format and language; None if it is not one.
 
     A text that tells both sides of an incident is a case, not an answer to one.
@@ -59,7 +59,7 @@ def recognise(text: str) -> Known | None:
     if len(found) != 1:
         return None
     topic, condition = found.pop()
-    return Known(condition, topic, read_details(text))
+    return RecognisedAnswer(condition, topic, read_details(text))
 
 
 def _told(plain: str) -> Iterator[tuple[str, Condition]]:
@@ -90,7 +90,7 @@ def _stock_patterns() -> Iterator[tuple[Condition, re.Pattern[str]]]:
 _STOCK: Final = tuple(_stock_patterns())
 
 
-class Ruling(NamedTuple):
+class SimulatedRuling(NamedTuple):
     """A rating and what decided it."""
 
     rating: int
@@ -106,7 +106,7 @@ _QUOTED_ALIKE: Final = 0.6
 """Likeness in characters from which two quotations of a prompt are the same but for its spelling."""
 
 
-def rate_similarity(reference: str, candidate: str) -> Ruling:
+def rate_similarity(reference: str, candidate: str) -> SimulatedRuling:
     """Rate how far two answers say the same.
 
     Of the simulated model's answers: 3 = the same state on the same topic with the same identifiers,
@@ -114,27 +114,27 @@ def rate_similarity(reference: str, candidate: str) -> Ruling:
     Format, language and wording do not count. Others: `_compare`.
     """
     if " ".join(reference.split()) == " ".join(candidate.split()):
-        return Ruling(3, "the texts are equal")
+        return SimulatedRuling(3, "the texts are equal")
     left, right = recognise(reference), recognise(candidate)
     if left is None or right is None:
         return _compare(reference, candidate)
     return _rate_known(left, right, alike=bool(left.topic) or _quote_alike(reference, candidate))
 
 
-def _rate_known(left: Known, right: Known, *, alike: bool) -> Ruling:
+def _rate_known(left: RecognisedAnswer, right: RecognisedAnswer, *, alike: bool) -> SimulatedRuling:
     if left.topic != right.topic:
-        return Ruling(1, "the answers are about different topics")
+        return SimulatedRuling(1, "the answers are about different topics")
     if left.condition is not right.condition:
         rating = 1 if Condition.WORSE in (left.condition, right.condition) else 2
-        return Ruling(rating, f"one answer is {left.condition}, the other {right.condition}")
+        return SimulatedRuling(rating, f"one answer is {left.condition}, the other {right.condition}")
     if left.topic and left.details != right.details:
-        return Ruling(2, f"both answers are {left.condition}, with other identifiers")
-    return Ruling(
+        return SimulatedRuling(2, f"both answers are {left.condition}, with other identifiers")
+    return SimulatedRuling(
         3 if alike else 2, f"both answers are {left.condition}{'' if alike else ', of other texts'}"
     )
 
 
-def rate_quality(request: str, answer: str, *, complete: bool) -> Ruling:
+def rate_quality(request: str, answer: str, *, complete: bool) -> SimulatedRuling:
     """Rate how faithful or how complete an answer is.
 
     Of the simulated model's answers: 1 for a worse one, or one on another topic than the request's; 3 for
@@ -148,15 +148,15 @@ def rate_quality(request: str, answer: str, *, complete: bool) -> Ruling:
         counted = numbers or said
         shared = len(counted & asked & said) / max(1, len(counted))
         ruling = _step(shared, _ALL if numbers and not complete else _HALF)
-        return Ruling(ruling, f"{shared:.0%} of what counts is in both")
+        return SimulatedRuling(ruling, f"{shared:.0%} of what counts is in both")
     if known.condition is Condition.WORSE:
-        return Ruling(1, "the answer is worse")
+        return SimulatedRuling(1, "the answer is worse")
     if not _fits(known, request):
-        return Ruling(1, "the answer is about another topic than the request")
-    return Ruling(3, f"the answer is {known.condition}")
+        return SimulatedRuling(1, "the answer is about another topic than the request")
+    return SimulatedRuling(3, f"the answer is {known.condition}")
 
 
-def _compare(reference: str, candidate: str) -> Ruling:
+def _compare(reference: str, candidate: str) -> SimulatedRuling:
     """Two texts of which one at least is not the simulated model's.
 
     3 = one is what the simulated rewriter makes of the other, or they have the same topic of the catalogue
@@ -169,16 +169,18 @@ def _compare(reference: str, candidate: str) -> Ruling:
         and topics[0] is topics[1]
         and read_details(reference) == read_details(candidate)
     ):
-        return Ruling(3, "same topic and identifiers")
+        return SimulatedRuling(3, "same topic and identifiers")
     if is_rewriting(reference, candidate) or is_rewriting(candidate, reference):
-        return Ruling(3, "one is a simulated rewriting of the other")
+        return SimulatedRuling(3, "one is a simulated rewriting of the other")
     left, right = _words(reference), _words(candidate)
     shared = len(left & right) / max(1, len(left | right))
     numbers_differ = any(word[0].isdigit() for word in left ^ right)
-    return Ruling(_step(shared, _ALL if numbers_differ else _MOST), f"{shared:.0%} of the words are shared")
+    return SimulatedRuling(
+        _step(shared, _ALL if numbers_differ else _MOST), f"{shared:.0%} of the words are shared"
+    )
 
 
-def _fits(known: Known, request: str) -> bool:
+def _fits(known: RecognisedAnswer, request: str) -> bool:
     topic = find_topic(request)
     return topic is None or not known.topic or known.topic == topic.name
 
@@ -211,7 +213,7 @@ _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|wha
 """Words of evenkeel's prompts about completeness, whatever the task."""
 
 
-def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -> str:
+def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 0.0) -> str:
     """The reply to a judge's prompt: a JSON object with `explanation` and `rating`.
 
     A prompt with a REQUEST and an ANSWER asks for quality, any other with two texts for similarity. A
@@ -237,7 +239,7 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
     ruling = _rule(texts, "\n".join(message.text for message in messages))
     audited = _AUDITED.search(prompt)
     if ruling is None and audited and texts:
-        ruling = Ruling(3, "there is nothing to compare the text with")
+        ruling = SimulatedRuling(3, "there is nothing to compare the text with")
     if ruling is None:
         return "The simulated judge takes judge prompts of evenkeel only."
     said = _said(ruling, rng, noise)
@@ -247,14 +249,14 @@ def judge(messages: Sequence[Message], rng: random.Random, noise: float = 0.0) -
     return json.dumps(said)
 
 
-def _said(ruling: Ruling, rng: random.Random, noise: float) -> dict[str, str | int]:
+def _said(ruling: SimulatedRuling, rng: random.Random, noise: float) -> dict[str, str | int]:
     rating, reason = ruling
     if noise and rng.random() < noise:
         rating, reason = _FLIPPED[rating], f"{reason}; flipped by chance"
     return {"explanation": f"Simulated judge: {reason}.", "rating": rating}
 
 
-def _rule(texts: dict[str, str], prompt: str) -> Ruling | None:
+def _rule(texts: dict[str, str], prompt: str) -> SimulatedRuling | None:
     if "REQUEST" in texts and "ANSWER" in texts:
         complete = _COMPLETENESS.search(prompt) is not None
         return rate_quality(texts["REQUEST"], texts["ANSWER"], complete=complete)

@@ -25,7 +25,7 @@ import yaml
 from evenkeel.simulate.content import Condition, generic_answer, tell
 from evenkeel.simulate.phrases import ENGLISH, Phrases
 from evenkeel.simulate.recognition import Details, find_topic, read_details, wanted_language
-from evenkeel.simulate.tasks import CASE_SUMMARY, SLOT_FILLING, Task, spoken, task_of
+from evenkeel.simulate.tasks import CASE_SUMMARY, SLOT_FILLING, PromptTask, spoken, task_of
 
 if TYPE_CHECKING:
     import random
@@ -220,7 +220,7 @@ def _kind(schema: dict[str, Any]) -> object:
     return "object" if kind is None and isinstance(schema.get("properties"), dict) else kind
 
 
-class Message(NamedTuple):
+class PromptMessage(NamedTuple):
     """A message of a prompt."""
 
     role: str
@@ -228,7 +228,7 @@ class Message(NamedTuple):
     """All text of the message; parts that are not text do not count."""
 
 
-class Form(NamedTuple):
+class DemandedForm(NamedTuple):
     """Demands of a request's parameters, not its words, on the form of the answer."""
 
     format: Format | None = None
@@ -260,7 +260,7 @@ class Reading(NamedTuple):
     """The user's words; everything if no message is the user's."""
     topic: Topic | None
     details: Details
-    task: Task = CASE_SUMMARY
+    task: PromptTask = CASE_SUMMARY
     format: Format = "free"
     language: Phrases = ENGLISH
     schema: dict[str, Any] | None = None
@@ -286,11 +286,11 @@ class SimulatedModel:
     salt: bytes = field(default=b"", repr=False)
     """Decides which prompts are fragile. At most 64 bytes."""
 
-    def answer(self, messages: Sequence[Message], rng: random.Random) -> str:
+    def answer(self, messages: Sequence[PromptMessage], rng: random.Random) -> str:
         """The model's answer to a prompt; `rng` decides the noise."""
         return say(read(messages), self.condition(messages, rng))
 
-    def condition(self, messages: Sequence[Message], rng: random.Random) -> Condition:
+    def condition(self, messages: Sequence[PromptMessage], rng: random.Random) -> Condition:
         """The state of the next answer to a prompt."""
         digest = prompt_digest(messages, self.salt)
         if int.from_bytes(digest[:_HALF], "big") / _SCALE < self.fragility:
@@ -303,7 +303,7 @@ class SimulatedModel:
         return Condition.WORSE if draw < self.worse_share else Condition.DIFFERENT
 
 
-def prompt_digest(messages: Sequence[Message], salt: bytes = b"") -> bytes:
+def prompt_digest(messages: Sequence[PromptMessage], salt: bytes = b"") -> bytes:
     """16 bytes that depend on every byte of every role and text, and on where each ends."""
     digest = blake2b(key=salt, digest_size=2 * _HALF)
     for message in messages:
@@ -314,7 +314,9 @@ def prompt_digest(messages: Sequence[Message], salt: bytes = b"") -> bytes:
     return digest.digest()
 
 
-def read(messages: Sequence[Message], form: Form | None = None, subjects: Subjects | None = None) -> Reading:
+def read(
+    messages: Sequence[PromptMessage], form: DemandedForm | None = None, subjects: Subjects | None = None
+) -> Reading:
     """Understand a prompt. Works for any text, none included.
 
     Args:
@@ -341,7 +343,7 @@ def read(messages: Sequence[Message], form: Form | None = None, subjects: Subjec
     )
 
 
-def _task(wishes: str, subject: Subject | None) -> Task:
+def _task(wishes: str, subject: Subject | None) -> PromptTask:
     found = task_of(wishes)
     if found is CASE_SUMMARY and subject and not found.asked_by(spoken(wishes)):
         named = sum(name in wishes for name, _ in subject.entities)

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.simulate.model import Form, Message
+from evenkeel.simulate.model import DemandedForm, PromptMessage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -116,7 +116,7 @@ def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:
         )
 
 
-NO_FORM: Final = Form()
+NO_FORM: Final = DemandedForm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class ModelRequest:
     """The parts of a request that matter here; all other parameters are ignored."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     stream: bool
     include_usage: bool
     """True if a stream ends with a chunk of token counts, where the API leaves that open."""
@@ -132,7 +132,7 @@ class ModelRequest:
     """The offered functions with `name` and `parameters`; each has a name."""
     tool_choice: Any
     """None, "auto", "none", "required" or `{"function": {"name": …}}`."""
-    form: Form = NO_FORM
+    form: DemandedForm = NO_FORM
     """The format that the parameters demand."""
     temperature: float | None = None
     """None = not stated."""
@@ -189,7 +189,7 @@ def wants_usage(raw: dict[str, Any]) -> bool:
     return bool(options.get("include_usage"))
 
 
-def read_messages(raw: object, param: str = "messages") -> tuple[Message, ...]:
+def read_messages(raw: object, param: str = "messages") -> tuple[PromptMessage, ...]:
     """A list of messages with a role and a content of text or parts.
 
     Raises: WireError (400) that names the message at fault.
@@ -237,21 +237,21 @@ def read_tools(raw: object, functions: list[Any] | None = None) -> tuple[dict[st
     return tuple(found)
 
 
-def read_form(raw: object) -> Form:
+def read_form(raw: object) -> DemandedForm:
     """The form that a `{"type": "json_object"}` or `{"type": "json_schema", "schema": …}` demands."""
     if not isinstance(raw, dict):
         return NO_FORM
     schema = raw.get("schema")
     match raw.get("type"):
         case "json_object":
-            return Form("json")
+            return DemandedForm("json")
         case "json_schema":
-            return Form("json", schema if isinstance(schema, dict) else None)
+            return DemandedForm("json", schema if isinstance(schema, dict) else None)
         case _:
             return NO_FORM
 
 
-def _read_message(where: str, raw: Any) -> Message:
+def _read_message(where: str, raw: Any) -> PromptMessage:
     if not isinstance(raw, dict) or not isinstance(raw.get("role"), str):
         raise WireError(400, f"{where} must be an object with a role.", param=where)
-    return Message(raw["role"], read_text(raw.get("content"), f"{where}.content"))
+    return PromptMessage(raw["role"], read_text(raw.get("content"), f"{where}.content"))

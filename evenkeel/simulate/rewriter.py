@@ -26,7 +26,7 @@ from evenkeel.simulate.recognition import clauses_in, find_topic, topic_of_claus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from evenkeel.simulate.model import Message, Subjects
+    from evenkeel.simulate.model import PromptMessage, Subjects
     from evenkeel.simulate.phrases import Phrases
     from evenkeel.simulate.topics import Topic
 
@@ -106,7 +106,7 @@ def translate(text: str, phrases: Phrases, subjects: Subjects | None = None) -> 
     """The text as if it were translated."""
     subject = subjects.find(text) if subjects else None
     topic = subject.topic if subject else find_topic(text)
-    words = _Words(phrases)
+    words = _StockWords(phrases)
     parts: list[str] = []
     named = topic is not None and topic.name in text
     for piece in pieces_of(text, clauses_in(text)):
@@ -124,14 +124,14 @@ def translate(text: str, phrases: Phrases, subjects: Subjects | None = None) -> 
     return "".join(parts if phrases.spaced else _apart(parts))
 
 
-def _clause(text: str, topic: Topic, words: _Words, phrases: Phrases) -> str:
+def _clause(text: str, topic: Topic, words: _StockWords, phrases: Phrases) -> str:
     """A clause of the catalogue as stock words with the topic's name."""
     name = phrases.quote.format(topic.name)
     rest = words.take(text[len(name) :])
     return f"{rest} {name}" if rest else name
 
 
-def _prose(text: str, words: _Words) -> Iterator[str]:
+def _prose(text: str, words: _StockWords) -> Iterator[str]:
     for match in _SENTENCE.finditer(text):
         edges = _EDGES.match(match.group())
         assert edges is not None
@@ -144,7 +144,7 @@ def _prose(text: str, words: _Words) -> Iterator[str]:
             words.begin()
 
 
-class _Words:
+class _StockWords:
     """The stock words of a language, sentence after sentence, without an end."""
 
     def __init__(self, phrases: Phrases) -> None:
@@ -298,7 +298,7 @@ def contrast(text: str) -> str:
     return re.sub(r"[^\W\d_][\w'’-]*", lambda _: next(words), text)
 
 
-def rewrite(messages: Sequence[Message], subjects: Subjects | None = None) -> str:
+def rewrite(messages: Sequence[PromptMessage], subjects: Subjects | None = None) -> str:
     """The reply to a rewriting request: the rewritten text alone.
 
     A request that names no task, no text, or a target that the simulation does not know gets a sentence

@@ -17,7 +17,7 @@ from litestar.exceptions import HTTPException
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenkeel.core.pair import ToolCall
-from evenkeel.simulate.apis import Completion, count_prompt_tokens
+from evenkeel.simulate.apis import SimulatedCompletion, count_prompt_tokens
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
@@ -99,7 +99,7 @@ class _ClientLeftError(Exception):
     """The client closed the connection before the end."""
 
 
-class ModelCall:
+class ServedCall:
     """A call under one of the APIs, from its body to the last byte of the answer."""
 
     def __init__(
@@ -176,7 +176,7 @@ class ModelCall:
             return
         await self._start(200, headers, content)
 
-    async def _stream(self, completion: Completion, events: list[bytes], *, cut: bool) -> None:
+    async def _stream(self, completion: SimulatedCompletion, events: list[bytes], *, cut: bool) -> None:
         latency_s = self._state.latency_s
         await self._spend(latency_s / 2)
         headers = [_EVENTS, (b"cache-control", b"no-cache"), (b"x-request-id", completion.id.encode())]
@@ -237,7 +237,9 @@ class ModelCall:
         await self._receive()
 
 
-def complete(simulation: Simulation, state: ModelState, request: ModelRequest, id_prefix: str) -> Completion:
+def complete(
+    simulation: Simulation, state: ModelState, request: ModelRequest, id_prefix: str
+) -> SimulatedCompletion:
     """The answer of a model to a request. Counts its condition, if it has one."""
     function = None
     if state.name == REWRITER_MODEL:
@@ -252,7 +254,7 @@ def complete(simulation: Simulation, state: ModelState, request: ModelRequest, i
         reading = read(request.messages, request.form, simulation.subjects)
         function = requested_tool(request)
         text = "" if function else say(reading, condition)
-    return Completion(
+    return SimulatedCompletion(
         id=simulation.completion_id(prompt_digest(request.messages), id_prefix),
         created=simulation.now(),
         model=state.returned_name or request.model,
@@ -270,12 +272,12 @@ def _complete_recorded(
     state: ModelState,
     request: ModelRequest,
     id_prefix: str,
-) -> Completion:
+) -> SimulatedCompletion:
     """A recorded answer to a request; in a deterministic simulation the prompt decides which sample."""
     digest = prompt_digest(request.messages)
     rng = random.Random(digest) if simulation.settings.deterministic else simulation.rng
     reply = recorded.reply(state.name, request.messages, request.temperature, rng)
-    return Completion(
+    return SimulatedCompletion(
         id=simulation.completion_id(digest, id_prefix.replace("simulated", "recorded")),
         created=simulation.now(),
         model=reply.returned_name or request.model,
@@ -437,7 +439,7 @@ def _recorded(simulation: Simulation) -> Recordings:
 def _call_handler(simulation: Simulation, api: SimulatedApi) -> ASGIRouteHandler:
     @asgi(api.path, copy_scope=False)
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
-        await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+        await ServedCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
 
     return call
 
@@ -450,7 +452,7 @@ def _deployments_handler(simulation: Simulation) -> ASGIRouteHandler:
         api = next((api for api in simulation.apis if path.endswith(api.path.removeprefix("/v1"))), None)
         if api is None:
             raise HTTPException("Not Found", status_code=404)
-        await ModelCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
+        await ServedCall(simulation, api, cast("HTTPScope", scope), receive, send).run()
 
     return call
 

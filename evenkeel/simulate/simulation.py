@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.simulate.apis import SimulatedApi
-    from evenkeel.simulate.model import Message, Subjects
+    from evenkeel.simulate.model import PromptMessage, Subjects
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
+class PlantedTruth:
     """The true rates behind one simulated model, all in [0, 1].
 
     A quality delta is None where the content never moves. `robustness = 1 − quality_change`.
@@ -63,7 +63,7 @@ class Planted:
     perturbed_robustness: float
 
 
-def planted(fragility: float, noise: float, worse_share: float) -> Planted:
+def planted(fragility: float, noise: float, worse_share: float) -> PlantedTruth:
     """The truth about a model.
 
     Raises: ValueError if an argument is outside [0, 1].
@@ -78,7 +78,7 @@ def planted(fragility: float, noise: float, worse_share: float) -> Planted:
     quality = 2 * worse_share * bad * (1 - worse_share * bad)
     noise_content = (1 - fragility) * (1 - _agreement(1 - noise, noise, worse_share))
     noise_quality = (1 - fragility) * 2 * noise * worse_share * (1 - noise * worse_share)
-    return Planted(
+    return PlantedTruth(
         fragility=fragility,
         noise=noise,
         worse_share=worse_share,
@@ -135,7 +135,7 @@ class ModelState:
     """Share of ratings that are flipped, by chance; in [0, 1]. Of effect on the simulated judge alone."""
 
     @property
-    def truth(self) -> Planted:
+    def truth(self) -> PlantedTruth:
         """The true deltas of this model."""
         return planted(self.fragility, self.noise, self.worse_share)
 
@@ -217,7 +217,7 @@ class Recordings(Protocol):
     """Recorded answers behind model names."""
 
     def reply(
-        self, name: str, messages: Sequence[Message], temperature: float | None, rng: random.Random
+        self, name: str, messages: Sequence[PromptMessage], temperature: float | None, rng: random.Random
     ) -> RecordedReply:
         """The answer to a request. Raises: WireError (404) if there is none."""
 

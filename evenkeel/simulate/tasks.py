@@ -19,8 +19,8 @@ from evenkeel.simulate.content import Condition, put
 from evenkeel.simulate.phrases import ENGLISH
 
 if TYPE_CHECKING:
-    from evenkeel.simulate.cases import Case
-    from evenkeel.simulate.content import Items, Told
+    from evenkeel.simulate.cases import SupportCase
+    from evenkeel.simulate.content import AnswerContent, Items
     from evenkeel.simulate.phrases import Phrases
 
 
@@ -59,7 +59,7 @@ def spoken(text: str) -> str:
     return " ".join(text.replace("_", " ").replace("-", " ").lower().split())
 
 
-class Task:
+class PromptTask:
     """A kind of request that an application sends. Its prose is that of a summary."""
 
     def __init__(self, name: TaskName) -> None:
@@ -70,7 +70,7 @@ class Task:
         self.template: Final = Template(system, words["before"], words["after"])
         """Constant words of the task."""
 
-    def input(self, case: Case, rng: random.Random) -> str:
+    def input(self, case: SupportCase, rng: random.Random) -> str:
         """The case as this task's input; differs from case to case."""
         known = {
             "text": case.text,
@@ -98,12 +98,12 @@ class Task:
         """
         return sum(part in words for part in self._words["asks"]) >= int(self._words["least"])
 
-    def items(self, told: Told) -> Items:
+    def items(self, told: AnswerContent) -> Items:
         """The parts of an answer, the same names for every state; what it does not know is "unknown"."""
         parts: dict[str, str] = self._words["parts"]
         return tuple((name, getattr(told, fact) or UNKNOWN) for name, fact in parts.items())
 
-    def prose(self, told: Told, phrases: Phrases) -> str:
+    def prose(self, told: AnswerContent, phrases: Phrases) -> str:
         """The same as free text: in lines with titles (English, good) or in a row."""
         parts = (told.problem, told.event, told.fix)
         if told.condition is Condition.GOOD and phrases is ENGLISH:
@@ -113,7 +113,7 @@ class Task:
         return _in_a_row(told, phrases)
 
 
-def _in_a_row(told: Told, phrases: Phrases) -> str:
+def _in_a_row(told: AnswerContent, phrases: Phrases) -> str:
     text = (" " if phrases.spaced else "").join((told.problem, told.event, told.fix))
     return put(f"{phrases.labels.ticket} {{}}: ", told.ticket) + text
 
@@ -125,10 +125,10 @@ _SOURCES: Final = {
 }
 
 
-class Questions(Task):
+class Questions(PromptTask):
     """An answer out of four documents, with the documents that it rests on."""
 
-    def items(self, told: Told) -> Items:
+    def items(self, told: AnswerContent) -> Items:
         """The answer and its sources; a worse answer has none."""
         ticket = put("{}: ", told.ticket)
         return (
@@ -136,33 +136,33 @@ class Questions(Task):
             ("sources", _SOURCES[told.condition]),
         )
 
-    def prose(self, told: Told, phrases: Phrases) -> str:
+    def prose(self, told: AnswerContent, phrases: Phrases) -> str:
         """The answer with its sources in brackets behind it."""
         return _in_a_row(told, phrases) + "".join(f" [{label}]" for label in _SOURCES[told.condition])
 
 
-class SlotFilling(Task):
+class SlotFilling(PromptTask):
     """The entities of a case, by the names of a JSON schema."""
 
-    def items(self, told: Told) -> Items:
+    def items(self, told: AnswerContent) -> Items:
         """Return an item for each slot; a number of people that the answer does not know is 0."""
         known = dict(super().items(told))
         return tuple((known | {"people_affected": int(told.people or 0)}).items())
 
-    def prose(self, told: Told, _: Phrases) -> str:
+    def prose(self, told: AnswerContent, _: Phrases) -> str:
         """A line for each slot."""
         return "\n".join(f"{name}: {value}" for name, value in self.items(told))
 
 
-CASE_SUMMARY: Final = Task(TaskName.CASE_SUMMARY)
-CHAT_SUMMARY: Final = Task(TaskName.CHAT_SUMMARY)
+CASE_SUMMARY: Final = PromptTask(TaskName.CASE_SUMMARY)
+CHAT_SUMMARY: Final = PromptTask(TaskName.CHAT_SUMMARY)
 QUESTIONS: Final = Questions(TaskName.QUESTIONS)
 SLOT_FILLING: Final = SlotFilling(TaskName.SLOT_FILLING)
-TASKS: Final[tuple[Task, ...]] = (CASE_SUMMARY, CHAT_SUMMARY, QUESTIONS, SLOT_FILLING)
+TASKS: Final[tuple[PromptTask, ...]] = (CASE_SUMMARY, CHAT_SUMMARY, QUESTIONS, SLOT_FILLING)
 """All of them. The first is taken where a prompt is of none."""
 
 
-def task_of(text: str) -> Task:
+def task_of(text: str) -> PromptTask:
     """The task of a prompt, by the parts that it names; case summary if it is no other."""
     words = spoken(text)
     return next((task for task in reversed(TASKS) if task.asked_by(words)), CASE_SUMMARY)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 
-class Side(NamedTuple):
+class IncidentSide(NamedTuple):
     """A side of an incident: three clauses without a final mark."""
 
     problem: str
@@ -26,12 +26,13 @@ class Topic(NamedTuple):
 
     name: str
     """Two or three words; also the key."""
-    first: Side
-    second: Side
+    first: IncidentSide
+    second: IncidentSide
 
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("topics.toml").read_text("utf-8"))
 TOPICS: Final = tuple(
-    Topic(table["name"], Side(*table["first"]), Side(*table["second"])) for table in _TABLES["topic"]
+    Topic(table["name"], IncidentSide(*table["first"]), IncidentSide(*table["second"]))
+    for table in _TABLES["topic"]
 )
 """All topics, in no particular order."""

@@ -11,8 +11,8 @@ import pytest
 from evenkeel.lab.simulated_apis import APIS
 from evenkeel.simulate import (
     Condition,
-    Message,
     ModelState,
+    PromptMessage,
     Simulation,
     SimulationSettings,
     make_case,
@@ -23,8 +23,8 @@ from evenkeel.simulate.model import read, say
 
 CASE = make_case(6)
 PROMPT = summary_prompt(CASE)
-GOOD = say(read([Message("user", PROMPT)]), Condition.GOOD)
-WORSE = say(read([Message("user", PROMPT)]), Condition.WORSE)
+GOOD = say(read([PromptMessage("user", PROMPT)]), Condition.GOOD)
+WORSE = say(read([PromptMessage("user", PROMPT)]), Condition.WORSE)
 PARAMETERS = {
     "type": "object",
     "properties": {"ticket_id": {"type": "string"}, "people": {"type": "integer"}},

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from evenkeel.simulate import ModelState, Simulation, serving
-from evenkeel.simulate.comparison import Comparison, Row, compare
-from evenkeel.simulate.demo import DemoError, Outcome, wait_for
+from evenkeel.simulate.comparison import CellFigure, TruthComparison, compare
+from evenkeel.simulate.demo import DemoError, DemoOutcome, wait_for
 
 TRUTH = {
     "baseline_content_delta": 0.05,
@@ -54,7 +54,7 @@ def test_each_estimate_is_held_against_the_truth_of_its_arm():
 
 
 def row(number, *, covered):
-    return Row("r", "m", f"p{number}", "content_delta", 0.5, 0.5, 0.4 if covered else 0.51, 0.6, 10)
+    return CellFigure("r", "m", f"p{number}", "content_delta", 0.5, 0.5, 0.4 if covered else 0.51, 0.6, 10)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def row(number, *, covered):
 def test_two_cells_of_fifteen_may_miss(cells, missed, good):
     """More than 15 %, or nothing measured at all, is a failed demo."""
     rows = tuple(row(number, covered=number >= missed) for number in range(cells))
-    assert Comparison(rows).good is good
+    assert TruthComparison(rows).good is good
 
 
 OVER = {"state": "resolved", "ending": "reversed"}
@@ -71,7 +71,7 @@ OVER = {"state": "resolved", "ending": "reversed"}
 
 def outcome(**changes):
     good = {
-        "comparison": Comparison(tuple(row(number, covered=True) for number in range(10))),
+        "comparison": TruthComparison(tuple(row(number, covered=True) for number in range(10))),
         "sent": 100,
         "failed_requests": 0,
         "scored": 100,
@@ -80,7 +80,7 @@ def outcome(**changes):
         "messages": ({"phase": "opened"}, {"phase": "resolved"}),
         "swapped_at": 1.0,
     }
-    return Outcome(**{**good, **changes})
+    return DemoOutcome(**{**good, **changes})
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def outcome(**changes):
             "the incident is acknowledged (not over) after the rollback",
         ),
         ({"messages": ({"phase": "opened"},)}, "the messages were opened"),
-        ({"comparison": Comparison(())}, "outside the interval in 0 of 0 cells"),
+        ({"comparison": TruthComparison(())}, "outside the interval in 0 of 0 cells"),
     ],
 )
 def test_every_fault_fails_the_demo(changes, problem):

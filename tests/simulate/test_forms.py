@@ -14,7 +14,7 @@ import yaml
 
 from evenkeel.simulate import (
     Condition,
-    Message,
+    PromptMessage,
     SimulatedModel,
     TaskName,
     make_prompt,
@@ -41,8 +41,8 @@ IN_GERMAN = "Antworte auf Deutsch."
 
 def messages_for(task, seed, *more):
     """The task's prompt with further wishes at its end."""
-    *before, last = (Message(raw["role"], raw["content"]) for raw in make_prompt(task, seed))
-    return [*before, Message(last.role, "\n\n".join((last.text, *more)))]
+    *before, last = (PromptMessage(raw["role"], raw["content"]) for raw in make_prompt(task, seed))
+    return [*before, PromptMessage(last.role, "\n\n".join((last.text, *more)))]
 
 
 class Texts(HTMLParser):

@@ -11,15 +11,15 @@ import pytest
 
 from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.lab.judge_audit.questions import question, rubrics
-from evenkeel.lab.judge_audit.ratings import Item, Scale
+from evenkeel.lab.judge_audit.ratings import Item, RatingScale
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
     Condition,
-    Message,
     ModelState,
+    PromptMessage,
     SimulatedModel,
     Simulation,
     make_prompt,
@@ -44,7 +44,7 @@ TRUTH = {
 
 def ask(prompt, texts, noise=0.0, rng=None):
     """The rating as evenkeel reads it from the reply to its own prompt."""
-    messages = [Message(one.role, one.content) for one in prompt.fill(texts).messages]
+    messages = [PromptMessage(one.role, one.content) for one in prompt.fill(texts).messages]
     ruling = read_ruling(judge(messages, rng or random.Random(0), noise))
     assert isinstance(ruling, Ruling)
     return ruling.rating
@@ -52,7 +52,7 @@ def ask(prompt, texts, noise=0.0, rng=None):
 
 def prompt_of(seed):
     """A prompt and what the model understands of it."""
-    messages = [Message(raw["role"], raw["content"]) for raw in make_prompt(TASKS[seed % 4].name, seed)]
+    messages = [PromptMessage(raw["role"], raw["content"]) for raw in make_prompt(TASKS[seed % 4].name, seed)]
     return "\n\n".join(message.text for message in messages), read(messages)
 
 
@@ -82,9 +82,9 @@ def test_the_judge_audit_gets_ratings_on_its_own_scales(low, high, ratings):
     rubric = rubrics()["fluency"]
 
     def rated(text, context):
-        item = Item("a", "fluency", Scale(low, high), text, context, ())
+        item = Item("a", "fluency", RatingScale(low, high), text, context, ())
         asked = question(Strategy.ZERO_SHOT, rubric, item)
-        messages = [Message(one.role, one.content) for one in asked.messages]
+        messages = [PromptMessage(one.role, one.content) for one in asked.messages]
         return read_ruling(judge(messages, random.Random(0)), asked.scale).rating
 
     assert [rated(text, texts[-1]) for text in texts] == ratings
@@ -119,8 +119,8 @@ def test_judged_deltas_are_the_planted_ones():
     moved = changed = 0
     for seed in range(total):
         raw = make_prompt(TASKS[seed % 4].name, seed)
-        messages = [Message(one["role"], one["content"]) for one in raw]
-        variant = [*messages[:-1], Message("user", messages[-1].text + " Answer in Dutch, in YAML.")]
+        messages = [PromptMessage(one["role"], one["content"]) for one in raw]
+        variant = [*messages[:-1], PromptMessage("user", messages[-1].text + " Answer in Dutch, in YAML.")]
         answers = [say(read(sent), model.condition(sent, rng)) for sent in (messages, variant)]
         if rate_similarity(*answers).rating == 3:
             continue

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.simulate import Condition, Message, SimulatedModel, planted
+from evenkeel.simulate import Condition, PromptMessage, SimulatedModel, planted
 
 MESSAGES = st.lists(
-    st.builds(Message, st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=60)),
+    st.builds(PromptMessage, st.sampled_from(["system", "user", "assistant", "tool"]), st.text(max_size=60)),
     max_size=4,
 )
 
 
-def prompt(number: int) -> tuple[Message, ...]:
+def prompt(number: int) -> tuple[PromptMessage, ...]:
     """A prompt unlike all others."""
-    return (Message("user", f"prompt number {number}"),)
+    return (PromptMessage("user", f"prompt number {number}"),)
 
 
 def share(count: int, total: int, expected: float) -> bool:
@@ -60,8 +60,8 @@ def test_model_obeys_the_closed_form(fragility, noise, worse_share):
     total = 8_000
     counts = dict.fromkeys(("baseline", "perturbed", "baseline quality", "perturbed quality"), 0)
     for number in range(total):
-        original = (Message("user", f"prompt {number}"),)
-        variant = (Message("user", f"prmopt {number}"),)
+        original = (PromptMessage("user", f"prompt {number}"),)
+        variant = (PromptMessage("user", f"prmopt {number}"),)
         reference = model.condition(original, rng)
         for arm, messages in (("baseline", original), ("perturbed", variant)):
             candidate = model.condition(messages, rng)

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import strategies as st
 
-from evenkeel.simulate import Message, make_case, make_prompt
+from evenkeel.simulate import PromptMessage, make_case, make_prompt
 from evenkeel.simulate.model import fill, read
 from evenkeel.simulate.recognition import find_topic
 from evenkeel.simulate.tasks import TASKS
@@ -36,7 +36,7 @@ TASK = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 
 def messages(task, seed):
     """The prompt as the model sees it."""
-    return [Message(raw["role"], raw["content"]) for raw in make_prompt(task, seed)]
+    return [PromptMessage(raw["role"], raw["content"]) for raw in make_prompt(task, seed)]
 
 
 @TASK

@@ -12,7 +12,7 @@ from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter.prompts import TONES, marker_tag, request_for
-from evenkeel.simulate import Message, make_prompt
+from evenkeel.simulate import PromptMessage, make_prompt
 from evenkeel.simulate.cases import make_case
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import find_topic, read_details
@@ -26,7 +26,7 @@ def asked(task, rejected=None):
     """The request that evenkeel sends, and the reply."""
     kept = [task.text[span.start : span.end] for span in protected_spans(task.text)]
     request = request_for(task, kept, rejected)
-    return request, rewrite([Message(message.role, message.content) for message in request])
+    return request, rewrite([PromptMessage(message.role, message.content) for message in request])
 
 
 def kept_passages(text):
@@ -70,10 +70,10 @@ def test_generated_prompts_pass(seed):
     ("messages", "reply"),
     [
         ([], "takes rewriting requests of evenkeel only"),
-        ([Message("user", "Task: paraphrase")], "takes rewriting requests of evenkeel only"),
+        ([PromptMessage("user", "Task: paraphrase")], "takes rewriting requests of evenkeel only"),
         (
             [
-                Message(one.role, one.content)
+                PromptMessage(one.role, one.content)
                 for one in request_for(RewriteTask("translation", "Hi", "sv"), ())
             ],
             "does not know the target sv",

@@ -12,8 +12,8 @@ import pytest
 
 from evenkeel.simulate import (
     Condition,
-    Message,
     ModelState,
+    PromptMessage,
     Simulation,
     SimulationSettings,
     make_case,
@@ -26,7 +26,7 @@ from evenkeel.simulate.requests import ModelRequest
 CASE = make_case(3)
 PROMPT = summary_prompt(CASE)
 CHAT = [{"role": "user", "content": PROMPT}]
-SAID = {each: say(read([Message("user", PROMPT)]), each) for each in Condition}
+SAID = {each: say(read([PromptMessage("user", PROMPT)]), each) for each in Condition}
 
 
 TOOL = {
@@ -88,7 +88,7 @@ TWO_TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})
 
 def request(text: str = "", *, role: str = "user", choice: object = None, tools=TWO_TOOLS) -> ModelRequest:
     """A request with one message."""
-    return ModelRequest("m", (Message(role, text),), False, False, tools, choice)
+    return ModelRequest("m", (PromptMessage(role, text),), False, False, tools, choice)
 
 
 def test_strict_models_and_key():

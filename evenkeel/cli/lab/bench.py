@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
-    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.items import Issue
     from evenkeel.lab.bench.models import ModelUnderTest
-    from evenkeel.lab.bench.run import Connect, Outcome
+    from evenkeel.lab.bench.run import BenchOutcome, Connect
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.tasks import Task
     from evenkeel.release.kit.cost import Costs
@@ -180,7 +180,7 @@ def _run(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
         sys.exit(STOPPED)
 
 
-def _write(outcome: Outcome, given: Mapping[str, Any]) -> list[Path]:
+def _write(outcome: BenchOutcome, given: Mapping[str, Any]) -> list[Path]:
     writers = {
         "trials": lambda: as_lines(outcome).encode(),
         "html": lambda: html(document(outcome)),
@@ -212,7 +212,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
         seed=given["seed"],
     )
     files: tuple[Path, ...] = given["items"]
-    drawn: list[Item] = list(read_items(files) if files else builtin_items())
+    drawn: list[Issue] = list(read_items(files) if files else builtin_items())
     Random(f"{given['seed']}:items").shuffle(drawn)
     judge, rewriter = settings.judge, settings.replays.rewriter
     if judge is not None and judge.local:

@@ -57,7 +57,7 @@ from evenkeel.runtime.stores import opened, settings_of_stores
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evenkeel.lab.calibrate.command import Outcome
+    from evenkeel.lab.calibrate.command import CalibrationOutcome
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.verdict_log import Entry
 
@@ -291,7 +291,7 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirme
         )
 
 
-def _notes(outcome: Outcome) -> Iterator[str]:
+def _notes(outcome: CalibrationOutcome) -> Iterator[str]:
     """Yield notes on a run: what is missing, what it took, and where the files are."""
     scores, chosen = outcome.scores, outcome.chosen
     yield (

@@ -21,7 +21,7 @@ from evenkeel.cli.options import (
 )
 from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.lab.judge_audit.questions import Design
-from evenkeel.lab.judge_audit.ratings import Scale
+from evenkeel.lab.judge_audit.ratings import RatingScale
 from evenkeel.lab.judge_audit.report import as_json, document
 from evenkeel.lab.judge_audit.run import AuditOptions, JudgeFailedError, run_judge_audit
 from evenkeel.lab.rows import metric_key, suggestion
@@ -155,12 +155,12 @@ def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) ->
     return tuple(strategy for strategy in Strategy if strategy.value in named)
 
 
-def _scales(texts: tuple[str, ...]) -> dict[str, Scale]:
+def _scales(texts: tuple[str, ...]) -> dict[str, RatingScale]:
     scales = {}
     for text in texts:
         metric, _, scale = text.partition("=")
         try:
-            scales[metric_key(metric)] = Scale.parse(scale)
+            scales[metric_key(metric)] = RatingScale.parse(scale)
         except ValueError as error:
             raise InputError(f"--scale {text}: {error}") from error
     return scales

@@ -20,7 +20,7 @@ from evenkeel.shadow.perturbations.format import FREE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.items import Issue
     from evenkeel.lab.bench.trials import Protocol
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
@@ -45,7 +45,7 @@ _REQUEST_TOKENS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ExpectedCosts:
     """Expected expenses of some issues, by payee."""
 
     calls: int
@@ -92,11 +92,11 @@ class Judging:
 
 def planned(
     protocol: Protocol,
-    items: Sequence[Item],
+    items: Sequence[Issue],
     prices: Prices,
     judging: Judging | None,
     rewriter: str | None,
-) -> Planned:
+) -> ExpectedCosts:
     """Expected by rule of thumb. Which kinds apply to a task is taken from its first issue.
 
     Args:
@@ -132,14 +132,14 @@ def planned(
                     prices.usd(rewriter, half + _REQUEST_TOKENS * texts, half),
                 )
                 expenses[REWRITER] = expenses[REWRITER].plus(own)
-    return Planned(calls, dict(expenses))
+    return ExpectedCosts(calls, dict(expenses))
 
 
 def _times(one: Spend, times: float) -> Spend:
     return Spend(round(one.tokens * times), one.usd * times)
 
 
-def _applicable(protocol: Protocol, item: Item, task: Task, *, rewriter: bool) -> tuple[int, int, int]:
+def _applicable(protocol: Protocol, item: Issue, task: Task, *, rewriter: bool) -> tuple[int, int, int]:
     """Pairs that are compared, calls for them, and texts that are written anew, for one prompt."""
     view = prompt_of(item, task)
     pairs, texts, formats = 1, 0, 0

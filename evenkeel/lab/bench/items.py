@@ -25,18 +25,18 @@ DOCUMENTS = 4
 _LEAST_SLOTS = 2
 
 
-class _Part(BaseModel):
+class _IssuePart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class Document(_Part):
+class IssueDocument(_IssuePart):
     """An article of a knowledge base."""
 
     title: Text
     text: Text
 
 
-class Slot(_Part):
+class EntitySlot(_IssuePart):
     """An entity that may be found in a message."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
@@ -52,7 +52,7 @@ class Slot(_Part):
         return self
 
 
-class Item(_Part):
+class Issue(_IssuePart):
     """An issue. All texts are in English: the benchmark has them translated."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")]
@@ -63,11 +63,11 @@ class Item(_Part):
     chat: Text
     """Transcript, one line a turn, for the chat summary."""
     question: Text
-    documents: Annotated[tuple[Document, ...], Field(min_length=DOCUMENTS, max_length=DOCUMENTS)]
+    documents: Annotated[tuple[IssueDocument, ...], Field(min_length=DOCUMENTS, max_length=DOCUMENTS)]
     """Articles that the question is answered from."""
     message: Text
     """Message of a user, for slot filling."""
-    slots: Annotated[tuple[Slot, ...], Field(min_length=_LEAST_SLOTS, alias="schema")]
+    slots: Annotated[tuple[EntitySlot, ...], Field(min_length=_LEAST_SLOTS, alias="schema")]
     entities: dict[str, str | int | float]
     """The slots that the message fills, with their values."""
 
@@ -94,12 +94,12 @@ class ItemError(InputError):
     """Issues that cannot be used. The message names file, line and field."""
 
 
-def read_items(paths: Iterable[Path]) -> tuple[Item, ...]:
+def read_items(paths: Iterable[Path]) -> tuple[Issue, ...]:
     """The issues of some files, in order.
 
     Raises: ItemError with file, line and field of the first fault; also for an id that occurs twice.
     """
-    found: dict[str, tuple[Item, str]] = {}
+    found: dict[str, tuple[Issue, str]] = {}
     for path in paths:
         for number, row in numbered_objects(read_text(path)):
             where = f"{path.name}, line {number}"
@@ -112,13 +112,13 @@ def read_items(paths: Iterable[Path]) -> tuple[Item, ...]:
     return tuple(item for item, _ in found.values())
 
 
-def builtin_items() -> tuple[Item, ...]:
+def builtin_items() -> tuple[Issue, ...]:
     """The issues that come along, under the licence of the project."""
     with as_file(files("evenkeel.lab.bench").joinpath("data")) as folder:
         return read_items(sorted(Path(folder).glob("*.jsonl")))
 
 
-def item_of(row: dict[str, Any] | str, where: str) -> Item:
+def item_of(row: dict[str, Any] | str, where: str) -> Issue:
     """An issue from its JSON object, or from why there is none.
 
     Args:
@@ -130,7 +130,7 @@ def item_of(row: dict[str, Any] | str, where: str) -> Item:
     if isinstance(row, str):
         raise ItemError(f"{where}: {row}")
     try:
-        return Item.model_validate(row)
+        return Issue.model_validate(row)
     except ValidationError as error:
         raise ItemError(f"{where}, {described(error.errors())}") from error
 

@@ -111,7 +111,7 @@ def upstream_at(url: str) -> Upstream:
         raise InputError(str(error)) from error
 
 
-class _Entry(BaseModel):
+class _ModelEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, Field(min_length=1)]
@@ -122,10 +122,10 @@ class _Entry(BaseModel):
     parameters: dict[str, Any] = {}
 
 
-class _File(BaseModel):
+class _ModelsFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    models: Annotated[list[_Entry], Field(min_length=1)]
+    models: Annotated[list[_ModelEntry], Field(min_length=1)]
 
 
 def read_models(
@@ -150,7 +150,7 @@ def read_models(
     Raises: InputError with file and field.
     """
     try:
-        read = _File.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        read = _ModelsFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read as YAML: {error}") from error
     except ValidationError as error:

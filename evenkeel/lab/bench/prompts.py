@@ -23,7 +23,7 @@ from evenkeel.shadow.prompt.template import fixed_template
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.items import Issue
     from evenkeel.shadow.perturbations import Outcome, Perturbation, RewriteTask
     from evenkeel.shadow.rewriter import Rejection
 
@@ -44,7 +44,7 @@ def _template(task: Task) -> str:
     return text.removesuffix("\n")
 
 
-def prompt_of(item: Item, task: Task) -> PromptView:
+def prompt_of(item: Issue, task: Task) -> PromptView:
     """The request that puts an issue to a model, without the model's name.
 
     What is template and what is input is known, not guessed: the schema of the slots belongs to the form.
@@ -58,7 +58,7 @@ def prompt_of(item: Item, task: Task) -> PromptView:
     return view.changing(("typed", "documents") if task in _SUMMARIES else TYPED)
 
 
-def _values(item: Item) -> dict[str, str]:
+def _values(item: Issue) -> dict[str, str]:
     documents = {
         f"document_{number}": f"{document.title}. {document.text}"
         for number, document in enumerate(item.documents, start=1)
@@ -72,7 +72,7 @@ def _values(item: Item) -> dict[str, str]:
     }
 
 
-def _schema(item: Item) -> str:
+def _schema(item: Issue) -> str:
     slots = {
         slot.name: {"type": "string", "enum": list(slot.choices), "description": slot.description}
         if slot.choices
@@ -87,7 +87,7 @@ _TROUBLES: Final = "rewriter_"
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class TaskVariant:
     """A prompt to be answered, and what its answer is compared with."""
 
     kind: str
@@ -101,7 +101,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TaskPrompt:
     """Put an issue under a task."""
 
     item: str
@@ -110,7 +110,7 @@ class Case:
     original: PromptView
     free: PromptView
     """The prompt for a free answer; the original if it asks for one."""
-    variants: tuple[Variant, ...]
+    variants: tuple[TaskVariant, ...]
     """The control first."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Kind → why there is no variant of it."""
@@ -137,7 +137,7 @@ async def make_case(
     severity: float,
     seed: int,
     rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None,
-) -> Case:
+) -> TaskPrompt:
     """All prompts of one issue under one task.
 
     Args:
@@ -149,7 +149,7 @@ async def make_case(
         seed: Of all choices.
         rewrite: Writes texts anew; None = kinds that need that are left out.
     """
-    variants: list[Variant] = [Variant(BASELINE, view)]
+    variants: list[TaskVariant] = [TaskVariant(BASELINE, view)]
     left_out: dict[str, str] = {}
     for kind in kinds:
         if kind.name in (BASELINE, FREE.name):
@@ -159,12 +159,12 @@ async def make_case(
         outcome = await asyncio.to_thread(first_outcome, view, kind, severity, f"{seed}:{item}:{task}")
         made = await _finished(outcome, rewrite)
         if not isinstance(made, NotApplicable):
-            variants.append(Variant(kind.name, made, kind.wanted, to_free))
+            variants.append(TaskVariant(kind.name, made, kind.wanted, to_free))
         elif to_free and made.reason == "already_wanted":
-            variants.append(Variant(kind.name, view, kind.wanted, to_free, as_original=True))
+            variants.append(TaskVariant(kind.name, view, kind.wanted, to_free, as_original=True))
         else:
             left_out[kind.name] = made.reason
-    return Case(item, task, view, free_view(view), tuple(variants), left_out)
+    return TaskPrompt(item, task, view, free_view(view), tuple(variants), left_out)
 
 
 def is_trouble(reason: str) -> bool:

@@ -32,11 +32,11 @@ from evenkeel.release.kit.renderings import json_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from evenkeel.lab.bench.run import Outcome
-    from evenkeel.lab.bench.scores import Figure, ModelRow, Scores, Tables
+    from evenkeel.lab.bench.run import BenchOutcome
+    from evenkeel.lab.bench.scores import BenchTables, Figure, GroupScores, ModelRow
     from evenkeel.release.kit.document import Rendering, Value
 
-    Group = Callable[[ModelRow], Mapping[str, Scores]]
+    Group = Callable[[ModelRow], Mapping[str, GroupScores]]
 
 SCHEMA: Final = 1
 _DIGITS: Final = 1
@@ -53,7 +53,7 @@ _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
 _ACCOUNT: Final = ("calls", "remembered", "failed", "tokens", "usd", "remembered_tokens", "remembered_usd")
 
 
-def document(outcome: Outcome) -> Document:
+def document(outcome: BenchOutcome) -> Document:
     """The outcome for people."""
     tables = outcome.tables
     return Document(
@@ -73,7 +73,7 @@ def document(outcome: Outcome) -> Document:
     )
 
 
-def measured(outcome: Outcome) -> str:
+def measured(outcome: BenchOutcome) -> str:
     """Say what was measured, in a line."""
     protocol = outcome.options.protocol
     runs = "1 run" if protocol.runs == 1 else f"{number(protocol.runs)} runs"
@@ -84,7 +84,7 @@ def measured(outcome: Outcome) -> str:
     )
 
 
-def _overall(tables: Tables) -> Section:
+def _overall(tables: BenchTables) -> Section:
     points = [
         Point(
             row.model, figure.value, figure.lower, figure.upper, "plain", both(figure, Form.POINTS, _DIGITS)
@@ -108,7 +108,7 @@ def _plot(points: list[Point]) -> DotPlot:
     return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
 
 
-def _heats(tables: Tables) -> Iterator[Section]:
+def _heats(tables: BenchTables) -> Iterator[Section]:
     """Coloured tables with models as rows, those left out that would be empty."""
     found: tuple[tuple[str, str, str, Group], ...] = (
         (
@@ -136,12 +136,12 @@ def _heats(tables: Tables) -> Iterator[Section]:
             yield Section(title, (table,), key=key, about=about)
 
 
-def _single(row: ModelRow) -> Mapping[str, Scores]:
+def _single(row: ModelRow) -> Mapping[str, GroupScores]:
     shown = ("general.", "positional.", "compound.")
     return {name: scores for name, scores in row.kinds.items() if name.startswith(shown)}
 
 
-def _heat(tables: Tables, of: Group, *, across: str, legend: bool) -> Table:
+def _heat(tables: BenchTables, of: Group, *, across: str, legend: bool) -> Table:
     names = tables.columns(of)
     rows = tuple(
         (row.model, *(_cell(row.model, name, of(row).get(name)) for name in names)) for row in tables.models
@@ -155,7 +155,7 @@ def _plain(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ")
 
 
-def _cell(model: str, name: str, found: Scores | None) -> Cell | None:
+def _cell(model: str, name: str, found: GroupScores | None) -> Cell | None:
     if found is None or found.robustness is None:
         return None
     figure = found.robustness
@@ -190,7 +190,7 @@ def _figure(figure: Figure | None) -> Cell:
     return Cell(MISSING) if figure is None else Cell(_mean(figure), _interval(figure))
 
 
-def matrices(tables: Tables) -> Section:
+def matrices(tables: BenchTables) -> Section:
     """Robustness by language of the input and of the answer, for each model that has such pairs."""
     names = [name.removeprefix(_PAIR) for name in tables.columns(_pairs)]
     ordered = dict.fromkeys(part for name in names for part in name.split(_TO))
@@ -221,11 +221,11 @@ def matrices(tables: Tables) -> Section:
     )
 
 
-def _pairs(row: ModelRow) -> Mapping[str, Scores]:
+def _pairs(row: ModelRow) -> Mapping[str, GroupScores]:
     return {name: scores for name, scores in row.kinds.items() if name.startswith(_PAIR)}
 
 
-def _deltas(tables: Tables) -> Section:
+def _deltas(tables: BenchTables) -> Section:
     names = (
         "Content delta",
         "Quality delta",
@@ -255,7 +255,7 @@ def _deltas(tables: Tables) -> Section:
     )
 
 
-def _likeness(tables: Tables) -> Section:
+def _likeness(tables: BenchTables) -> Section:
     names = tables.columns(lambda row: row.likeness)
     rows = tuple((row.model, *(row.likeness.get(name) for name in names)) for row in tables.models)
     columns = (Column("Model"), *(Column(metric(name).about.label, Form.POINTS, _DIGITS) for name in names))
@@ -268,7 +268,7 @@ def _likeness(tables: Tables) -> Section:
     )
 
 
-def _quality_by_language(tables: Tables) -> Section:
+def _quality_by_language(tables: BenchTables) -> Section:
     tags = tables.columns(lambda row: row.languages)
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
@@ -286,14 +286,14 @@ def _quality_by_language(tables: Tables) -> Section:
     )
 
 
-def _difficulty(tables: Tables) -> Section:
+def _difficulty(tables: BenchTables) -> Section:
     names = ("Mean", "Drop from baseline", "Mean std")
     columns = (Column("Category"), *(Column(name, Form.POINTS, _DIGITS) for name in names))
     rows = tuple((row.category, row.mean, row.drop, row.mean_std) for row in tables.difficulty)
     return Section("Difficulty of the categories, over all models", (Table(columns, rows),), key="difficulty")
 
 
-def _basis(outcome: Outcome) -> Iterator[str]:
+def _basis(outcome: BenchOutcome) -> Iterator[str]:
     """Yield what could not be measured, and what it took."""
     yield from _failures(outcome)
     yield from outcome.notes
@@ -311,7 +311,7 @@ def _basis(outcome: Outcome) -> Iterator[str]:
     yield f"Severity {protocol.severity}, seed {protocol.seed}."
 
 
-def _failures(outcome: Outcome) -> Iterator[str]:
+def _failures(outcome: BenchOutcome) -> Iterator[str]:
     for row in outcome.tables.models:
         if row.failures:
             said = ", ".join(f"{reason} {number(count)}" for reason, count in row.failures.items())
@@ -323,7 +323,7 @@ def _failures(outcome: Outcome) -> Iterator[str]:
         yield f"{model}: not asked any more: {said}"
 
 
-def as_json(outcome: Outcome) -> str:
+def as_json(outcome: BenchOutcome) -> str:
     """Everything as JSON, shares in [0, 1]."""
     protocol = outcome.options.protocol
     return json_text(
@@ -370,6 +370,6 @@ def _model(row: ModelRow) -> dict[str, Any]:
     }
 
 
-def as_lines(outcome: Outcome) -> str:
+def as_lines(outcome: BenchOutcome) -> str:
     """A line of JSON for each trial."""
     return "".join(json.dumps(asdict(trial), allow_nan=False) + "\n" for trial in outcome.trials)

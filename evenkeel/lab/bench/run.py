@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from evenkeel.lab.bench.costs import Planned
-    from evenkeel.lab.bench.items import Item
-    from evenkeel.lab.bench.scores import Tables
+    from evenkeel.lab.bench.costs import ExpectedCosts
+    from evenkeel.lab.bench.items import Issue
+    from evenkeel.lab.bench.scores import BenchTables
     from evenkeel.lab.bench.services import OnceRewritten, Services
-    from evenkeel.lab.bench.trials import Course, Protocol, Trial
+    from evenkeel.lab.bench.trials import BenchCourse, BenchTrial, Protocol
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.tasks import Task
@@ -62,7 +62,7 @@ class BenchOptions:
     """Everything that decides a run."""
 
     protocol: Protocol
-    items: tuple[Item, ...]
+    items: tuple[Issue, ...]
     """Issues in the order in which they are put."""
     source: str
     """Source of the issues."""
@@ -90,12 +90,12 @@ booked to, and what closes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class BenchOutcome:
     """All of it."""
 
     options: BenchOptions
-    tables: Tables
-    trials: tuple[Trial, ...]
+    tables: BenchTables
+    trials: tuple[BenchTrial, ...]
     costs: Costs
     estimate_usd: float
     """Estimate by rule of thumb, before the first call; remembered answers count as if asked for."""
@@ -118,7 +118,7 @@ class Outcome:
 
 async def _course(
     options: BenchOptions, rounds: Rounds, rewrite: OnceRewritten | None, costs: Costs, *, err: Console
-) -> Course:
+) -> BenchCourse:
     """Go through the issues.
 
     Raises: StoppedError at the limit, with every answer until then in the journal.
@@ -138,7 +138,7 @@ async def _course(
             raise unwritable(options.journal, error) from error
 
 
-def _question(options: BenchOptions, ahead: Planned, remembered: int) -> str:
+def _question(options: BenchOptions, ahead: ExpectedCosts, remembered: int) -> str:
     """Write the question that is asked before anything is spent."""
     said = f"by rule of thumb {ahead}"
     if remembered:
@@ -151,7 +151,7 @@ def _question(options: BenchOptions, ahead: Planned, remembered: int) -> str:
     return said
 
 
-def _planned(options: BenchOptions) -> Planned:
+def _planned(options: BenchOptions) -> ExpectedCosts:
     judge, rewriter = options.judge, options.rewriter
     judging = Judging(judge.model, judge.votes, options.bundles) if judge else None
     named = rewriter.model if rewriter else None
@@ -162,7 +162,7 @@ _SHOWN = 8
 """Kinds that are named in a line."""
 
 
-def run_bench(options: BenchOptions, connect: Connect, *, err: Console, confirm: Confirm) -> Outcome:
+def run_bench(options: BenchOptions, connect: Connect, *, err: Console, confirm: Confirm) -> BenchOutcome:
     """Ask and score.
 
     Args:
@@ -185,7 +185,7 @@ def run_bench(options: BenchOptions, connect: Connect, *, err: Console, confirm:
 
 async def _measured(
     options: BenchOptions, connect: Connect, database: Database, err: Console, confirm: Confirm
-) -> Outcome:
+) -> BenchOutcome:
     started = time.monotonic()
     costs = Costs(options.most_usd)
     ahead, answers = _planned(options), Answers(database)
@@ -202,7 +202,7 @@ async def _measured(
         items = {item.id: item for item in options.items}
         rounds = Rounds(models, items, costs, services, with_texts=options.with_texts)
         course = await _course(options, rounds, services.rewrite, costs, err=err)
-    return Outcome(
+    return BenchOutcome(
         options=options,
         tables=make_tables([model.name for model in options.protocol.models], course.trials, course.entities),
         trials=tuple(course.trials),
@@ -214,7 +214,7 @@ async def _measured(
     )
 
 
-def _notes(not_measured: Mapping[str, int], course: Course) -> list[str]:
+def _notes(not_measured: Mapping[str, int], course: BenchCourse) -> list[str]:
     notes = [
         f"{number(count)} kind{' was' if count == 1 else 's were'} not measured for want of a {name} "
         f"(--{name}-model)."

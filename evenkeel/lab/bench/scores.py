@@ -27,7 +27,7 @@ from evenkeel.monitor.estimate.counts import UNSURE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from evenkeel.lab.bench.trials import Trial
+    from evenkeel.lab.bench.trials import BenchTrial
     from evenkeel.monitor.estimate.counts import QualityOutcome
 
 _ALPHA: Final = 0.05
@@ -50,7 +50,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class GroupScores:
     """Scores of some trials of a model. Each is None where nothing was measured."""
 
     robustness: Figure | None
@@ -66,14 +66,14 @@ _QUALITIES: Final[Mapping[bool | None, QualityOutcome]] = {None: "unscored", Tru
 """Counts by whether a quality changed."""
 
 
-class Part(NamedTuple):
+class IssueCount(NamedTuple):
     """Successes among the trials of one issue."""
 
     successes: int
     trials: int
 
 
-def interval(groups: Sequence[Mapping[str, Part]]) -> tuple[float, float] | None:
+def interval(groups: Sequence[Mapping[str, IssueCount]]) -> tuple[float, float] | None:
     """The interval of a share, or of the mean of several shares over the same issues.
 
     Args:
@@ -106,7 +106,7 @@ def interval(groups: Sequence[Mapping[str, Part]]) -> tuple[float, float] | None
     return min(float(lower), share), max(float(upper), share)
 
 
-def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
+def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
     """The scores of a model over some groups of trials, each group weighing the same.
 
     A group alone gives the score of a category, a language or a format; all categories give the overall
@@ -115,7 +115,7 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     """
     filled = [group for group in groups if any(trial.shifted is not None for trial in group)]
     if not filled:
-        return Scores(None, None, None)
+        return GroupScores(None, None, None)
     known = [[trial for trial in group if trial.shifted is not None] for group in filled]
     rated = [_parts(group, lambda one: one.shifted is True) for group in known]
     scored = [
@@ -128,7 +128,7 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     assert low is not None
     assert high is not None
     runs = _runs(filled)
-    return Scores(
+    return GroupScores(
         _figure(runs, _robustness, (1 - high[1], 1 - low[0]), _trials(rated)),
         _figure(runs, lambda counts: counts.content_delta_value, interval(rated), _trials(rated)),
         _figure(runs, lambda counts: counts.quality_delta_value, interval(scored), _trials(scored)),
@@ -136,19 +136,19 @@ def scores(groups: Iterable[Sequence[Trial]]) -> Scores:
     )
 
 
-def _parts(trials: Iterable[Trial], succeeds: Callable[[Trial], bool]) -> dict[str, Part]:
-    found: dict[str, Part] = {}
+def _parts(trials: Iterable[BenchTrial], succeeds: Callable[[BenchTrial], bool]) -> dict[str, IssueCount]:
+    found: dict[str, IssueCount] = {}
     for trial in trials:
-        before = found.get(trial.item, Part(0, 0))
-        found[trial.item] = Part(before.successes + succeeds(trial), before.trials + 1)
+        before = found.get(trial.item, IssueCount(0, 0))
+        found[trial.item] = IssueCount(before.successes + succeeds(trial), before.trials + 1)
     return found
 
 
-def _trials(groups: Iterable[Mapping[str, Part]]) -> int:
+def _trials(groups: Iterable[Mapping[str, IssueCount]]) -> int:
     return sum(part.trials for group in groups for part in group.values())
 
 
-def _counts(trials: Iterable[Trial]) -> Counts:
+def _counts(trials: Iterable[BenchTrial]) -> Counts:
     """The trials in the form that live traffic is counted in; what a quality moved to is not known."""
     counts = Counts()
     for trial in trials:
@@ -164,9 +164,9 @@ def _robustness(counts: Counts) -> float | None:
     return 1 - content * quality
 
 
-def _runs(groups: Sequence[Sequence[Trial]]) -> list[list[Counts]]:
+def _runs(groups: Sequence[Sequence[BenchTrial]]) -> list[list[Counts]]:
     """Count each group in each run."""
-    by_run: dict[int, list[list[Trial]]] = {}
+    by_run: dict[int, list[list[BenchTrial]]] = {}
     for place, group in enumerate(groups):
         for trial in group:
             by_run.setdefault(trial.run, [[] for _ in groups])[place].append(trial)
@@ -207,23 +207,23 @@ class ModelRow:
     """Everything about one model."""
 
     model: str
-    overall: Scores
+    overall: GroupScores
     """The mean of the baseline and the five categories of the paper, as far as they were measured."""
-    perturbed: Scores
+    perturbed: GroupScores
     """The mean over the same categories without the baseline."""
     likeness: Mapping[str, float]
     """Means of the reference metrics by name, over the same categories without the baseline, in [0, 1]."""
-    categories: Mapping[str, Scores]
-    tasks: Mapping[str, Scores]
+    categories: Mapping[str, GroupScores]
+    tasks: Mapping[str, GroupScores]
     """All categories of one task, each weighing the same."""
-    languages: Mapping[str, Scores]
+    languages: Mapping[str, GroupScores]
     """Scores of `multilingual`, by language tag."""
-    inputs: Mapping[str, Scores]
+    inputs: Mapping[str, GroupScores]
     """Scores of `crosslingual`, by the language of the input."""
-    answers: Mapping[str, Scores]
+    answers: Mapping[str, GroupScores]
     """Scores of `crosslingual`, by the language of the answer."""
-    formats: Mapping[str, Scores]
-    kinds: Mapping[str, Scores]
+    formats: Mapping[str, GroupScores]
+    kinds: Mapping[str, GroupScores]
     sensitivity: Figure | None
     """Share of the answers to another question (category `contrast`) that moved, as they should; None if none
     was asked. No other figure counts these trials."""
@@ -245,7 +245,7 @@ class CategoryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class BenchTables:
     """All of them."""
 
     models: tuple[ModelRow, ...]
@@ -259,8 +259,8 @@ class Tables:
 
 
 def make_tables(
-    models: Sequence[str], trials: Iterable[Trial], entities: Mapping[str, Sequence[float]]
-) -> Tables:
+    models: Sequence[str], trials: Iterable[BenchTrial], entities: Mapping[str, Sequence[float]]
+) -> BenchTables:
     """The tables of some models.
 
     Args:
@@ -268,12 +268,12 @@ def make_tables(
         trials: All trials of all of them.
         entities: By model, F1 of each slot filling.
     """
-    by_model: dict[str, list[Trial]] = {name: [] for name in models}
+    by_model: dict[str, list[BenchTrial]] = {name: [] for name in models}
     for trial in trials:
         by_model[trial.model].append(trial)
     rows = [_row(name, by_model[name], entities.get(name, ())) for name in models]
     ranked = tuple(sorted(rows, key=_rank))
-    return Tables(ranked, _difficulty(ranked))
+    return BenchTables(ranked, _difficulty(ranked))
 
 
 def _rank(row: ModelRow) -> tuple[float, str]:
@@ -282,16 +282,18 @@ def _rank(row: ModelRow) -> tuple[float, str]:
     return (-figure.value if figure else 1.0, row.model)
 
 
-def _row(model: str, every: Sequence[Trial], entities: Sequence[float]) -> ModelRow:
+def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> ModelRow:
     trials = [trial for trial in every if trial.category != CONTRAST]
     contrasts = [trial for trial in every if trial.category == CONTRAST]
     groups = _grouped(trials, lambda one: one.category)
-    ordered: dict[str, list[Trial]] = {name: groups[name] for name in sorted(groups, key=rewordings.position)}
+    ordered: dict[str, list[BenchTrial]] = {
+        name: groups[name] for name in sorted(groups, key=rewordings.position)
+    }
     rest = {name: group for name, group in ordered.items() if name in CATEGORIES}
     counted = [trial for trial in trials if trial.category in (BASELINE, *CATEGORIES)]
     tasks = _grouped(counted, lambda one: one.task)
 
-    def asking(what: str) -> list[Trial]:
+    def asking(what: str) -> list[BenchTrial]:
         return [trial for trial in trials if rewordings.category(trial.kind).asks_for == what]
 
     return ModelRow(
@@ -314,7 +316,7 @@ def _row(model: str, every: Sequence[Trial], entities: Sequence[float]) -> Model
     )
 
 
-def _likeness(groups: Iterable[Sequence[Trial]]) -> dict[str, float]:
+def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
     """Return the mean over groups of the mean score of each reference metric."""
     found: dict[str, list[float]] = {}
     for group in groups:
@@ -327,26 +329,26 @@ def _likeness(groups: Iterable[Sequence[Trial]]) -> dict[str, float]:
     return {name: fmean(means) for name, means in found.items()}
 
 
-def _scored(groups: Mapping[str, Sequence[Trial]]) -> dict[str, Scores]:
+def _scored(groups: Mapping[str, Sequence[BenchTrial]]) -> dict[str, GroupScores]:
     found = {name: scores([group]) for name, group in groups.items()}
     return {
         name: group_scores for name, group_scores in found.items() if group_scores.content_delta is not None
     }
 
 
-def _grouped(trials: Iterable[Trial], key: Callable[[Trial], str]) -> dict[str, list[Trial]]:
-    found: dict[str, list[Trial]] = defaultdict(list)
+def _grouped(trials: Iterable[BenchTrial], key: Callable[[BenchTrial], str]) -> dict[str, list[BenchTrial]]:
+    found: dict[str, list[BenchTrial]] = defaultdict(list)
     for trial in trials:
         found[key(trial)].append(trial)
     return dict(found)
 
 
-def _pair(trial: Trial) -> LanguagePair:
+def _pair(trial: BenchTrial) -> LanguagePair:
     pair = rewordings.language_pair(trial.kind)
     return pair or LanguagePair(_detail(trial), _detail(trial))
 
 
-def _detail(trial: Trial) -> str:
+def _detail(trial: BenchTrial) -> str:
     return trial.kind.partition(".")[2]
 
 

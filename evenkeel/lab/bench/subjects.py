@@ -12,7 +12,7 @@ from evenkeel.simulate.topics import TOPICS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.items import Issue
 
 _WORD: Final = re.compile(r"[^\W_][\w.:/-]*[^\W_]|[^\W_]")
 _MOST_OWNERS: Final = 3
@@ -29,7 +29,7 @@ class IssueSubjects:
     a translation.
     """
 
-    def __init__(self, items: Sequence[Item]) -> None:
+    def __init__(self, items: Sequence[Issue]) -> None:
         """Take the issues."""
         self._subjects = [
             Subject(TOPICS[number % len(TOPICS)], tuple(item.entities.items()))

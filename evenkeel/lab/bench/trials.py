@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer, Format
     from evenkeel.core.verdict import Obligation
-    from evenkeel.lab.bench.items import Item
+    from evenkeel.lab.bench.items import Issue
     from evenkeel.lab.bench.models import ModelsAsked, ModelUnderTest
-    from evenkeel.lab.bench.prompts import Case, Variant
+    from evenkeel.lab.bench.prompts import TaskPrompt, TaskVariant
     from evenkeel.lab.bench.services import Services
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import Perturbation, RewriteTask
@@ -39,7 +39,7 @@ _SHIFTED: Final = SAME_CONTENT - 1
 _EMPTY: Final = frozenset(("", "null", "none", "unknown", "n/a", "-"))
 
 
-def entity_match(item: Item, answer: Answer, wanted: Format | None = None) -> float | Failure:
+def entity_match(item: Issue, answer: Answer, wanted: Format | None = None) -> float | Failure:
     """F1 of the slots that an answer fills, against those that the message does.
 
     Values of choices and numbers must be equal, other ones reach a ROUGE-L F1 of 0.7.
@@ -71,7 +71,7 @@ def entity_match(item: Item, answer: Answer, wanted: Format | None = None) -> fl
     return slot_f1(expected, filled, alike)
 
 
-def entity_quality(item: Item, pair: Pair) -> QualityScore | Failure:
+def entity_quality(item: Issue, pair: Pair) -> QualityScore | Failure:
     """Score how well both answers of a pair fill the slots, as a quality of the second stage.
 
     Args:
@@ -107,7 +107,7 @@ def _text(value: str | float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TrialTexts:
     """Prompts and answers of a trial, for people who check it."""
 
     prompt: str
@@ -117,7 +117,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class BenchTrial:
     """A pair of answers."""
 
     model: str
@@ -137,7 +137,7 @@ class Trial:
     """Obligations of the answer's form that it ignores."""
     likeness: Mapping[str, float] = field(default_factory=dict)
     """Scores of the reference metrics by name, in [0, 1]; those that could not be measured are left out."""
-    texts: Texts | None = None
+    texts: TrialTexts | None = None
     """None unless they are written to a file."""
 
     @property
@@ -152,10 +152,10 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class TaskRound:
     """Outcome of one model, prompt and run."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[BenchTrial, ...]
     entities: float | None = None
     """F1 of the answer to the original against the expected entities, for slot filling."""
 
@@ -166,7 +166,7 @@ class Rounds:
     def __init__(
         self,
         models: ModelsAsked,
-        items: Mapping[str, Item],
+        items: Mapping[str, Issue],
         costs: Costs,
         services: Services,
         *,
@@ -189,7 +189,7 @@ class Rounds:
         self._watch = services.judge_watch
         self._with_texts = with_texts
 
-    async def make(self, model: ModelUnderTest, case: Case, run: int) -> Round:
+    async def make(self, model: ModelUnderTest, case: TaskPrompt, run: int) -> TaskRound:
         """Ask for the original, its control and all variants, and compare.
 
         The original is asked first; if it is not answered, no variant is asked.
@@ -199,9 +199,10 @@ class Rounds:
         original = await self._models.ask(model, case.original, f"{run} original")
         if isinstance(original, Failure):
             failed = (
-                Trial(*_at(model, case, variant, run), failure=original.reason) for variant in case.variants
+                BenchTrial(*_at(model, case, variant, run), failure=original.reason)
+                for variant in case.variants
             )
-            return Round(tuple(failed))
+            return TaskRound(tuple(failed))
         wants_free = any(variant.to_free for variant in case.variants)
         free = await self._free(model, case, original, run) if wants_free else original
         calls = [
@@ -214,9 +215,11 @@ class Rounds:
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
-        return Round(tuple(trials), self._entities(case, original))
+        return TaskRound(tuple(trials), self._entities(case, original))
 
-    async def _free(self, model: ModelUnderTest, case: Case, original: Answer, run: int) -> Answer | Failure:
+    async def _free(
+        self, model: ModelUnderTest, case: TaskPrompt, original: Answer, run: int
+    ) -> Answer | Failure:
         if case.free is case.original:
             return original
         return await self._models.ask(model, case.free, f"{run} free")
@@ -224,23 +227,23 @@ class Rounds:
     async def _trial(
         self,
         model: ModelUnderTest,
-        case: Case,
-        variant: Variant,
+        case: TaskPrompt,
+        variant: TaskVariant,
         run: int,
         original: Answer,
         free: Answer | Failure,
-    ) -> Trial:
+    ) -> BenchTrial:
         at = _at(model, case, variant, run)
         reference = free if variant.to_free else original
         if isinstance(reference, Failure):
-            return Trial(*at, failure=reference.reason)
+            return BenchTrial(*at, failure=reference.reason)
         candidate: Answer | Failure = original
         if not variant.as_original:
             candidate = await self._models.ask(model, variant.view, f"{run} {variant.kind}")
         if isinstance(candidate, Failure):
-            return Trial(*at, failure=candidate.reason)
+            return BenchTrial(*at, failure=candidate.reason)
         if reference.model and candidate.model and reference.model != candidate.model:
-            return Trial(*at, failure="model_changed")
+            return BenchTrial(*at, failure="model_changed")
         # What the answers rest on: the prompt that both had, which for a format is the one without it.
         context: PromptView = case.original
         pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
@@ -252,7 +255,7 @@ class Rounds:
         texts = None
         if self._with_texts:
             shown = case.free if variant.to_free else case.original
-            texts = Texts(shown.text, variant.view.text, answer_text(reference), answer_text(candidate))
+            texts = TrialTexts(shown.text, variant.view.text, answer_text(reference), answer_text(candidate))
         likeness = await asyncio.to_thread(self._services.likeness, pair)
         return replace(self._judged(at, case, pair, judgement), likeness=likeness, texts=texts)
 
@@ -265,12 +268,12 @@ class Rounds:
             self._watch.failed(judgement.failures[0].reason, judgement.failures[0].detail)
 
     def _judged(
-        self, at: tuple[str, str, str, str, int], case: Case, pair: Pair, judgement: Judgement
-    ) -> Trial:
+        self, at: tuple[str, str, str, str, int], case: TaskPrompt, pair: Pair, judgement: Judgement
+    ) -> BenchTrial:
         if self._scorer.scorer == "metrics" and case.task is not Task.SLOT_FILLING:
             # Only identical, empty and invalid answers would be known: a share of these is no content delta.
-            return Trial(*at, failure="no_judge", similarity=judgement.similarity)
-        known = Trial(
+            return BenchTrial(*at, failure="no_judge", similarity=judgement.similarity)
+        known = BenchTrial(
             *at,
             judgement.rating,
             changed=True if judgement.invalid else None,
@@ -291,14 +294,14 @@ class Rounds:
                 if pair.wanted.language is None:
                     known = replace(known, rating=rating_by_gold(found, known.rating))
         if known.shifted is None:
-            return Trial(*at, failure=failures[0].reason if failures else "no_judge")
+            return BenchTrial(*at, failure=failures[0].reason if failures else "no_judge")
         if not known.shifted or any(score.changed for score in scores):
             return replace(known, changed=known.shifted or None)
         if failures or not scores:
             return replace(known, failure=f"quality_{failures[0].reason if failures else 'missing'}")
         return replace(known, changed=False)
 
-    def _entities(self, case: Case, answer: Answer) -> float | None:
+    def _entities(self, case: TaskPrompt, answer: Answer) -> float | None:
         if case.task is not Task.SLOT_FILLING:
             return None
         found = entity_match(self._items[case.item], answer)
@@ -311,7 +314,9 @@ def answer_text(answer: Answer) -> str:
     return "\n".join([*([answer.text] if answer.text else []), *calls])
 
 
-def _at(model: ModelUnderTest, case: Case, variant: Variant, run: int) -> tuple[str, str, str, str, int]:
+def _at(
+    model: ModelUnderTest, case: TaskPrompt, variant: TaskVariant, run: int
+) -> tuple[str, str, str, str, int]:
     """Which trial it is."""
     return model.name, case.item, case.task.value, variant.kind, run
 
@@ -337,10 +342,10 @@ class Protocol:
 
 
 @dataclass(slots=True)
-class Course:
+class BenchCourse:
     """Records of a run."""
 
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[BenchTrial] = field(default_factory=list)
     entities: dict[str, list[float]] = field(default_factory=dict)
     """Scores by model: F1 of each slot filling against the expected entities."""
     left_out: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -354,12 +359,12 @@ class Course:
 
 async def measure(
     protocol: Protocol,
-    items: Sequence[Item],
+    items: Sequence[Issue],
     rounds: Rounds,
     *,
     rewrite: Callable[[RewriteTask], Awaitable[str | Rejection]] | None,
     progress: Callable[[], None],
-) -> Course:
+) -> BenchCourse:
     """Everything about some issues.
 
     Args:
@@ -371,9 +376,9 @@ async def measure(
 
     Raises: BudgetUsedUpError, with every answer until then in the journal.
     """
-    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]] = {}
+    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, TaskRound]], dict[str, str]]] = {}
 
-    async def work(of: tuple[Item, Task]) -> None:
+    async def work(of: tuple[Issue, Task]) -> None:
         item, task = of
         case = await make_case(
             item.id,
@@ -385,7 +390,7 @@ async def measure(
             rewrite=rewrite,
         )
         asked = [(model, run) for model in protocol.models for run in range(protocol.runs)]
-        made: dict[tuple[str, int], Round] = {}
+        made: dict[tuple[str, int], TaskRound] = {}
 
         async def one(of: tuple[ModelUnderTest, int]) -> None:
             model, run = of
@@ -403,12 +408,12 @@ async def measure(
 
 
 def _collected(
-    items: Sequence[Item],
+    items: Sequence[Issue],
     protocol: Protocol,
-    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, Round]], dict[str, str]]],
-) -> Course:
+    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, TaskRound]], dict[str, str]]],
+) -> BenchCourse:
     """Trials in the order of the issues, whoever was answered first."""
-    course = Course(entities={model.name: [] for model in protocol.models})
+    course = BenchCourse(entities={model.name: [] for model in protocol.models})
     for item in items:
         for task in protocol.tasks:
             made, left_out = found[item.id, task.value]

@@ -15,7 +15,7 @@ from evenkeel.lab.calibrate.calibration import (
     SCHEMA,
     Calibration,
     FailureMode,
-    Goldens,
+    GoldenSet,
     MetricResult,
     ModeResult,
     Placement,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.lab.calibrate.calibration import BertModel, Measured, Threshold
+    from evenkeel.lab.calibrate.calibration import BertModel, BootstrapFigure, Threshold
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.lab.calibrate.sensitivity import Trajectory
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class ModeWatch:
     """Metrics that shall watch a mode, the first that was measured."""
 
     primary: tuple[str, ...]
@@ -47,13 +47,13 @@ class Watch:
 
 _STRUCTURE: Final = ("workflow_chain_f1", "workflow_graph_f1")
 """Chain F1 first: an inner step that is missing costs graph F1 its neighbours as well."""
-BUNDLE: Final[Mapping[FailureMode, Watch]] = {
-    FailureMode.MISSING: Watch(_STRUCTURE, ("workflow_judge",)),
-    FailureMode.COMPRESSED: Watch(("workflow_tau_weighted",), _STRUCTURE),
-    FailureMode.REWORDED: Watch(("workflow_bleu", "workflow_gleu"), ("workflow_bert_score",)),
-    FailureMode.REORDERED: Watch(_STRUCTURE, ("workflow_tau_weighted",)),
-    FailureMode.DUPLICATED: Watch(_STRUCTURE, ("workflow_judge",)),
-    FailureMode.ADDED: Watch(_STRUCTURE, ("workflow_judge",)),
+BUNDLE: Final[Mapping[FailureMode, ModeWatch]] = {
+    FailureMode.MISSING: ModeWatch(_STRUCTURE, ("workflow_judge",)),
+    FailureMode.COMPRESSED: ModeWatch(("workflow_tau_weighted",), _STRUCTURE),
+    FailureMode.REWORDED: ModeWatch(("workflow_bleu", "workflow_gleu"), ("workflow_bert_score",)),
+    FailureMode.REORDERED: ModeWatch(_STRUCTURE, ("workflow_tau_weighted",)),
+    FailureMode.DUPLICATED: ModeWatch(_STRUCTURE, ("workflow_judge",)),
+    FailureMode.ADDED: ModeWatch(_STRUCTURE, ("workflow_judge",)),
 }
 """Metrics of workflows by failure mode, the first three as in Table 1.
 
@@ -76,7 +76,7 @@ def calibrate(
     rng: Random,
     placement: Placement | None = None,
     resamples: int = 1000,
-    bundle: Mapping[FailureMode, Watch] = BUNDLE,
+    bundle: Mapping[FailureMode, ModeWatch] = BUNDLE,
 ) -> Calibration:
     """Measure sensitivities and place thresholds for the metrics of a bundle.
 
@@ -136,7 +136,7 @@ def calibrate(
     return Calibration(
         schema_version=SCHEMA,
         calibrated_on=calibrated_on.isoformat(),
-        goldens=Goldens(source, len(table.goldens), table.digest, int(clusters.max()) + 1),
+        goldens=GoldenSet(source, len(table.goldens), table.digest, int(clusters.max()) + 1),
         encoder=encoder,
         bert_score=bert_score,
         placement=placement,
@@ -157,7 +157,7 @@ def calibrate(
 
 def _sensitivity(
     table: ScoreTable, mode: FailureMode, column: int, resampled: NDArray[np.float64]
-) -> Measured | None:
+) -> BootstrapFigure | None:
     """Measure a metric's sensitivity to one mode; None with mean scores at fewer than two severities."""
     scores = table.scores[:, :, column]
     places = [place for place in table.places(mode) if not np.isnan(scores[:, place]).all()]

@@ -34,7 +34,7 @@ DEGRADED: Final = tuple(mode for mode in FailureMode if mode is not FailureMode.
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class BootstrapFigure:
     """A figure with the ends of its interval and the number of goldens behind it."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -85,9 +85,9 @@ class Threshold:
     lower: float
     """Ends of the interval for the threshold itself."""
     upper: float
-    false_alerts: Measured
+    false_alerts: BootstrapFigure
     """Share of mild candidates flagged, on goldens that the threshold was not set on."""
-    misses: Measured
+    misses: BootstrapFigure
     """Share of moderate candidates not flagged, on such goldens."""
     mild_mean: float
     moderate_mean: float
@@ -101,7 +101,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Goldens:
+class GoldenSet:
     """The goldens a calibration was made on."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -140,7 +140,7 @@ class MetricResult:
     family: str
     cost_usd: float
     time_ms: float
-    sensitivity: dict[FailureMode, Measured]
+    sensitivity: dict[FailureMode, BootstrapFigure]
     """Fall in score per unit of severity; a mode in which it could not be measured is absent."""
     residual: dict[FailureMode, float]
     """Root mean square distance of the mean scores from the expected ones."""
@@ -196,7 +196,7 @@ class Calibration:
     schema_version: int
     calibrated_on: str
     """Date, YYYY-MM-DD."""
-    goldens: Goldens
+    goldens: GoldenSet
     encoder: str | None = None
     """Encoder of the embeddings that metrics use; scores under another one are other scores."""
     bert_score: BertModel | None = None

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.pair import Pair
 from evenkeel.lab.calibrate.degrade import SEVERITIES
-from evenkeel.lab.calibrate.journal import Key, Row
-from evenkeel.lab.calibrate.score_table import Condition
+from evenkeel.lab.calibrate.journal import CandidateKey, CandidateRow
+from evenkeel.lab.calibrate.score_table import DamageLevel
 from evenkeel.metrics.workflow.diagrams import looks_like_node_edge, write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GoldenSource:
     """A golden as it is degraded. Small, and the same in every process."""
 
     id: str
@@ -42,7 +42,7 @@ class Source:
 class CandidateSet:
     """The candidates of a run: what they are made from, and what is known of them."""
 
-    sources: Sequence[Source]
+    sources: Sequence[GoldenSource]
     damage: Damage
     seed: int
     """Seed of every choice."""
@@ -50,34 +50,34 @@ class CandidateSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DegradedGolden:
     """A golden's answer made worse."""
 
-    key: Key
+    key: CandidateKey
     expected: float
     pair: Pair
 
 
-def conditions(damage: Damage) -> dict[Condition, float]:
+def conditions(damage: Damage) -> dict[DamageLevel, float]:
     """Every mode and severity in which an answer is degraded, and the expected score."""
     return {
-        Condition(degradation.mode, severity): degradation.expected(severity)
+        DamageLevel(degradation.mode, severity): degradation.expected(severity)
         for degradation in damage.degradations
         for severity in SEVERITIES
     }
 
 
-def keys(golden: str, damage: Damage) -> tuple[Key, ...]:
+def keys(golden: str, damage: Damage) -> tuple[CandidateKey, ...]:
     """Every candidate that a golden has, or should have."""
-    return tuple(Key(golden, *condition) for condition in conditions(damage))
+    return tuple(CandidateKey(golden, *condition) for condition in conditions(damage))
 
 
 def made(
-    source: Source,
+    source: GoldenSource,
     damage: Damage,
     seed: int,
-    only: Collection[Condition],
-) -> Iterator[Candidate | Row]:
+    only: Collection[DamageLevel],
+) -> Iterator[DegradedGolden | CandidateRow]:
     """The candidates of a golden; for those that cannot be made, a row that says why.
 
     Args:
@@ -89,18 +89,18 @@ def made(
     reference = as_written(source.answer)
     for degradation in damage.degradations:
         for severity in SEVERITIES:
-            condition = Condition(degradation.mode, severity)
+            condition = DamageLevel(degradation.mode, severity)
             if condition not in only:
                 continue
-            key = Key(source.id, *condition)
+            key = CandidateKey(source.id, *condition)
             expected = degradation.expected(severity)
             rng = chooser(seed, source.id, degradation.name, str(severity))
             try:
                 answer = degradation.apply(source.answer, severity, rng)
             except WorkflowError as error:
-                yield Row(*key, expected, undegradable=error.reason)
+                yield CandidateRow(*key, expected, undegradable=error.reason)
                 continue
-            yield Candidate(key, expected, Pair(reference, answer, source.context, source.task))
+            yield DegradedGolden(key, expected, Pair(reference, answer, source.context, source.task))
 
 
 def as_written(answer: Answer) -> Answer:
@@ -116,9 +116,9 @@ def chooser(seed: int, *words: str) -> random.Random:
     return random.Random(sha256(said.encode("utf-8", "surrogatepass")).digest())
 
 
-def source_of(golden: Golden, context: str) -> Source:
+def source_of(golden: Golden, context: str) -> GoldenSource:
     """A golden as it is degraded."""
-    return Source(golden.id, golden.answer, context, golden.task)
+    return GoldenSource(golden.id, golden.answer, context, golden.task)
 
 
 FEWEST = 2
@@ -131,7 +131,7 @@ class UnfitGoldensError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class WorkflowGoldens:
     """The goldens that are workflows."""
 
     goldens: tuple[Golden, ...]
@@ -153,7 +153,7 @@ class Chosen:
         return sha256(json.dumps(content).encode()).hexdigest()
 
 
-def choose(goldens: Iterable[Golden], *, least_steps: int = 1) -> Chosen:
+def choose(goldens: Iterable[Golden], *, least_steps: int = 1) -> WorkflowGoldens:
     """The newest version of each golden that is in use, if its answer is a workflow.
 
     Args:
@@ -175,7 +175,7 @@ def choose(goldens: Iterable[Golden], *, least_steps: int = 1) -> Chosen:
             f"{len(kept)} of {len(used)} goldens are workflows{of_steps}; a threshold needs 20 or more: "
             "approve others, or set `task: workflow`"
         )
-    return Chosen(kept, len(used) - len(kept))
+    return WorkflowGoldens(kept, len(used) - len(kept))
 
 
 def _steps(golden: Golden) -> int:

@@ -29,7 +29,7 @@ _VECTORS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MetricField:
     """A metric as a table needs it."""
 
     key: str
@@ -41,25 +41,25 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Field):
+class MetricColumn(MetricField):
     """A field whose metric is computed here."""
 
     metric: Metric
     encoder: str | None
 
 
-def column(metric: Metric, family: str, encoder: str | None = None) -> Column:
+def column(metric: Metric, family: str, encoder: str | None = None) -> MetricColumn:
     """A metric as a column; under another encoder its scores are other scores, so that is in their key."""
     key = f"{metric.name}@{metric.version}{'' if encoder is None else f':{encoder}'}"
-    return Column(key, metric.name, metric.version, family, metric, encoder)
+    return MetricColumn(key, metric.name, metric.version, family, metric, encoder)
 
 
-def heuristic_columns() -> tuple[Column, ...]:
+def heuristic_columns() -> tuple[MetricColumn, ...]:
     """Every metric that needs nothing; the steps of workflows are aligned by their texts."""
     return tuple(column(heuristic, metric(heuristic.name).blind_as) for heuristic in heuristics())
 
 
-def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> tuple[Column, ...]:
+def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> tuple[MetricColumn, ...]:
     """The metrics of workflows with steps aligned by meaning.
 
     They take the place of the heuristics of the same name, see `chosen_columns`.
@@ -74,7 +74,7 @@ def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> t
     return tuple(column(found, metric(found.name).blind_as, name) for found in chosen)
 
 
-def chosen_columns(columns: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+def chosen_columns(columns: Sequence[MetricColumn], names: Sequence[str]) -> tuple[MetricColumn, ...]:
     """The columns of these names, in their order; of two with the same name the last one given."""
     found = {column.name: column for column in columns}
     return tuple(found[name] for name in dict.fromkeys(names) if name in found)
@@ -105,7 +105,7 @@ class CachedEncoder:
 
 def load_encoder_columns(
     model: str | None, language_of: LanguageOf | None, keep: Callable[[Encoder], Encoder] | None = None
-) -> tuple[Column, ...]:
+) -> tuple[MetricColumn, ...]:
     """Load an encoder and the metrics that need it; takes seconds.
 
     Args:
@@ -127,7 +127,9 @@ def load_encoder_columns(
     return encoder_columns(embeddings.encoder, kept[0], embeddings.coverage)
 
 
-def bert_score_column(bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None) -> Column:
+def bert_score_column(
+    bert: BertModel, language_of: LanguageOf | None, *, encoder: str | None
+) -> MetricColumn:
     """BERTScore of the steps of workflows.
 
     Args:

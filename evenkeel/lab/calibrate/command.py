@@ -10,14 +10,14 @@ from evenkeel.lab.calibrate.calibrate import calibrate
 from evenkeel.lab.calibrate.calibration import DEGRADED, BertModel, Placement, calibration_to_yaml
 from evenkeel.lab.calibrate.candidates import (
     CandidateSet,
-    Chosen,
     UnfitGoldensError,
+    WorkflowGoldens,
     choose,
     keys,
     source_of,
 )
 from evenkeel.lab.calibrate.degrade import SEVERITIES, Damage
-from evenkeel.lab.calibrate.journal import Journal, Run, Scores, gather
+from evenkeel.lab.calibrate.journal import CalibrationRun, Journal, JournalScores, gather
 from evenkeel.lab.calibrate.judge import judge_candidates
 from evenkeel.lab.calibrate.published import LEAST_STEPS as PUBLISHED_STEPS
 from evenkeel.lab.calibrate.published import MODES as PUBLISHED_MODES
@@ -25,7 +25,7 @@ from evenkeel.lab.calibrate.published import sections
 from evenkeel.lab.calibrate.report import document
 from evenkeel.lab.calibrate.resampling import multiplicities
 from evenkeel.lab.calibrate.score_table import score_table, table_lines
-from evenkeel.lab.calibrate.scoring import Scoring, ScoringOptions
+from evenkeel.lab.calibrate.scoring import CandidateScoring, ScoringOptions
 from evenkeel.lab.calibrate.sensitivity import trajectories
 from evenkeel.metrics.registry import metric
 from evenkeel.metrics.workflow.judge import WorkflowJudge
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.asking import ModelAddress
     from evenkeel.lab.calibrate.calibration import Calibration, FailureMode
-    from evenkeel.lab.calibrate.columns import Field
+    from evenkeel.lab.calibrate.columns import MetricField
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.document import Document
@@ -82,7 +82,7 @@ class CalibrateOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class OutputFiles:
     """Files that were written."""
 
     page: Document
@@ -90,8 +90,13 @@ class Written:
 
 
 def write(
-    calibration: Calibration, scores: Scores, table: ScoreTable, folder: Path, *, published: bool = False
-) -> Written:
+    calibration: Calibration,
+    scores: JournalScores,
+    table: ScoreTable,
+    folder: Path,
+    *,
+    published: bool = False,
+) -> OutputFiles:
     """Write calibration, page and scores into a folder.
 
     Args:
@@ -112,7 +117,7 @@ def write(
     page = document(calibration, table, ways, beside=sections(calibration, ways) if published else ())
     (folder / REPORT).write_bytes(html(page))
     _replace(folder / CALIBRATION, calibration_to_yaml(calibration))
-    return Written(page, tuple(folder / name for name in (CALIBRATION, REPORT, SCORES)))
+    return OutputFiles(page, tuple(folder / name for name in (CALIBRATION, REPORT, SCORES)))
 
 
 def _replace(path: Path, text: str) -> None:
@@ -123,19 +128,21 @@ def _replace(path: Path, text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CalibrationOutcome:
     """A calibration, what it rests on, and where it is."""
 
     calibration: Calibration
-    scores: Scores
-    chosen: Chosen
-    written: Written
+    scores: JournalScores
+    chosen: WorkflowGoldens
+    written: OutputFiles
     remembered: int
     """Scores that an earlier run had made."""
     cost_usd: float
 
 
-def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, today: date) -> Outcome:
+def run_calibrate(
+    options: CalibrateOptions, *, err: Console, confirm: Confirm, today: date
+) -> CalibrationOutcome:
     """Read, score, calibrate and write.
 
     Args:
@@ -155,13 +162,13 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
     damage = Damage(modes, options.published)
     sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)
-    run = Run(chosen.digest, options.seed, SEVERITIES, damage.versions)
+    run = CalibrationRun(chosen.digest, options.seed, SEVERITIES, damage.versions)
     with Journal(options.journal or options.out / JOURNAL, run) as journal:
         costs = Costs(options.max_usd)
         candidates = CandidateSet(sources, damage, options.seed, journal)
-        scoring = Scoring(options.scoring, candidates, err)
+        scoring = CandidateScoring(options.scoring, candidates, err)
         columns = scoring.run()
-        fields: list[Field] = [*columns]
+        fields: list[MetricField] = [*columns]
         if options.judge is not None:
             fields.append(
                 judge_candidates(
@@ -195,4 +202,4 @@ def run_calibrate(options: CalibrateOptions, *, err: Console, confirm: Confirm, 
             resamples=options.resamples,
         )
         written = write(calibration, scores, table, options.out, published=options.published)
-    return Outcome(calibration, scores, chosen, written, journal.remembered, costs.usd)
+    return CalibrationOutcome(calibration, scores, chosen, written, journal.remembered, costs.usd)

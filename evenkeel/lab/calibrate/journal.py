@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from pydantic import TypeAdapter
 
 from evenkeel.lab.calibrate.calibration import FailureMode  # noqa: TC001 - read by pydantic
-from evenkeel.lab.calibrate.score_table import Condition, MetricFacts, Scored
+from evenkeel.lab.calibrate.score_table import CandidateScores, DamageLevel, MetricFacts
 from evenkeel.lab.line_file import LineFile
 from evenkeel.release.kit.arguments import InputError
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from evenkeel.lab.calibrate.columns import Field
+    from evenkeel.lab.calibrate.columns import MetricField
 
 SCHEMA = 1
 
 
-class Key(NamedTuple):
+class CandidateKey(NamedTuple):
     """A degraded golden."""
 
     golden: str
@@ -31,13 +31,13 @@ class Key(NamedTuple):
     severity: float
 
     @property
-    def condition(self) -> Condition:
+    def condition(self) -> DamageLevel:
         """Mode and severity of the damage."""
-        return Condition(self.mode, self.severity)
+        return DamageLevel(self.mode, self.severity)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CalibrationRun:
     """Facts that decide the candidates: two runs with the same can share scores."""
 
     goldens: str
@@ -49,7 +49,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Row:
+class CandidateRow:
     """Knowledge of a candidate."""
 
     golden: str
@@ -66,11 +66,11 @@ class Row:
     """Cost of each score."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CandidateKey:
         """Which candidate it is."""
-        return Key(self.golden, self.mode, self.severity)
+        return CandidateKey(self.golden, self.mode, self.severity)
 
-    def add(self, other: Row) -> None:
+    def add(self, other: CandidateRow) -> None:
         """Take over what another row knows of the same candidate."""
         self.expected = other.expected
         self.undegradable = other.undegradable
@@ -79,19 +79,19 @@ class Row:
         self.usd |= other.usd
 
 
-_ROW: Final = TypeAdapter(Row)
+_ROW: Final = TypeAdapter(CandidateRow)
 
 
 class Journal:
     """Rows, in memory and in a file that is begun by the name of the run."""
 
-    def __init__(self, path: Path, run: Run) -> None:
+    def __init__(self, path: Path, run: CalibrationRun) -> None:
         """Open a journal, or begin one.
 
         Raises: InputError if it cannot be read or written, or belongs to another run.
         """
         self.path = path
-        self.rows: dict[Key, Row] = {}
+        self.rows: dict[CandidateKey, CandidateRow] = {}
         self._run = run
         self._begun = False
         self._file = LineFile(path, self._read, is_what="the journal of a calibration", option="--journal")
@@ -106,7 +106,7 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: CandidateRow) -> None:
         """Remember a row, now and for the next run."""
         self._file.add(_ROW.dump_python(row, mode="json", exclude_defaults=True))
         self._take(row)
@@ -118,7 +118,7 @@ class Journal:
             self._check(cells)
             self._begun = True
 
-    def _take(self, row: Row) -> None:
+    def _take(self, row: CandidateRow) -> None:
         known = self.rows.get(row.key)
         if known is None:
             self.rows[row.key] = row
@@ -142,7 +142,7 @@ class Journal:
                 raise InputError(f"{self.path}: {text}; delete it or choose another --journal")
 
 
-def _head(run: Run) -> dict[str, Any]:
+def _head(run: CalibrationRun) -> dict[str, Any]:
     return {"calibration_journal": SCHEMA, **asdict(run), "severities": list(run.severities)}
 
 
@@ -150,10 +150,10 @@ _DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class JournalScores:
     """Rows and columns of a score table, and what is not in it."""
 
-    rows: tuple[Scored, ...]
+    rows: tuple[CandidateScores, ...]
     metrics: tuple[MetricFacts, ...]
     inapplicable: Mapping[str, str]
     """Metrics without a single score, and the commonest reason why."""
@@ -163,7 +163,7 @@ class Scores:
     """Candidates that could not be made, by mode and reason as in "compressed: too_few_units"."""
 
 
-def gather(rows: Iterable[Row], fields: Sequence[Field]) -> Scores:
+def gather(rows: Iterable[CandidateRow], fields: Sequence[MetricField]) -> JournalScores:
     """Put scores together.
 
     Args:
@@ -172,7 +172,7 @@ def gather(rows: Iterable[Row], fields: Sequence[Field]) -> Scores:
     """
     known = list(rows)
     candidates = [row for row in known if row.undegradable is None]
-    kept: list[Field] = []
+    kept: list[MetricField] = []
     facts: list[MetricFacts] = []
     inapplicable: dict[str, str] = {}
     unmoved: list[str] = []
@@ -188,7 +188,7 @@ def gather(rows: Iterable[Row], fields: Sequence[Field]) -> Scores:
             kept.append(column)
             facts.append(_facts(column, candidates))
     table = tuple(
-        Scored(
+        CandidateScores(
             *row.key,
             row.expected,
             {column.name: row.scores[column.key] for column in kept if column.key in row.scores},
@@ -196,10 +196,10 @@ def gather(rows: Iterable[Row], fields: Sequence[Field]) -> Scores:
         for row in candidates
     )
     undegradable = Counter(f"{row.mode}: {row.undegradable}" for row in known if row.undegradable)
-    return Scores(table, tuple(facts), inapplicable, tuple(unmoved), undegradable)
+    return JournalScores(table, tuple(facts), inapplicable, tuple(unmoved), undegradable)
 
 
-def _facts(column: Field, rows: Sequence[Row]) -> MetricFacts:
+def _facts(column: MetricField, rows: Sequence[CandidateRow]) -> MetricFacts:
     """Time is the median: the first score of a process pays for what all need. Cost is the mean."""
     ms = [row.ms[column.key] for row in rows if column.key in row.ms]
     usd = [row.usd[column.key] for row in rows if column.key in row.usd]

@@ -10,9 +10,9 @@ from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.asking import ask_model
-from evenkeel.lab.calibrate.candidates import Candidate, conditions, made
-from evenkeel.lab.calibrate.columns import Field
-from evenkeel.lab.calibrate.journal import Key, Row
+from evenkeel.lab.calibrate.candidates import DegradedGolden, conditions, made
+from evenkeel.lab.calibrate.columns import MetricField
+from evenkeel.lab.calibrate.journal import CandidateKey, CandidateRow
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
     from evenkeel.lab.asking import ModelAddress
-    from evenkeel.lab.calibrate.candidates import CandidateSet, Source
+    from evenkeel.lab.calibrate.candidates import CandidateSet, GoldenSource
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.release.kit.cost import Costs
 
@@ -41,7 +41,7 @@ FAMILY = "judge"
 def judge_candidates(
     address: ModelAddress, candidates: CandidateSet, costs: Costs, confirm: Confirm, err: Console,
     *, most_goldens: int | None,
-) -> Field:  # fmt: skip
+) -> MetricField:  # fmt: skip
     """Ask a judge about the candidates that it has not scored, and keep every score in the journal.
 
     Args:
@@ -57,14 +57,16 @@ def judge_candidates(
     """
     judge = Judge(address.endpoint(), repairs=1)
     metric = WorkflowJudge(judge)
-    field = Field(f"{metric.name}@{metric.version}:{address.model}", metric.name, metric.version, FAMILY)
+    field = MetricField(
+        f"{metric.name}@{metric.version}:{address.model}", metric.name, metric.version, FAMILY
+    )
     todo = list(_open(candidates, _sample(candidates, most_goldens), field))
     if not todo:
         return field
     _confirm([_expense(judge, candidate.pair) for candidate in todo], address.model, costs, confirm)
     account = costs.of(JUDGE)
 
-    async def ask(candidate: Candidate) -> None:
+    async def ask(candidate: DegradedGolden) -> None:
         costs.check()
         start = time.perf_counter()
         pair = candidate.pair
@@ -74,7 +76,7 @@ def judge_candidates(
         outcome = opinion.outcome
         if isinstance(outcome, Failure) and outcome.reason in HOPELESS:
             raise UnusableError(f"{outcome.reason}: {outcome.detail}")
-        row = Row(*candidate.key, candidate.expected)
+        row = CandidateRow(*candidate.key, candidate.expected)
         if not (isinstance(outcome, Failure) and outcome.reason in _NOT_ANSWERED):
             row.scores[field.key] = outcome.reason if isinstance(outcome, Failure) else outcome
             row.ms[field.key] = round(taken_ms, 1)
@@ -97,7 +99,7 @@ def _expense(judge: Judge, pair: Pair) -> Spend:
     return judge.expense(prompt_tokens_at_most(WORKFLOW, labels, characters), calls=CALLS)
 
 
-def _sample(candidates: CandidateSet, most: int | None) -> Sequence[Source]:
+def _sample(candidates: CandidateSet, most: int | None) -> Sequence[GoldenSource]:
     """Draw a sample of the goldens, in their order."""
     sources = candidates.sources
     if most is None or most >= len(sources):
@@ -106,15 +108,19 @@ def _sample(candidates: CandidateSet, most: int | None) -> Sequence[Source]:
     return [sources[place] for place in sorted(places)]
 
 
-def _open(candidates: CandidateSet, sources: Sequence[Source], field: Field) -> Iterator[Candidate]:
+def _open(
+    candidates: CandidateSet, sources: Sequence[GoldenSource], field: MetricField
+) -> Iterator[DegradedGolden]:
     """The candidates without a score by the judge."""
     rows = candidates.journal.rows
     for source in sources:
         known = [
-            condition for condition in conditions(candidates.damage) if Key(source.id, *condition) in rows
+            condition
+            for condition in conditions(candidates.damage)
+            if CandidateKey(source.id, *condition) in rows
         ]
         for candidate in made(source, candidates.damage, candidates.seed, known):
-            if isinstance(candidate, Candidate) and field.key not in rows[candidate.key].scores:
+            if isinstance(candidate, DegradedGolden) and field.key not in rows[candidate.key].scores:
                 yield candidate
 
 

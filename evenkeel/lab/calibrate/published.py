@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.sensitivity import Trajectory
 
 
-class Spread(NamedTuple):
+class MeanAndDeviation(NamedTuple):
     """A mean over goldens and the standard deviation among them."""
 
     mean: float
@@ -28,13 +28,13 @@ class Spread(NamedTuple):
         return f"{_figure(self.mean)} ± {_figure(self.deviation)}"
 
 
-class Published(NamedTuple):
+class PaperFigures(NamedTuple):
     """The paper's figures of one metric: spreads at 10, 30 and 50 % by mode, and its Table 5."""
 
     name: str
-    missing: tuple[Spread, ...]
-    compressed: tuple[Spread, ...]
-    reworded: tuple[Spread, ...]
+    missing: tuple[MeanAndDeviation, ...]
+    compressed: tuple[MeanAndDeviation, ...]
+    reworded: tuple[MeanAndDeviation, ...]
     sensitivity: tuple[float, float, float]
     """Sensitivities in the order of `TABLES`."""
 
@@ -49,49 +49,49 @@ LEAST_STEPS: Final = 5
 """Steps of a golden workflow in the paper, at least."""
 
 
-def _row(*figures: float) -> tuple[Spread, ...]:
-    return tuple(Spread(*figures[at : at + 2]) for at in range(0, len(figures), 2))
+def _row(*figures: float) -> tuple[MeanAndDeviation, ...]:
+    return tuple(MeanAndDeviation(*figures[at : at + 2]) for at in range(0, len(figures), 2))
 
 
-_GRAPH: Final = Published(
+_GRAPH: Final = PaperFigures(
     "Graph F1",
     _row(0.90, 0.06, 0.76, 0.06, 0.61, 0.06),
     _row(0.86, 0.10, 0.66, 0.15, 0.45, 0.18),
     _row(0.97, 0.08, 0.91, 0.12, 0.85, 0.16),
     (0.72, 1.04, 0.29),
 )
-_TAU: Final = Published(
+_TAU: Final = PaperFigures(
     "Kendall's τ",
     _row(0.81, 0.09, 0.61, 0.08, 0.44, 0.07),
     _row(0.74, 0.14, 0.46, 0.16, 0.17, 0.19),
     _row(1.00, 0.05, 0.99, 0.08, 0.99, 0.09),
     (0.94, 1.42, 0.02),
 )
-PAPER: Final[Mapping[str, Published]] = {
+PAPER: Final[Mapping[str, PaperFigures]] = {
     "workflow_graph_f1": _GRAPH,
     "workflow_graph_f1_published": _GRAPH._replace(name="Graph F1 by appendix B.2"),
-    "workflow_chain_f1": Published(
+    "workflow_chain_f1": PaperFigures(
         "Chain F1",
         _row(0.90, 0.07, 0.76, 0.06, 0.61, 0.06),
         _row(0.86, 0.10, 0.66, 0.15, 0.44, 0.18),
         _row(0.96, 0.08, 0.91, 0.12, 0.85, 0.16),
         (0.72, 1.04, 0.29),
     ),
-    "workflow_bleu": Published(
+    "workflow_bleu": PaperFigures(
         "BLEU",
         _row(0.79, 0.13, 0.52, 0.14, 0.29, 0.13),
         _row(0.87, 0.14, 0.71, 0.17, 0.51, 0.20),
         _row(0.85, 0.12, 0.66, 0.14, 0.50, 0.15),
         (1.23, 0.88, 0.88),
     ),
-    "workflow_gleu": Published(
+    "workflow_gleu": PaperFigures(
         "GLEU",
         _row(0.80, 0.11, 0.58, 0.11, 0.42, 0.11),
         _row(0.86, 0.12, 0.70, 0.15, 0.53, 0.17),
         _row(0.86, 0.10, 0.67, 0.13, 0.52, 0.14),
         (0.96, 0.84, 0.84),
     ),
-    "workflow_bert_score": Published(
+    "workflow_bert_score": PaperFigures(
         "BERTScore",
         _row(0.81, 0.26, 0.68, 0.28, 0.72, 0.30),
         _row(0.41, 0.26, 0.36, 0.25, 0.32, 0.24),
@@ -100,7 +100,7 @@ PAPER: Final[Mapping[str, Published]] = {
     ),
     "workflow_tau_weighted": _TAU._replace(name="Kendall's τ by coverage"),
     "workflow_tau": _TAU._replace(name="Kendall's τ as printed"),
-    "workflow_judge": Published(
+    "workflow_judge": PaperFigures(
         "LLM-as-Judge",
         _row(0.64, 0.21, 0.36, 0.08, 0.32, 0.10),
         _row(0.64, 0.22, 0.41, 0.13, 0.37, 0.10),
@@ -158,7 +158,11 @@ def _spreads(mode: FailureMode, ways: Mapping[str, Trajectory | None]) -> Sectio
     rows = []
     for name, paper in PAPER.items():
         way = ways[name]
-        measured = () if way is None else (Spread(point.mean.value, point.deviation) for point in way.points)
+        measured = (
+            ()
+            if way is None
+            else (MeanAndDeviation(point.mean.value, point.deviation) for point in way.points)
+        )
         rows.append((paper.name, _listed(getattr(paper, mode.value)), _listed(measured)))
     return Section(
         TABLES[mode],
@@ -183,7 +187,7 @@ def _sensitivities(calibration: Calibration, modes: Sequence[FailureMode]) -> Se
     )
 
 
-def _listed(figures: Iterable[Spread | str]) -> str:
+def _listed(figures: Iterable[MeanAndDeviation | str]) -> str:
     return " / ".join(map(str, figures)) or "–"
 
 

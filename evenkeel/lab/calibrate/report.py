@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from evenkeel.lab.calibrate.calibration import (
+        BootstrapFigure,
         Calibration,
         FailureMode,
-        Measured,
         ModeResult,
         Role,
         Threshold,
@@ -297,7 +297,7 @@ def _sensitivities(calibration: Calibration, table: ScoreTable) -> Section:
     )
 
 
-def sensitivity_cell(found: Measured | None, about: str) -> Cell:
+def sensitivity_cell(found: BootstrapFigure | None, about: str) -> Cell:
     """A sensitivity with its colour; where a pointer rests, its interval.
 
     Args:

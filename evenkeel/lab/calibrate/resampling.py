@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from evenkeel.lab.calibrate.calibration import Measured
+from evenkeel.lab.calibrate.calibration import BootstrapFigure
 
 if TYPE_CHECKING:
     from random import Random
@@ -63,7 +63,7 @@ def means(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[
     return result
 
 
-def measured(value: float, drawn: NDArray[np.float64], n: int) -> Measured:
+def measured(value: float, drawn: NDArray[np.float64], n: int) -> BootstrapFigure:
     """A figure with the percentile interval of its resampled values; NaNs among these are left out.
 
     With nothing drawn the interval is the figure itself.
@@ -72,7 +72,9 @@ def measured(value: float, drawn: NDArray[np.float64], n: int) -> Measured:
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(known, (tail, 1 - tail)) if len(known) else (value, value)
     # A percentile interval of a skewed figure can miss it by a little; one that does would confuse.
-    return Measured(rounded(value), rounded(min(float(low), value)), rounded(max(float(high), value)), n)
+    return BootstrapFigure(
+        rounded(value), rounded(min(float(low), value)), rounded(max(float(high), value)), n
+    )
 
 
 def rounded(value: float) -> float:

@@ -43,7 +43,7 @@ class MetricFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class CandidateScores:
     """A candidate and its scores."""
 
     golden: str
@@ -58,7 +58,7 @@ class Scored:
     """Goldens of one cluster are not independent; "" = the golden is one of its own."""
 
 
-class Condition(NamedTuple):
+class DamageLevel(NamedTuple):
     """A way of degrading a golden."""
 
     mode: FailureMode
@@ -76,13 +76,13 @@ class ScoreTable:
     metrics: tuple[MetricFacts, ...]
     goldens: tuple[str, ...]
     """Ascending, so that the order of the rows does not matter."""
-    conditions: tuple[Condition, ...]
+    conditions: tuple[DamageLevel, ...]
     """Conditions by mode in the order of `FailureMode`, then by severity."""
     scores: NDArray[np.float64]
     """Shape (goldens, conditions, metrics)."""
     expected: NDArray[np.float64]
     """Shape (goldens, conditions)."""
-    failures: tuple[tuple[Condition, str, str, int], ...]
+    failures: tuple[tuple[DamageLevel, str, str, int], ...]
     """(condition, metric, reason, how many)."""
     clusters: tuple[str, ...] = ()
     """Clusters of the goldens, in their order; empty = each is one of its own."""
@@ -110,11 +110,11 @@ class ScoreTable:
 
     def place(self, mode: FailureMode, severity: float) -> int | None:
         """Return the place of a condition; None if there is none like it."""
-        wanted = Condition(mode, severity)
+        wanted = DamageLevel(mode, severity)
         return self.conditions.index(wanted) if wanted in self.conditions else None
 
 
-def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> ScoreTable:
+def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts]) -> ScoreTable:
     """Put a table together.
 
     Args:
@@ -136,16 +136,16 @@ def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Score
         _check(row, column)
     goldens = sorted({row.golden for row in kept})
     conditions = sorted(
-        {Condition(row.mode, row.severity) for row in kept},
+        {DamageLevel(row.mode, row.severity) for row in kept},
         key=lambda each: (MODES.index(each.mode), each[1]),
     )
     at_golden = {golden: i for i, golden in enumerate(goldens)}
     at_condition = {condition: i for i, condition in enumerate(conditions)}
     scores = np.full((len(goldens), len(conditions), len(metrics)), np.nan)
     expected = np.full((len(goldens), len(conditions)), np.nan)
-    failed: Counter[tuple[Condition, str, str]] = Counter()
+    failed: Counter[tuple[DamageLevel, str, str]] = Counter()
     for row in kept:
-        condition = Condition(row.mode, row.severity)
+        condition = DamageLevel(row.mode, row.severity)
         place = (at_golden[row.golden], at_condition[condition])
         if not np.isnan(expected[place]):
             raise TableError(
@@ -168,7 +168,7 @@ def score_table(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Score
     return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted, clusters)
 
 
-def _check(row: Scored, known: Mapping[str, int]) -> None:
+def _check(row: CandidateScores, known: Mapping[str, int]) -> None:
     where = f"golden {row.golden!r}, {row.mode} at severity {row.severity:g}"
     if not 0 <= row.severity <= 1 or not 0 <= row.expected <= 1:
         raise TableError(f"{where}: severity and expected score must be ratios in [0, 1]")
@@ -191,10 +191,10 @@ class _Head:
 
 
 _HEAD: Final = TypeAdapter(_Head)
-_ROW: Final = TypeAdapter(Scored)
+_ROW: Final = TypeAdapter(CandidateScores)
 
 
-def table_lines(rows: Iterable[Scored], metrics: Sequence[MetricFacts]) -> Iterator[str]:
+def table_lines(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts]) -> Iterator[str]:
     """Rows as JSON lines without line ends; the first holds `schema_version` and `metrics`."""
     yield json.dumps(_HEAD.dump_python(_Head(SCHEMA, list(metrics)), mode="json"))
     for row in rows:

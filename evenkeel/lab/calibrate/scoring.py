@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import language_of
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.calibrate.candidates import Candidate, Source, UnfitGoldensError, keys, made
+from evenkeel.lab.calibrate.candidates import DegradedGolden, GoldenSource, UnfitGoldensError, keys, made
 from evenkeel.lab.calibrate.columns import (
-    Column,
+    MetricColumn,
     bert_score_column,
     chosen_columns,
     heuristic_columns,
     load_encoder_columns,
 )
 from evenkeel.lab.calibrate.encoder import BatchEncoder
-from evenkeel.lab.calibrate.journal import Row
+from evenkeel.lab.calibrate.journal import CandidateRow
 from evenkeel.lab.calibrate.published import METRICS
 from evenkeel.metrics.similarity.embeddings import MINILM, EmbeddingsUnavailableError, available
 from evenkeel.metrics.workflow.judge import WorkflowJudge
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.calibrate.calibration import BertModel
     from evenkeel.lab.calibrate.candidates import CandidateSet
     from evenkeel.lab.calibrate.degrade import Damage
-    from evenkeel.lab.calibrate.score_table import Condition
+    from evenkeel.lab.calibrate.score_table import DamageLevel
     from evenkeel.metrics.similarity.embeddings import Encoder
 
 
@@ -48,17 +48,17 @@ _MILLI = 1e3
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ScoringTask:
     """Scores that a golden still lacks."""
 
-    source: Source
+    source: GoldenSource
     damage: Damage
     seed: int
-    missing: Mapping[Condition, frozenset[str]]
+    missing: Mapping[DamageLevel, frozenset[str]]
     """Columns by candidate: the keys of columns without a score."""
 
 
-def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
+def scored(tasks: Iterable[ScoringTask], processes: int) -> Iterator[list[CandidateRow]]:
     """The rows of each task, in the order in which they are ready.
 
     Args:
@@ -72,7 +72,7 @@ def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
     context = multiprocessing.get_context("spawn")
     waiting = iter(tasks)
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_follow_parent) as pool:
-        running: set[Future[list[Row]]] = {
+        running: set[Future[list[CandidateRow]]] = {
             pool.submit(score_task, task) for task in islice(waiting, processes * _AHEAD)
         }
         try:
@@ -85,21 +85,23 @@ def scored(tasks: Iterable[Task], processes: int) -> Iterator[list[Row]]:
             pool.shutdown(cancel_futures=True)
 
 
-def score_task(task: Task) -> list[Row]:
+def score_task(task: ScoringTask) -> list[CandidateRow]:
     """Degrade one golden and score what comes out by heuristics."""
     columns = heuristic_columns()
     return [_row(task, candidate, columns) for candidate in _candidates(task)]
 
 
-def _candidates(task: Task) -> Iterator[Candidate | Row]:
+def _candidates(task: ScoringTask) -> Iterator[DegradedGolden | CandidateRow]:
     return made(task.source, task.damage, task.seed, task.missing)
 
 
-def _row(task: Task, candidate: Candidate | Row, columns: Sequence[Column]) -> Row:
+def _row(
+    task: ScoringTask, candidate: DegradedGolden | CandidateRow, columns: Sequence[MetricColumn]
+) -> CandidateRow:
     """The row of a candidate: the scores that it lacks, and how long each took."""
-    if isinstance(candidate, Row):
+    if isinstance(candidate, CandidateRow):
         return candidate
-    row = Row(*candidate.key, candidate.expected)
+    row = CandidateRow(*candidate.key, candidate.expected)
     for column in columns:
         if column.key in task.missing[candidate.key.condition]:
             start = time.perf_counter()
@@ -130,8 +132,8 @@ _GOLDENS_AT_ONCE = 16
 
 
 def scored_with_encoder(
-    tasks: Iterable[Task], columns: Sequence[Column], kept: BatchEncoder | None
-) -> Iterator[list[Row]]:
+    tasks: Iterable[ScoringTask], columns: Sequence[MetricColumn], kept: BatchEncoder | None
+) -> Iterator[list[CandidateRow]]:
     """The rows of each task, in order.
 
     Args:
@@ -174,7 +176,7 @@ class ScoringOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class CandidateScoring:
     """Everything but a judge: heuristics in processes, metrics of an encoder here."""
 
     options: ScoringOptions
@@ -182,14 +184,14 @@ class Scoring:
     err: Console
     """Gets progress."""
 
-    def run(self) -> tuple[Column, ...]:
+    def run(self) -> tuple[MetricColumn, ...]:
         """Score, and keep every row in the journal.
 
         Returns: the columns, each with a score or the reason why there is none for every candidate.
         Raises: EmbeddingsUnavailableError.
         """
         names = self.options.metrics or DEFAULT_METRICS
-        from_encoder: tuple[Column, ...] = ()
+        from_encoder: tuple[MetricColumn, ...] = ()
         kept = None
         if self._wants_encoder():
             with self.err.status("loading the encoder"):
@@ -197,7 +199,7 @@ class Scoring:
             from_encoder = chosen_columns(loaded, names)
         replaced = {column.name for column in from_encoder}
         free = chosen_columns(heuristic_columns(), [name for name in names if name not in replaced])
-        matched: tuple[Column, ...] = ()
+        matched: tuple[MetricColumn, ...] = ()
         if self.options.bert is not None:
             with self.err.status("loading BERTScore"):
                 column = bert_score_column(self.options.bert, language_of, encoder=self.options.encoder)
@@ -209,7 +211,7 @@ class Scoring:
         self._score("BERTScore", matched, lambda tasks: scored_with_encoder(tasks, matched, None))
         return found
 
-    def _encoder(self) -> tuple[BatchEncoder, tuple[Column, ...]]:
+    def _encoder(self) -> tuple[BatchEncoder, tuple[MetricColumn, ...]]:
         encoders: list[BatchEncoder] = []
 
         def keep(bare: Encoder) -> Encoder:
@@ -219,7 +221,7 @@ class Scoring:
         columns = load_encoder_columns(self.options.encoder, language_of, keep)
         return encoders[0], columns
 
-    def _check(self, found: Sequence[Column]) -> None:
+    def _check(self, found: Sequence[MetricColumn]) -> None:
         """Refuse a named metric that cannot be measured."""
         there = {column.name for column in found} | {WorkflowJudge.name}
         for name in self.options.metrics:
@@ -241,8 +243,8 @@ class Scoring:
     def _score(
         self,
         title: str,
-        columns: Sequence[Column],
-        work: Callable[[Iterable[Task]], Iterator[list[Row]]],
+        columns: Sequence[MetricColumn],
+        work: Callable[[Iterable[ScoringTask]], Iterator[list[CandidateRow]]],
     ) -> None:
         tasks = [
             task for source in self.candidates.sources if (task := self._task(source, columns)) is not None
@@ -253,7 +255,7 @@ class Scoring:
                     self.candidates.journal.add(row)
                 made.add()
 
-    def _task(self, source: Source, columns: Sequence[Column]) -> Task | None:
+    def _task(self, source: GoldenSource, columns: Sequence[MetricColumn]) -> ScoringTask | None:
         """Return what these columns still lack of a golden; None if that is nothing."""
         missing = {}
         for key in keys(source.id, self.candidates.damage):
@@ -268,4 +270,4 @@ class Scoring:
         if not missing:
             return None
         of = self.candidates
-        return Task(source, of.damage, of.seed, missing)
+        return ScoringTask(source, of.damage, of.seed, missing)

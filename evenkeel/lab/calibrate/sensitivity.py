@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel.lab.calibrate.calibration import FailureMode, Measured
+from evenkeel.lab.calibrate.calibration import BootstrapFigure, FailureMode
 from evenkeel.lab.calibrate.resampling import means, measured, rounded
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ class TrajectoryPoint:
     """A metric at one severity."""
 
     severity: float
-    mean: Measured
+    mean: BootstrapFigure
     """Mean of the scores, with its interval."""
     deviation: float
     """Standard deviation of the scores, as of a population."""
     expected: float
     """Mean of the expected scores of the same candidates."""
-    residual: Measured
+    residual: BootstrapFigure
     """Mean of score − expected score: above 0 = the metric is too kind, below = too harsh."""
     unmeasured: int
     """Candidates without a score."""

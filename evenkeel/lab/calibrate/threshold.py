@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.calibrate.calibration import Measured, Placement, Threshold
+from evenkeel.lab.calibrate.calibration import BootstrapFigure, Placement, Threshold
 from evenkeel.lab.calibrate.resampling import CONFIDENCE, means, measured, rounded
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _limit(free: float, floor: float, roof: float, placement: Placement) -> Limi
     return "level" if level < free else "false_alerts"
 
 
-def _rate(shares: NDArray[np.float64], n: int) -> Measured:
+def _rate(shares: NDArray[np.float64], n: int) -> BootstrapFigure:
     """Mean share over the resamples, with the wider of its percentile and its Wilson interval.
 
     The percentiles alone would claim that what never happened among these goldens cannot happen.
@@ -161,7 +161,7 @@ def _rate(shares: NDArray[np.float64], n: int) -> Measured:
     centre = (found.value + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * sqrt(found.value * (1 - found.value) / n + z * z / (4 * n * n))
     low, high = rounded(max(0.0, centre - reach)), rounded(min(1.0, centre + reach))
-    return Measured(found.value, min(found.lower, low), max(found.upper, high), n)
+    return BootstrapFigure(found.value, min(found.lower, low), max(found.upper, high), n)
 
 
 def _shares(flagged: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ _FEWEST_RESAMPLES = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class RaterAgreement:
     """Krippendorff's alpha in [−1, 1]: 1 = perfect agreement, 0 = chance, below 0 = systematic disagreement.
 
     With more than two complete raters it cannot get near −1: four reach about −1/3.
@@ -73,7 +73,7 @@ def agreement(
     *,
     level: Level = "ordinal",
     confidence: float = _CONFIDENCE,
-) -> Agreement | Failure:
+) -> RaterAgreement | Failure:
     """Return alpha with the percentile bootstrap interval over items.
 
     Args:
@@ -98,9 +98,9 @@ def agreement(
     ]
     alphas = sorted(alpha for alpha in drawn if not isinstance(alpha, Failure))
     if not alphas or len(alphas) < _FEWEST_RESAMPLES * len(resamples):
-        return Agreement(value, None, None, items)
+        return RaterAgreement(value, None, None, items)
     tail = (1 - confidence) / 2
-    return Agreement(value, quantile(alphas, tail), quantile(alphas, 1 - tail), items)
+    return RaterAgreement(value, quantile(alphas, tail), quantile(alphas, 1 - tail), items)
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:

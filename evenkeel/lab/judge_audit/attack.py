@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.lab.judge_audit.ratings import Scale
+    from evenkeel.lab.judge_audit.ratings import RatingScale
 
 
 def human_mode(ratings: Sequence[float]) -> float:
@@ -31,7 +31,7 @@ def human_median(ratings: Sequence[float]) -> float:
     return float(median(ratings))
 
 
-def claimed_rating(ratings: Sequence[float], scale: Scale) -> int:
+def claimed_rating(ratings: Sequence[float], scale: RatingScale) -> int:
     """The rating that the attack puts into the expert's mouth.
 
     The top of the scale if the human mode is at most half of the top, else the bottom. Half of the

@@ -37,7 +37,7 @@ Place = TypeVar("Place")
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[Place]):
+class JudgeCall(Generic[Place]):
     """A question to put, and where its answer belongs."""
 
     place: Place
@@ -139,7 +139,7 @@ class CallEstimate:
         )
 
 
-def estimate(model: str, plan: Collection[Call[Place]], cache: ReplyCache, price: Price) -> CallEstimate:
+def estimate(model: str, plan: Collection[JudgeCall[Place]], cache: ReplyCache, price: Price) -> CallEstimate:
     """Calls, tokens and cost ahead. Tokens are guessed from lengths: a quarter of the characters."""
     calls = prompt = completion = 0
     for call in plan:
@@ -153,7 +153,7 @@ def estimate(model: str, plan: Collection[Call[Place]], cache: ReplyCache, price
 
 
 @dataclass(slots=True)
-class Spent:
+class CallCosts:
     """Calls made in this run, and what they cost."""
 
     calls: int = 0
@@ -185,7 +185,7 @@ class JudgeUnusableError(Exception):
 
 async def ask_all(
     judge: Judge,
-    plan: Collection[Call[Place]],
+    plan: Collection[JudgeCall[Place]],
     cache: ReplyCache,
     *,
     concurrency: int = 4,
@@ -205,7 +205,7 @@ async def ask_all(
     replies: dict[Place, Reply] = {}
     last_fault: Failure | None = None
 
-    async def answer(call: Call[Place]) -> None:
+    async def answer(call: JudgeCall[Place]) -> None:
         nonlocal last_fault
         key = call.key(judge.model)
         remembered = cache.get(key)

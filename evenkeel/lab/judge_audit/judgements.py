@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.core.verdict import Failure
-from evenkeel.lab.rows import Row, check_columns, metric_key, read_rows, suggestion
+from evenkeel.lab.rows import InputRow, check_columns, metric_key, read_rows, suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Strategy(StrEnum):
     STEP_BY_STEP = "step_by_step"
 
 
-class Condition(StrEnum):
+class AttackCondition(StrEnum):
     """Circumstances under which the same question is put."""
 
     PLAIN = "plain"
@@ -41,18 +41,18 @@ class Condition(StrEnum):
     """Asked with the claim that an expert gave the opposite rating."""
 
 
-class Slot(NamedTuple):
+class RatingSlot(NamedTuple):
     """A place in the design: who is asked what, how."""
 
     item: str
     metric: str
     strategy: str
     """A `Strategy`, or the name that a record gives its own."""
-    condition: Condition
+    condition: AttackCondition
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RatingWithReason:
     """A rating and the judge's reason for it, "" if it gave none."""
 
     rating: float
@@ -61,7 +61,7 @@ class Judged:
     """The rating that the attack claimed, where a record says so."""
 
 
-Judgements = Mapping[Slot, Judged | Failure]
+Judgements = Mapping[RatingSlot, RatingWithReason | Failure]
 """A slot that is missing was not asked."""
 
 
@@ -70,7 +70,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def read_recorded(path: Path, ratings: Ratings) -> dict[Slot, Judged | Failure]:
+def read_recorded(path: Path, ratings: Ratings) -> dict[RatingSlot, RatingWithReason | Failure]:
     """A judge's ratings, one row each: `item`, `metric` and `rating`; optional are the rest.
 
     `strategy` is any name, "knowledge" where it is not given; `condition` is "plain" where it is not. A row
@@ -88,14 +88,14 @@ def read_recorded(path: Path, ratings: Ratings) -> dict[Slot, Judged | Failure]:
         if meant:
             raise rows[0].error(column, f"is not known{meant}")
     items = {(item.id, item.metric): item for item in ratings.items}
-    judged: dict[Slot, Judged | Failure] = {}
+    judged: dict[RatingSlot, RatingWithReason | Failure] = {}
     for row in rows:
         name, metric = row.text("item").strip(), metric_key(row.text("metric"))
         item = items.get((name, metric))
         if item is None:
             raise row.error("item", f'no person rated "{name}" for {metric}')
         strategy = metric_key(row.text("strategy", Strategy.KNOWLEDGE))
-        slot = Slot(name, metric, strategy, _condition(row))
+        slot = RatingSlot(name, metric, strategy, _condition(row))
         if slot in judged:
             raise row.error("item", f'"{name}" was rated before ({metric}, {strategy}, {slot.condition})')
         judged[slot] = _judged(row, item, strategy)
@@ -114,17 +114,17 @@ def recorded_lines(judgements: Judgements) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=True)
 
 
-def _condition(row: Row) -> Condition:
-    said = metric_key(row.text("condition", Condition.PLAIN))
+def _condition(row: InputRow) -> AttackCondition:
+    said = metric_key(row.text("condition", AttackCondition.PLAIN))
     try:
-        return Condition(said)
+        return AttackCondition(said)
     except ValueError:
-        known = [condition.value for condition in Condition]
+        known = [condition.value for condition in AttackCondition]
         wrong = f'"{said}" is none of {", ".join(known)}{suggestion(said, known)}'
         raise row.error("condition", wrong) from None
 
 
-def _judged(row: Row, item: Item, strategy: str) -> Judged | Failure:
+def _judged(row: InputRow, item: Item, strategy: str) -> RatingWithReason | Failure:
     name = f"audit.{strategy}"
     if row.has("failure"):
         return Failure(name, VERSION, metric_key(row.text("failure"))[:40], "As recorded.")
@@ -136,4 +136,4 @@ def _judged(row: Row, item: Item, strategy: str) -> Judged | Failure:
     claim = row.number("claim", row.cells.get("claim"))
     if claim is not None and claim not in item.scale:
         raise row.error("claim", f"{claim} is not on the scale {item.scale}")
-    return Judged(rating, row.text("justification", ""), claim)
+    return RatingWithReason(rating, row.text("justification", ""), claim)

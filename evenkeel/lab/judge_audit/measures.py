@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.agreement import (
-    Agreement,
     Level,
+    RaterAgreement,
     Unit,
     agreement,
     cluster_share,
@@ -19,7 +19,7 @@ from evenkeel.lab.judge_audit.agreement import (
     unit,
 )
 from evenkeel.lab.judge_audit.attack import Move, claimed_rating, human_median, human_mode, move
-from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
+from evenkeel.lab.judge_audit.judgements import AttackCondition, RatingSlot, RatingWithReason, Strategy
 from evenkeel.monitor.labels import Share, wilson
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Analyser:
+class ToneAnalyser:
     """Scores the tone of an English text."""
 
     name: str
@@ -42,19 +42,19 @@ class Analyser:
     """Tone in [−1, 1]: −1 = negative, 1 = positive, 0 = neutral or not recognised."""
 
 
-def vader() -> Analyser:
+def vader() -> ToneAnalyser:
     """The compound score of VADER, made for short opinionated texts. Source: Hutto and Gilbert 2014."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415 - only for an audit
 
     scores = SentimentIntensityAnalyzer().polarity_scores
-    return Analyser("vader_compound", lambda text: float(scores(text)["compound"]))
+    return ToneAnalyser("vader_compound", lambda text: float(scores(text)["compound"]))
 
 
-def polarity() -> Analyser:
+def polarity() -> ToneAnalyser:
     """TextBlob's polarity: the paper's measure. It is a mean over a lexicon, so most texts are near 0."""
     from textblob import TextBlob  # noqa: PLC0415 - only for an audit
 
-    return Analyser("textblob_polarity", lambda text: float(TextBlob(text).sentiment.polarity))
+    return ToneAnalyser("textblob_polarity", lambda text: float(TextBlob(text).sentiment.polarity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class ToneShift:
 
 
 def tone_shift(
-    analyser: Analyser,
+    analyser: ToneAnalyser,
     justifications: Sequence[tuple[str, str] | None],
     resamples: Sequence[Sequence[int]] = (),
 ) -> ToneShift | Failure:
@@ -118,11 +118,11 @@ class WithPeople:
 
     rated: int
     """Items with a rating by the judge."""
-    all_raters: Agreement | Failure
+    all_raters: RaterAgreement | Failure
     """Alpha of all people and the judge: four raters with three people, so hardly below −1/3."""
-    with_mode: Agreement | Failure
+    with_mode: RaterAgreement | Failure
     """Alpha of two raters: the human mode and the judge. Can reach −1."""
-    with_median: Agreement | Failure
+    with_median: RaterAgreement | Failure
     """Alpha of two raters: the human median and the judge."""
 
 
@@ -166,9 +166,9 @@ class MetricReport:
     """Groups of items that the intervals are drawn over; None if they are drawn over items."""
     raters: int
     """People who rated at least one of the items."""
-    people: Agreement | Failure
+    people: RaterAgreement | Failure
     """Alpha of the people among themselves."""
-    across_strategies: Agreement | Failure | None
+    across_strategies: RaterAgreement | Failure | None
     """Alpha of the judge with itself, the strategies taken as raters; None without a judge."""
     strategies: tuple[StrategyReport, ...]
 
@@ -178,7 +178,7 @@ class FailureCount:
     """Judgements that gave no rating."""
 
     strategy: str
-    condition: Condition
+    condition: AttackCondition
     reason: str
     count: int
 
@@ -202,7 +202,7 @@ def audit(
     *,
     seed: int = 0,
     times: int = RESAMPLES,
-    analysers: Sequence[Analyser] = (),
+    analysers: Sequence[ToneAnalyser] = (),
 ) -> AuditReport:
     """Measure a judge, or people alone.
 
@@ -253,14 +253,14 @@ class _Metric:
         for item in self._items:
             yield from item.given
         for slot, judged in self._judgements.items():
-            if slot.metric == self._metric and isinstance(judged, Judged):
+            if slot.metric == self._metric and isinstance(judged, RatingWithReason):
                 yield judged.rating
 
-    def report(self, analysers: Sequence[Analyser]) -> MetricReport:
+    def report(self, analysers: Sequence[ToneAnalyser]) -> MetricReport:
         tried = dict.fromkeys(slot.strategy for slot in self._judgements if slot.metric == self._metric)
         ours = [strategy for strategy in Strategy if strategy in tried]
         strategies = [*ours, *(name for name in tried if name not in ours)]
-        plain = [self._ratings(strategy, Condition.PLAIN) for strategy in strategies]
+        plain = [self._ratings(strategy, AttackCondition.PLAIN) for strategy in strategies]
         people = [item.ratings for item in self._items]
         return MetricReport(
             metric=self._metric,
@@ -276,35 +276,35 @@ class _Metric:
             strategies=tuple(self._strategy(strategy, analysers) for strategy in strategies),
         )
 
-    def _agreement(self, units: Iterable[Unit]) -> Agreement | Failure:
+    def _agreement(self, units: Iterable[Unit]) -> RaterAgreement | Failure:
         return agreement(list(units), self._resamples, level=self._level)
 
-    def _judged(self, strategy: str, condition: Condition) -> list[Judged | None]:
+    def _judged(self, strategy: str, condition: AttackCondition) -> list[RatingWithReason | None]:
         """Return what the judge said of each item, None if it was not asked or failed."""
-        found = [self._judgements.get(Slot(i.id, i.metric, strategy, condition)) for i in self._items]
-        return [judged if isinstance(judged, Judged) else None for judged in found]
+        found = [self._judgements.get(RatingSlot(i.id, i.metric, strategy, condition)) for i in self._items]
+        return [judged if isinstance(judged, RatingWithReason) else None for judged in found]
 
-    def _ratings(self, strategy: str, condition: Condition) -> list[float | None]:
+    def _ratings(self, strategy: str, condition: AttackCondition) -> list[float | None]:
         return [judged.rating if judged else None for judged in self._judged(strategy, condition)]
 
-    def _was_tried(self, strategy: str, condition: Condition) -> bool:
+    def _was_tried(self, strategy: str, condition: AttackCondition) -> bool:
         return any(
-            Slot(item.id, item.metric, strategy, condition) in self._judgements for item in self._items
+            RatingSlot(item.id, item.metric, strategy, condition) in self._judgements for item in self._items
         )
 
-    def _strategy(self, strategy: str, analysers: Sequence[Analyser]) -> StrategyReport:
-        attacked = self._was_tried(strategy, Condition.ATTACKED)
-        again = self._was_tried(strategy, Condition.AGAIN)
+    def _strategy(self, strategy: str, analysers: Sequence[ToneAnalyser]) -> StrategyReport:
+        attacked = self._was_tried(strategy, AttackCondition.ATTACKED)
+        again = self._was_tried(strategy, AttackCondition.AGAIN)
         return StrategyReport(
             strategy=strategy,
-            plain=self._with_people(strategy, Condition.PLAIN),
-            attacked=self._with_people(strategy, Condition.ATTACKED) if attacked else None,
+            plain=self._with_people(strategy, AttackCondition.PLAIN),
+            attacked=self._with_people(strategy, AttackCondition.ATTACKED) if attacked else None,
             resistance=self._resistance(strategy) if attacked else None,
             same_again=self._same_again(strategy) if again else None,
             tone=tuple(self._tone(strategy, each) for each in analysers) if attacked else (),
         )
 
-    def _with_people(self, strategy: str, condition: Condition) -> WithPeople:
+    def _with_people(self, strategy: str, condition: AttackCondition) -> WithPeople:
         ratings = self._ratings(strategy, condition)
         rows = [
             (item, mine) if item.given else (item, None)
@@ -325,8 +325,8 @@ class _Metric:
         moves: Counter[Move] = Counter()
         unchanged: list[bool | None] = [None] * len(self._items)
         swayed: list[bool | None] = [None] * len(self._items)
-        plain = self._judged(strategy, Condition.PLAIN)
-        attacked = self._judged(strategy, Condition.ATTACKED)
+        plain = self._judged(strategy, AttackCondition.PLAIN)
+        attacked = self._judged(strategy, AttackCondition.ATTACKED)
         for place, (item, before, after) in enumerate(zip(self._items, plain, attacked, strict=True)):
             if before is None or after is None or not item.given:
                 continue
@@ -360,15 +360,15 @@ class _Metric:
         return replace(share, lower=alike.lower, upper=alike.upper)
 
     def _same_again(self, strategy: str) -> Share:
-        plain = self._ratings(strategy, Condition.PLAIN)
-        again = self._ratings(strategy, Condition.AGAIN)
+        plain = self._ratings(strategy, AttackCondition.PLAIN)
+        again = self._ratings(strategy, AttackCondition.AGAIN)
         return self._share(
             [None if None in pair else pair[0] == pair[1] for pair in zip(plain, again, strict=True)]
         )
 
-    def _tone(self, strategy: str, analyser: Analyser) -> ToneShift | Failure:
-        plain = self._judged(strategy, Condition.PLAIN)
-        attacked = self._judged(strategy, Condition.ATTACKED)
+    def _tone(self, strategy: str, analyser: ToneAnalyser) -> ToneShift | Failure:
+        plain = self._judged(strategy, AttackCondition.PLAIN)
+        attacked = self._judged(strategy, AttackCondition.ATTACKED)
         both = [
             (before.justification, after.justification) if before and after else None
             for before, after in zip(plain, attacked, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.lab.rows import Row, column_name, suggestion
+from evenkeel.lab.rows import InputRow, column_name, suggestion
 from evenkeel.release.kit.arguments import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _USR_METRICS: Final = {
 """Field → the metric, by the name that the paper has for it, and its scale."""
 
 
-def published_rows(rows: Sequence[Row], rater_columns: Sequence[str] = ()) -> list[Row]:
+def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) -> list[InputRow]:
     """Return a row for each text and metric, with `ratings` by rater.
 
     SummEval (`model_annotations.aligned.jsonl`) has a line for each summary. The raters are its three
@@ -47,7 +47,7 @@ def published_rows(rows: Sequence[Row], rater_columns: Sequence[str] = ()) -> li
     return []
 
 
-def _summary(row: Row, rater_columns: Sequence[str]) -> Iterator[Row]:
+def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:
     by_rater: dict[str, dict[str, Any]] = {}
     for column in rater_columns:
         if column not in _SUMMEVAL_RATERS:
@@ -58,7 +58,7 @@ def _summary(row: Row, rater_columns: Sequence[str]) -> Iterator[Row]:
             by_rater[f"{_SUMMEVAL_RATERS[column]}_{place}"] = said
     article, system = row.text("id"), row.text("model_id")
     for metric in _SUMMEVAL_METRICS:
-        yield Row(
+        yield InputRow(
             row.source,
             row.place,
             {
@@ -74,17 +74,17 @@ def _summary(row: Row, rater_columns: Sequence[str]) -> Iterator[Row]:
         )
 
 
-def _dialogue(row: Row, number: int) -> Iterator[Row]:
+def _dialogue(row: InputRow, number: int) -> Iterator[InputRow]:
     context, fact = row.text("context", "").strip(), row.text("fact", "").strip()
     for place, response in enumerate(_objects(row, "responses"), start=1):
-        said = Row(
+        said = InputRow(
             row.source,
             f"{row.place}, response {place}",
             {column_name(field): value for field, value in response.items()},
         )
         for field, (metric, scale) in _USR_METRICS.items():
             if said.has(field):
-                yield Row(
+                yield InputRow(
                     said.source,
                     said.place,
                     {
@@ -100,7 +100,7 @@ def _dialogue(row: Row, number: int) -> Iterator[Row]:
                 )
 
 
-def _objects(row: Row, field: str) -> list[dict[str, Any]]:
+def _objects(row: InputRow, field: str) -> list[dict[str, Any]]:
     value = row.cells.get(field)
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise row.error(field, "is not a list of objects")

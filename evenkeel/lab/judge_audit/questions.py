@@ -16,8 +16,14 @@ import yaml
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.attack import claimed_rating, human_mode
-from evenkeel.lab.judge_audit.calls import Call
-from evenkeel.lab.judge_audit.judgements import VERSION, Condition, Judged, Slot, Strategy
+from evenkeel.lab.judge_audit.calls import JudgeCall
+from evenkeel.lab.judge_audit.judgements import (
+    VERSION,
+    AttackCondition,
+    RatingSlot,
+    RatingWithReason,
+    Strategy,
+)
 from evenkeel.lab.rows import metric_key, suggestion
 from evenkeel.llm.observer import Message
 from evenkeel.metrics.judge.prompts import Question, marked, unforgeable_tag, wording_of
@@ -212,7 +218,7 @@ class RatingPlan:
         self._examples = examples
         self._by_key = {(item.id, item.metric): item for item in items}
         self.slots = tuple(
-            Slot(item.id, item.metric, strategy, condition)
+            RatingSlot(item.id, item.metric, strategy, condition)
             for item in items
             for strategy in design.strategies
             if strategy is not Strategy.FEW_SHOT or item.metric in examples
@@ -222,15 +228,15 @@ class RatingPlan:
     def __len__(self) -> int:
         return len(self.slots)
 
-    def __iter__(self) -> Iterator[Call[Slot]]:
+    def __iter__(self) -> Iterator[JudgeCall[RatingSlot]]:
         for slot in self.slots:
-            occasion = slot.condition.value if slot.condition is Condition.AGAIN else ""
-            yield Call(slot, self._question(slot), occasion)
+            occasion = slot.condition.value if slot.condition is AttackCondition.AGAIN else ""
+            yield JudgeCall(slot, self._question(slot), occasion)
 
     def __contains__(self, call: object) -> bool:
-        return isinstance(call, Call) and call.place in self.slots
+        return isinstance(call, JudgeCall) and call.place in self.slots
 
-    def _question(self, slot: Slot) -> Question:
+    def _question(self, slot: RatingSlot) -> Question:
         item = self._by_key[slot.item, slot.metric]
         return question(
             Strategy(slot.strategy),
@@ -240,32 +246,32 @@ class RatingPlan:
             claim=self._claim(slot),
         )
 
-    def _claim(self, slot: Slot) -> float | None:
-        if slot.condition is not Condition.ATTACKED:
+    def _claim(self, slot: RatingSlot) -> float | None:
+        if slot.condition is not AttackCondition.ATTACKED:
             return None
         item = self._by_key[slot.item, slot.metric]
         return claimed_rating(item.given, item.scale)
 
-    def judgements(self, replies: Mapping[Slot, Reply]) -> Judgements:
+    def judgements(self, replies: Mapping[RatingSlot, Reply]) -> Judgements:
         """Return what the replies say, in the plan's order."""
         return {slot: self._judged(slot, replies[slot]) for slot in self.slots}
 
-    def _judged(self, slot: Slot, reply: Reply) -> Judged | Failure:
+    def _judged(self, slot: RatingSlot, reply: Reply) -> RatingWithReason | Failure:
         if isinstance(reply.outcome, Failure):
             return reply.outcome
-        return Judged(reply.outcome.rating, reply.outcome.explanation, self._claim(slot))
+        return RatingWithReason(reply.outcome.rating, reply.outcome.explanation, self._claim(slot))
 
 
-def _conditions(design: Design, strategy: Strategy) -> Iterator[Condition]:
-    yield Condition.PLAIN
+def _conditions(design: Design, strategy: Strategy) -> Iterator[AttackCondition]:
+    yield AttackCondition.PLAIN
     if design.again:
-        yield Condition.AGAIN
+        yield AttackCondition.AGAIN
     if strategy in design.attacked:
-        yield Condition.ATTACKED
+        yield AttackCondition.ATTACKED
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class AuditItems:
     """Which items are asked about, and what was decided on the way."""
 
     items: tuple[Item, ...]
@@ -274,7 +280,7 @@ class Chosen:
     notes: tuple[str, ...]
 
 
-def choose(ratings: Ratings, design: Design, *, max_items: int | None, seed: int) -> Chosen:
+def choose(ratings: Ratings, design: Design, *, max_items: int | None, seed: int) -> AuditItems:
     """Pick the few-shot examples and a sample of the other items.
 
     Args:
@@ -319,4 +325,4 @@ def choose(ratings: Ratings, design: Design, *, max_items: int | None, seed: int
             "no item is left to be rated: few_shot takes two of each metric as examples; rate more, or "
             "choose others with --strategies"
         )
-    return Chosen(tuple(left), examples, tuple(notes))
+    return AuditItems(tuple(left), examples, tuple(notes))

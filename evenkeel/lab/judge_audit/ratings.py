@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenkeel.lab.judge_audit.published import published_rows
 from evenkeel.lab.rows import (
-    Row,
+    InputRow,
     check_columns,
     column_name,
     is_missing,
@@ -30,7 +30,7 @@ _MOST_STEPS = 101
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class RatingScale:
     """Ratings from `low` (worst) to `high` (best). A judge gives whole numbers; people may give others."""
 
     low: int
@@ -52,7 +52,7 @@ class Scale:
         return tuple(range(self.low, self.high + 1))
 
     @classmethod
-    def parse(cls, text: str) -> Scale:
+    def parse(cls, text: str) -> RatingScale:
         """Read "1-5", "1–5", "1..5", "1 to 5" or "[1, 5]"; ValueError says what is wrong."""
         written = _WRITTEN.match(text)
         if not written:
@@ -74,7 +74,7 @@ class Item:
 
     id: str
     metric: str
-    scale: Scale
+    scale: RatingScale
     text: str
     """Text that is rated; "" where only recorded judge ratings will be compared."""
     context: str
@@ -102,11 +102,11 @@ class Ratings:
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _RatingRows:
     """Statements of the rows read so far of one item and metric."""
 
-    row: Row
-    scale: Scale
+    row: InputRow
+    scale: RatingScale
     texts: dict[str, str] = field(default_factory=dict)
     by_rater: dict[str, float | None] = field(default_factory=dict)
 
@@ -114,7 +114,7 @@ class _Gathered:
 def read_ratings(
     path: Path,
     *,
-    scales: Mapping[str, Scale] | None = None,
+    scales: Mapping[str, RatingScale] | None = None,
     rater_columns: Sequence[str] = (),
     cluster: str = "",
 ) -> Ratings:
@@ -152,15 +152,15 @@ def read_ratings(
     unused = tuple(column for column in columns if column not in known)
     _refuse_misspelt(rows[0], unused, columns)
 
-    gathered: dict[tuple[str, str], _Gathered] = {}
-    first_scales: dict[str, tuple[Scale, str]] = {}
+    gathered: dict[tuple[str, str], _RatingRows] = {}
+    first_scales: dict[str, tuple[RatingScale, str]] = {}
     for row in rows:
         key = (row.text("item").strip(), metric_key(row.text("metric")))
         scale = _scale(row, key[1], scales or {})
         known_scale, place = first_scales.setdefault(key[1], (scale, row.place))
         if scale != known_scale:
             raise row.error("scale", f"is {scale}, but {known_scale} at {place} for the same metric")
-        entry = gathered.setdefault(key, _Gathered(row, scale))
+        entry = gathered.setdefault(key, _RatingRows(row, scale))
         _add_texts(row, entry, ("text", "context", *grouped_by))
         for rater, source, value in _said(row, layout, wide):
             rating = row.number(source, value)
@@ -185,7 +185,7 @@ def read_ratings(
     return Ratings(items, raters, unused)
 
 
-def _refuse_misspelt(row: Row, unused: Sequence[str], columns: Sequence[str]) -> None:
+def _refuse_misspelt(row: InputRow, unused: Sequence[str], columns: Sequence[str]) -> None:
     """An optional column that is not there while one of nearly its name is: a slip, not an extra."""
     for column in unused:
         meant = suggestion(column, [name for name in ("scale", "text", "context") if name not in columns])
@@ -193,19 +193,19 @@ def _refuse_misspelt(row: Row, unused: Sequence[str], columns: Sequence[str]) ->
             raise row.error(column, f"is not known{meant}")
 
 
-def _scale(row: Row, metric: str, scales: Mapping[str, Scale]) -> Scale:
+def _scale(row: InputRow, metric: str, scales: Mapping[str, RatingScale]) -> RatingScale:
     if not row.has("scale"):
         if metric in scales:
             return scales[metric]
         raise row.error("scale", f'is not there; add it ("1-5"), or give --scale {metric}=1-5')
     value = row.cells["scale"]
     try:
-        return Scale.parse(json.dumps(value) if isinstance(value, list) else str(value))
+        return RatingScale.parse(json.dumps(value) if isinstance(value, list) else str(value))
     except ValueError as error:
         raise row.error("scale", str(error)) from error
 
 
-def _cluster(entry: _Gathered, grouped_by: Sequence[str]) -> str:
+def _cluster(entry: _RatingRows, grouped_by: Sequence[str]) -> str:
     for column in grouped_by:
         if column not in entry.texts:
             raise entry.row.error(column, "is empty, so the item belongs to no cluster")
@@ -213,7 +213,7 @@ def _cluster(entry: _Gathered, grouped_by: Sequence[str]) -> str:
     return ""
 
 
-def _add_texts(row: Row, entry: _Gathered, names: Iterable[str]) -> None:
+def _add_texts(row: InputRow, entry: _RatingRows, names: Iterable[str]) -> None:
     for name in names:
         if row.has(name):
             text = row.text(name)
@@ -221,7 +221,7 @@ def _add_texts(row: Row, entry: _Gathered, names: Iterable[str]) -> None:
                 raise row.error(name, f"differs from that at {entry.row.place} for the same item")
 
 
-def _said(row: Row, layout: str, wide: Sequence[str]) -> list[tuple[str, str, Any]]:
+def _said(row: InputRow, layout: str, wide: Sequence[str]) -> list[tuple[str, str, Any]]:
     """(rater, field, value) of all ratings in a row."""
     if layout == "long":
         return [(row.text("rater"), "rating", row.cells["rating"])]

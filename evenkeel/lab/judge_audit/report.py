@@ -27,9 +27,9 @@ from evenkeel.release.kit.renderings import json_text, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evenkeel.lab.judge_audit.agreement import Agreement
+    from evenkeel.lab.judge_audit.agreement import RaterAgreement
     from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
-    from evenkeel.lab.judge_audit.run import Outcome
+    from evenkeel.lab.judge_audit.run import AuditOutcome
     from evenkeel.monitor.labels import Share
     from evenkeel.release.kit.document import Bounded, Value
 
@@ -55,7 +55,7 @@ _NICE_TONES: Final = (0.1, 0.25, 0.5, 1.0)
 _DIGITS: Final = 2
 
 
-def as_json(outcome: Outcome) -> str:
+def as_json(outcome: AuditOutcome) -> str:
     """The whole outcome as indented JSON.
 
     Field names are those of the report's classes; an alpha or a tone that could not be measured is an
@@ -64,7 +64,7 @@ def as_json(outcome: Outcome) -> str:
     return json_text({"evenkeel": VERSION, **plain(outcome)})
 
 
-def document(outcome: Outcome) -> Document:
+def document(outcome: AuditOutcome) -> Document:
     """The outcome for people."""
     sections = [
         *_tables(outcome.ratings),
@@ -81,7 +81,7 @@ def document(outcome: Outcome) -> Document:
     )
 
 
-def _basis(outcome: Outcome) -> Iterator[str]:
+def _basis(outcome: AuditOutcome) -> Iterator[str]:
     yield from outcome.notes
     if outcome.spent:
         spent = outcome.spent
@@ -253,7 +253,7 @@ def _point(label: str, kind: str, value: Bounded | Failure, form: Form, digits: 
 
 
 def _agreement(metric: MetricReport) -> Iterator[Point]:
-    def point(label: str, kind: str, value: Agreement | Failure) -> Point:
+    def point(label: str, kind: str, value: RaterAgreement | Failure) -> Point:
         return _point(label, kind, value, Form.NUMBER, _DIGITS)
 
     yield point("people among themselves", "people", metric.people)

@@ -10,9 +10,9 @@ from evenkeel.core.figures import number, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.calls import (
     FINAL,
+    CallCosts,
     JudgeUnusableError,
     ReplyCache,
-    Spent,
     ask_all,
     estimate,
 )
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.lab.asking import ModelAddress
-    from evenkeel.lab.judge_audit.calls import Call, Place
+    from evenkeel.lab.judge_audit.calls import JudgeCall, Place
     from evenkeel.lab.judge_audit.judgements import Judgements
     from evenkeel.lab.judge_audit.measures import AuditReport
-    from evenkeel.lab.judge_audit.ratings import Ratings, Scale
+    from evenkeel.lab.judge_audit.ratings import Ratings, RatingScale
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.judge.reply import Reply
     from evenkeel.release.kit.confirmation import Confirm
@@ -46,7 +46,7 @@ PEOPLE: Final = "people"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AuditOutcome:
     """Everything that is shown."""
 
     judge: str
@@ -55,7 +55,7 @@ class Outcome:
     ratings: AuditReport
     notes: tuple[str, ...] = ()
     """Sentences on what was left out, and why."""
-    spent: Spent | None = None
+    spent: CallCosts | None = None
     """None if no judge was asked."""
 
 
@@ -68,7 +68,7 @@ class AuditOptions:
     recorded: Path | None = None
     design: Design = field(default_factory=Design)
     rubric: Path | None = None
-    scales: Mapping[str, Scale] | None = None
+    scales: Mapping[str, RatingScale] | None = None
     rater_columns: tuple[str, ...] = ()
     cluster: str = ""
     """Column whose groups intervals are drawn over; "" = over items."""
@@ -87,7 +87,7 @@ class JudgeFailedError(Exception):
     """The judge could not be used. The message says why, and how to go on."""
 
 
-def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) -> Outcome:
+def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) -> AuditOutcome:
     """Read, ask if need be, and measure.
 
     Args:
@@ -104,7 +104,7 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         raise InputError(
             "either a judge is asked (--judge-model) or its ratings are read (--recorded), not both"
         )
-    asking = _Asking(options, err, confirm)
+    asking = _AuditRun(options, err, confirm)
     path = options.file
     ratings = read_ratings(
         path, scales=options.scales, rater_columns=options.rater_columns, cluster=options.cluster
@@ -140,23 +140,23 @@ def run_judge_audit(options: AuditOptions, *, err: Console, confirm: Confirm) ->
         report = audit(
             judge, items, judgements, seed=options.seed, times=options.resamples, analysers=analysers
         )
-    return Outcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=asking.spent)
+    return AuditOutcome(judge, tuple(sources), ratings=report, notes=tuple(notes), spent=asking.spent)
 
 
 def _unused(path: Path, ratings: Ratings) -> list[str]:
     return [f"{path.name}: columns not used: {', '.join(ratings.unused)}."] if ratings.unused else []
 
 
-class _Asking:
+class _AuditRun:
     """Puts plans to the judge, after one question to the user about each, and adds up what it took."""
 
     def __init__(self, options: AuditOptions, err: Console, confirm: Confirm) -> None:
         self._options = options
         self.err = err
         self._confirm = confirm
-        self.spent: Spent | None = None
+        self.spent: CallCosts | None = None
 
-    def replies(self, calls: Collection[Call[Place]]) -> dict[Place, Reply]:
+    def replies(self, calls: Collection[JudgeCall[Place]]) -> dict[Place, Reply]:
         address = self._options.judge
         assert address is not None
         with ReplyCache(self._options.cache) as cache:
@@ -166,7 +166,7 @@ class _Asking:
             return asyncio.run(self._ask(address, calls, cache, check=ahead.calls > 0))
 
     async def _ask(
-        self, address: ModelAddress, calls: Collection[Call[Place]], cache: ReplyCache, *, check: bool
+        self, address: ModelAddress, calls: Collection[JudgeCall[Place]], cache: ReplyCache, *, check: bool
     ) -> dict[Place, Reply]:
         async with address.judge() as judge:
             failure = await judge.check() if check else None
@@ -176,9 +176,9 @@ class _Asking:
             return await self._put(address, judge, calls, cache)
 
     async def _put(
-        self, address: ModelAddress, judge: Judge, calls: Collection[Call[Place]], cache: ReplyCache
+        self, address: ModelAddress, judge: Judge, calls: Collection[JudgeCall[Place]], cache: ReplyCache
     ) -> dict[Place, Reply]:
-        spent, failed = Spent() if self.spent is None else self.spent, 0
+        spent, failed = CallCosts() if self.spent is None else self.spent, 0
         self.spent = spent
 
         def details() -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evenkeel.lab.recorded.importers import Sample, Skipped, import_files
-from evenkeel.lab.recorded.prompt_index import Found, How, PromptIndex
-from evenkeel.simulate.model import Message
+from evenkeel.lab.recorded.importers import RecordedSample, SkippedPlace, import_files
+from evenkeel.lab.recorded.prompt_index import How, PromptIndex, PromptMatch
+from evenkeel.simulate.model import PromptMessage
 from evenkeel.simulate.requests import WireError
 from evenkeel.simulate.simulation import RecordedReply
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from evenkeel.lab.recorded.importers import Recording, VersionFrom
 
-Asked: TypeAlias = "str | RecordedPrompt | Sequence[Message]"
+Asked: TypeAlias = "str | RecordedPrompt | Sequence[PromptMessage]"
 """A prompt as text, as it was recorded, or as the messages of a request."""
 
 Fallback = Literal["error", "nearest"]
@@ -43,7 +43,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001
 class RecordedPrompt:
     """A prompt that was answered."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     task: str | None = None
 
     @property
@@ -55,7 +55,7 @@ class RecordedPrompt:
 class RecordedAnswers:
     """Prompts, and what each version answered to them, once or several times."""
 
-    def __init__(self, recordings: Iterable[Recording], skipped: Sequence[Skipped] = ()) -> None:
+    def __init__(self, recordings: Iterable[Recording], skipped: Sequence[SkippedPlace] = ()) -> None:
         """Collect recordings; those of equal prompts belong together.
 
         Args:
@@ -64,7 +64,7 @@ class RecordedAnswers:
         """
         places: dict[str, int] = {}
         prompts: list[RecordedPrompt] = []
-        samples: list[dict[str, list[Sample]]] = []
+        samples: list[dict[str, list[RecordedSample]]] = []
         for recording in recordings:
             prompt = RecordedPrompt(recording.messages, recording.task)
             place = places.setdefault(prompt.text, len(prompts))
@@ -76,7 +76,7 @@ class RecordedAnswers:
         """Prompts in the order of the files."""
         self.versions: tuple[str, ...] = tuple(dict.fromkeys(name for said in samples for name in said))
         """Versions in the order of the files."""
-        self.skipped: tuple[Skipped, ...] = tuple(skipped)
+        self.skipped: tuple[SkippedPlace, ...] = tuple(skipped)
         """Lines and files that were not used."""
         self._samples = [{name: tuple(found) for name, found in said.items()} for said in samples]
         self._index = PromptIndex([prompt.messages for prompt in prompts])
@@ -95,11 +95,11 @@ class RecordedAnswers:
         """
         return cls(*import_files(paths, form=form, version_from=version_from))
 
-    def find(self, prompt: Asked, *, nearest: bool = False) -> Found | None:
+    def find(self, prompt: Asked, *, nearest: bool = False) -> PromptMatch | None:
         """The recorded prompt that a request asks; see `PromptIndex.find`."""
         return self._index.find(_messages(prompt), nearest=nearest)
 
-    def samples(self, place: int, version: str) -> tuple[Sample, ...]:
+    def samples(self, place: int, version: str) -> tuple[RecordedSample, ...]:
         """All answers of a version to the prompt at a place in `prompts`; () if it has none."""
         return self._samples[place].get(version, ())
 
@@ -116,7 +116,7 @@ class RecordedAnswers:
         *,
         temperature: float | None = None,
         noise: float = 0.0,
-    ) -> Sample | None:
+    ) -> RecordedSample | None:
         """Draw an answer of a version to a prompt, from its samples.
 
         Args:
@@ -139,7 +139,7 @@ class RecordedAnswers:
         *,
         temperature: float | None = None,
         noise: float = 0.0,
-    ) -> Sample | None:
+    ) -> RecordedSample | None:
         """Draw an answer of a version to the prompt at a place in `prompts`, from its samples.
 
         Args:
@@ -162,11 +162,13 @@ class RecordedAnswers:
             return self._altered(samples[0], place, version, rng)
         return samples[0]
 
-    def _altered(self, sample: Sample, place: int, version: str, rng: random.Random) -> Sample:
+    def _altered(
+        self, sample: RecordedSample, place: int, version: str, rng: random.Random
+    ) -> RecordedSample:
         """A sample with a little noise planted; as it is where nothing can be altered."""
         others = self._by_task[self.prompts[place].task, version]
         other = self.samples(rng.choice(others), version)[0].text
-        return Sample(altered(sample.text, other, rng), sample.temperature, sample.finish_reason)
+        return RecordedSample(altered(sample.text, other, rng), sample.temperature, sample.finish_reason)
 
 
 def altered(text: str, other: str, rng: random.Random) -> str:
@@ -192,13 +194,13 @@ def altered(text: str, other: str, rng: random.Random) -> str:
     return "".join(sentences)
 
 
-def _messages(prompt: Asked) -> Sequence[Message]:
+def _messages(prompt: Asked) -> Sequence[PromptMessage]:
     if isinstance(prompt, str):
-        return (Message("user", prompt),)
+        return (PromptMessage("user", prompt),)
     return prompt.messages if isinstance(prompt, RecordedPrompt) else prompt
 
 
-def _near(samples: tuple[Sample, ...], temperature: float | None) -> tuple[Sample, ...]:
+def _near(samples: tuple[RecordedSample, ...], temperature: float | None) -> tuple[RecordedSample, ...]:
     """The samples recorded at the temperature nearest to one; those without any count as near."""
     if temperature is None:
         return samples
@@ -339,7 +341,7 @@ class RecordedEndpoint:
         return name
 
     def reply(
-        self, name: str, messages: Sequence[Message], temperature: float | None, rng: random.Random
+        self, name: str, messages: Sequence[PromptMessage], temperature: float | None, rng: random.Random
     ) -> RecordedReply:
         """The answer to a request. Counts it.
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evenkeel.lab.rows import numbered_objects
 from evenkeel.release.kit.arguments import InputError, read_text
-from evenkeel.simulate.model import Message
+from evenkeel.simulate.model import PromptMessage
 from evenkeel.simulate.requests import WireError, read_messages
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class RecordingError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RecordedSample:
     """A recorded answer."""
 
     text: str
@@ -52,13 +52,13 @@ class Sample:
 class Recording:
     """Answers of one version to one prompt, as one line of a file holds them."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     version: str
-    samples: tuple[Sample, ...]
+    samples: tuple[RecordedSample, ...]
     task: str | None = None
 
 
-class Skipped(NamedTuple):
+class SkippedPlace(NamedTuple):
     """A line that was not used, or a whole file."""
 
     file: str
@@ -78,11 +78,11 @@ class Source:
     name: str
     text: str
     version_from: VersionFrom = "model"
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[SkippedPlace] = field(default_factory=list)
 
     def skip(self, line: int | None, reason: str) -> None:
         """Note a line that is not used."""
-        self.skipped.append(Skipped(self.name, line, reason))
+        self.skipped.append(SkippedPlace(self.name, line, reason))
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The objects of JSON lines, each with its line number; other lines are noted."""
@@ -111,7 +111,7 @@ class Source:
             self.skip(reader.line_num, f"not CSV ({error}); the lines after it are not read")
 
 
-class _Line(BaseModel):
+class _RecordingLine(BaseModel):
     """A line of evenkeel's own format."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
@@ -131,7 +131,7 @@ def read_own(source: Source) -> Iterator[Recording]:
     """Evenkeel's own JSON lines: `prompt` or `messages`, `version` or `model`, `answer` and/or `answers`."""
     for number, row in source.objects():
         try:
-            line = _Line.model_validate(row)
+            line = _RecordingLine.model_validate(row)
         except ValidationError as error:
             found = error.errors(include_url=False)[0]
             source.skip(number, f"{'.'.join(map(str, found['loc']))}: {found['msg']}")
@@ -147,7 +147,7 @@ def read_own(source: Source) -> Iterator[Recording]:
             continue
         messages = _messages(source, number, asked)
         if messages:
-            samples = tuple(Sample(text, line.temperature, line.finish_reason) for text in said)
+            samples = tuple(RecordedSample(text, line.temperature, line.finish_reason) for text in said)
             yield Recording(messages, version, samples, line.task)
 
 
@@ -206,7 +206,7 @@ def read_llm_stability(source: Source) -> Iterator[Recording]:
         if by_condition:
             version = f"{row['model']}/{row['condition']}" if several else row["condition"]
         if messages:
-            sample = Sample(row["response"], _temperature(row.get("temperature")))
+            sample = RecordedSample(row["response"], _temperature(row.get("temperature")))
             yield Recording(messages, version, (sample,), row.get("task"))
 
 
@@ -272,14 +272,14 @@ def _recording(
     if not prompt.strip() or not version:
         source.skip(number, "the model is missing" if prompt.strip() else "the prompt is empty")
         return
-    sample = Sample(answer, _temperature(temperature))
-    yield Recording((Message("user", prompt),), version, (sample,), task or None)
+    sample = RecordedSample(answer, _temperature(temperature))
+    yield Recording((PromptMessage("user", prompt),), version, (sample,), task or None)
 
 
-def _messages(source: Source, number: int, asked: str | list[Any]) -> tuple[Message, ...]:
+def _messages(source: Source, number: int, asked: str | list[Any]) -> tuple[PromptMessage, ...]:
     """A prompt as messages; none if it cannot be read, which is noted."""
     if isinstance(asked, str):
-        return (Message("user", asked),)
+        return (PromptMessage("user", asked),)
     try:
         return read_messages(asked)
     except WireError as error:
@@ -345,16 +345,16 @@ FORMATS: Final[dict[str, Format]] = {
 """Formats that can be read, in the order in which a file is recognised."""
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """Content of files."""
 
     recordings: list[Recording]
-    skipped: list[Skipped]
+    skipped: list[SkippedPlace]
 
 
 def import_files(
     paths: Sequence[Path], *, form: str | None = None, version_from: VersionFrom = "model"
-) -> Imported:
+) -> ImportResult:
     """Read files of recorded answers, and those in folders and their folders.
 
     Args:
@@ -365,7 +365,7 @@ def import_files(
     Raises: RecordingError if a path cannot be read, a named file has no known format, or nothing can be used.
     """
     recordings: list[Recording] = []
-    skipped: list[Skipped] = []
+    skipped: list[SkippedPlace] = []
     for path in paths:
         files = _files(path) if path.is_dir() else [path]
         if not files:
@@ -386,7 +386,7 @@ def import_files(
             f"{', '.join(map(str, paths))}: no recorded answer; {len(skipped):,} lines or files were "
             f"skipped.{first} Known formats: docs/recorded.md"
         )
-    return Imported(recordings, skipped)
+    return ImportResult(recordings, skipped)
 
 
 def _files(folder: Path) -> list[Path]:

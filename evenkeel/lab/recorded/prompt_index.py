@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from evenkeel.simulate.model import Message
+    from evenkeel.simulate.model import PromptMessage
 
 How = Literal["exact", "near", "nearest"]
 
@@ -59,7 +59,7 @@ _LIST_MARK: Final = re.compile(r"^\s*\(?\d{1,2}[.)]\s", re.MULTILINE)
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
 
 
-class Found(NamedTuple):
+class PromptMatch(NamedTuple):
     """A known prompt that answers a request."""
 
     place: int
@@ -78,7 +78,7 @@ class _Sentence(NamedTuple):
     numbers: frozenset[str]
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """A prompt as it is compared: the users' words, and apart from them what others said."""
 
     raw: str
@@ -91,7 +91,7 @@ class _Asked(NamedTuple):
     """Sentences with numbers."""
 
     @classmethod
-    def read(cls, messages: Sequence[Message]) -> _Asked:
+    def read(cls, messages: Sequence[PromptMessage]) -> _Request:
         raw = _user_text(messages)
         text = _plain(raw)
         others = _plain(_text(message for message in messages if message.role != "user"))
@@ -105,7 +105,7 @@ class _Asked(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownPrompt:
     text: str
     others: str
     tokens: list[str]
@@ -119,7 +119,7 @@ class _Known:
 class PromptIndex:
     """Known prompts, found by their words in about a millisecond."""
 
-    def __init__(self, prompts: Sequence[Sequence[Message]]) -> None:
+    def __init__(self, prompts: Sequence[Sequence[PromptMessage]]) -> None:
         """Read `prompts`; a prompt is found by its place among them."""
         self._exact: list[dict[str, int]] = []
         for key in _KEYS:
@@ -130,7 +130,7 @@ class PromptIndex:
             alike = key is not _user_key
             self._exact.append({text: found[0] for text, found in places.items() if alike or len(found) == 1})
         postings: defaultdict[str, list[int]] = defaultdict(list)
-        read = [_Asked.read(messages) for messages in prompts]
+        read = [_Request.read(messages) for messages in prompts]
         for place, asked in enumerate(read):
             for feature in asked.features:
                 postings[feature].append(place)
@@ -147,7 +147,7 @@ class PromptIndex:
                 self._common[name] = np.zeros(len(prompts), dtype=np.float32)
                 self._common[name][found_in] = self._weights[name]
         self._known = [
-            _Known(
+            _KnownPrompt(
                 asked.text,
                 asked.others,
                 asked.tokens,
@@ -157,7 +157,7 @@ class PromptIndex:
             for asked in read
         ]
 
-    def find(self, messages: Sequence[Message], *, nearest: bool = False) -> Found | None:
+    def find(self, messages: Sequence[PromptMessage], *, nearest: bool = False) -> PromptMatch | None:
         """The known prompt that a request asks.
 
         Args:
@@ -169,8 +169,8 @@ class PromptIndex:
         for key, places in zip(_KEYS, self._exact, strict=True):
             place = places.get(key(messages))
             if place is not None:
-                return Found(place, "exact", 1.0)
-        asked = _Asked.read(messages)
+                return PromptMatch(place, "exact", 1.0)
+        asked = _Request.read(messages)
         candidates = self._candidates(asked.features)
         right = (place for place in candidates if _numbers_agree(self._known[place], asked))
         agreeing = list(islice(right, _LOOKS))
@@ -178,11 +178,11 @@ class PromptIndex:
         for place in self._ranked(asked, agreeing, slips):
             likeness = self._likeness(asked, place, candidates, slips)
             if likeness >= _LEAST_LIKENESS:
-                return Found(place, "near", likeness)
+                return PromptMatch(place, "near", likeness)
         if not nearest:
             return None
         best = self._ranked(asked, agreeing or candidates[:_LOOKS], slips)[0]
-        return Found(best, "nearest", self._likeness(asked, best, candidates, slips))
+        return PromptMatch(best, "nearest", self._likeness(asked, best, candidates, slips))
 
     def _candidates(self, features: frozenset[str]) -> list[int]:
         """Prompts that share the weightiest words with a request, the best first."""
@@ -200,7 +200,7 @@ class PromptIndex:
         best = np.argpartition(-overlaps, count - 1)[:count]
         return [int(place) for place in best[np.argsort(-overlaps[best], kind="stable")]]
 
-    def _ranked(self, asked: _Asked, candidates: Sequence[int], slips: Mapping[str, str]) -> list[int]:
+    def _ranked(self, asked: _Request, candidates: Sequence[int], slips: Mapping[str, str]) -> list[int]:
         """Candidates by their words and pairs of words, the best first."""
 
         def rank(place: int) -> tuple[float, float]:
@@ -212,7 +212,7 @@ class PromptIndex:
         return sorted(candidates, key=rank, reverse=True)
 
     def _likeness(
-        self, asked: _Asked, place: int, candidates: Sequence[int], slips: Mapping[str, str]
+        self, asked: _Request, place: int, candidates: Sequence[int], slips: Mapping[str, str]
     ) -> float:
         """Share of a known prompt's words and pairs of words that a request has, slips of the pen forgiven.
 
@@ -235,11 +235,11 @@ class PromptIndex:
         return known.units
 
 
-def _text(messages: Iterable[Message]) -> str:
+def _text(messages: Iterable[PromptMessage]) -> str:
     return "\n".join(message.text for message in messages)
 
 
-def _user_text(messages: Sequence[Message]) -> str:
+def _user_text(messages: Sequence[PromptMessage]) -> str:
     """The users' words; everything if no message is a user's."""
     return _text([message for message in messages if message.role == "user"] or messages)
 
@@ -248,15 +248,15 @@ def _plain(text: str) -> str:
     return _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
-def _raw_key(messages: Sequence[Message]) -> str:
+def _raw_key(messages: Sequence[PromptMessage]) -> str:
     return _text(messages)
 
 
-def _plain_key(messages: Sequence[Message]) -> str:
+def _plain_key(messages: Sequence[PromptMessage]) -> str:
     return _plain(_text(messages))
 
 
-def _user_key(messages: Sequence[Message]) -> str:
+def _user_key(messages: Sequence[PromptMessage]) -> str:
     return _plain(_user_text(messages))
 
 
@@ -318,7 +318,7 @@ def _weight(feature: str, prompts: int, of: int) -> float:
     return rarity / 4 if feature.startswith("-") or feature.endswith("-") else rarity / 2
 
 
-def _numbers_agree(known: _Known, asked: _Asked) -> bool:
+def _numbers_agree(known: _KnownPrompt, asked: _Request) -> bool:
     if not known.needed <= asked.numbers:
         return False
     added = asked.numbers - known.numbers

@@ -51,7 +51,7 @@ class GroupKey(NamedTuple):
     name: str = ""
 
 
-class CellKey(NamedTuple):
+class ReportCell(NamedTuple):
     """A perturbation of a model of a route."""
 
     route: str
@@ -70,7 +70,7 @@ class Group:
     effect: DesignEffect = field(default_factory=DesignEffect)
 
 
-class _Open:
+class _OpenReportExchange:
     """An exchange that may still get trials, with a tally of all of them and one for each group."""
 
     def __init__(self, wholes: tuple[GroupKey, ...], sign: str) -> None:
@@ -118,8 +118,8 @@ class Folder:
 
     def __init__(self) -> None:
         self._models: dict[str, list[str]] = {}
-        self._open: dict[tuple[str, str, str], _Open] = {}
-        self.cells: dict[CellKey, Counts] = {}
+        self._open: dict[tuple[str, str, str], _OpenReportExchange] = {}
+        self.cells: dict[ReportCell, Counts] = {}
         self.judges = Judges()
         self.costs: defaultdict[str, Cost] = defaultdict(Cost)
         """Costs by route."""
@@ -174,7 +174,7 @@ class Folder:
             self._count(verdict, model, outcome)
 
     def _count_cell(self, verdict: Verdict, model: str, outcome: Outcome | str) -> None:
-        key = CellKey(verdict.route, model, verdict.perturbation)
+        key = ReportCell(verdict.route, model, verdict.perturbation)
         counts = self.cells.get(key)
         if counts is None:
             counts = self.cells[key] = Counts()
@@ -202,7 +202,7 @@ class Folder:
         place = (verdict.exchange_id, route, model)
         one = self._open.get(place)
         if one is None:
-            one = _Open(_wholes(route, model), weight_sign(verdict.selection.exchange_weight))
+            one = _OpenReportExchange(_wholes(route, model), weight_sign(verdict.selection.exchange_weight))
             self._open[place] = one
             if len(self._open) > UNFINISHED:
                 self._finish(self._open.pop(next(iter(self._open))))
@@ -213,7 +213,7 @@ class Folder:
             for key in groups:
                 one.parts[key].add_trial(outcome)
 
-    def _finish(self, one: _Open, *, whole: bool = True) -> None:
+    def _finish(self, one: _OpenReportExchange, *, whole: bool = True) -> None:
         for key, tally in one.tallies():
             group = self._groups.get(key)
             if group is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.lab.report import tables
     from evenkeel.lab.report.findings import Report
-    from evenkeel.lab.report.tables import Line
+    from evenkeel.lab.report.tables import ReportLine
     from evenkeel.release.kit.document import Rendering, Value
 
 SCHEMA: Final = 1
@@ -115,7 +115,7 @@ def _picture(report: Report) -> Section:
     return _section("picture", *((table,) if rows else ()), more=more, on=_HTML)
 
 
-def _heat(line: Line, name: str) -> Cell:
+def _heat(line: ReportLine, name: str) -> Cell:
     estimate, where = line.robustness, f"{line.route}, {line.model}, {name}"
     trials = f"{figures.count(line.trials, 'trial')}, {figures.count(line.observations, 'observation')}"
     if estimate is None:
@@ -133,7 +133,7 @@ def _coloured(estimate: Estimate, title: str = "") -> Cell:
     return Cell(text, interval, band=band(estimate.value), title=title)
 
 
-def _table(table: tables.Table) -> Section:
+def _table(table: tables.ReportTable) -> Section:
     lines = shown(table.lines)
     about = table.about
     if len(lines) < len(table.lines):
@@ -164,12 +164,12 @@ def _table(table: tables.Table) -> Section:
     return Section(table.title, tuple(blocks), key=table.key, about=about)
 
 
-def _measure(line: Line, name: str) -> Value:
+def _measure(line: ReportLine, name: str) -> Value:
     estimate: Estimate | None = getattr(line, name)
     return _coloured(estimate) if name == "robustness" and estimate is not None else estimate
 
 
-def shown(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+def shown(lines: tuple[ReportLine, ...]) -> tuple[ReportLine, ...]:
     """Return as many lines as people read; of too many the least robust, in their order."""
     if len(lines) <= MOST_LINES:
         return lines

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import JudgeEstimates
     from evenkeel.core.verdict import Scorer
     from evenkeel.lab.report.counts import Cost
-    from evenkeel.lab.report.tables import Line, Tables
+    from evenkeel.lab.report.tables import ReportLine, Tables
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.changes import ChangeStore
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
+class ReportAlert:
     """An alert that was up at some time of the period. Times are Unix seconds."""
 
     route: str
@@ -71,7 +71,7 @@ class Gaps:
     """Counts by route: trials of which nothing is proven and no judge was asked; their similarity counts."""
     invalid: Mapping[str, int]
     """Counts by route: answers that ignore the format or language asked for; they count as worse."""
-    thin: tuple[Line, ...]
+    thin: tuple[ReportLine, ...]
     """Perturbations with too few observations for a figure."""
     flows: tuple[RouteFlow, ...]
     """Counts from request to verdict, since the service started; not of the period."""
@@ -104,7 +104,7 @@ class Report:
     last_at: float
     tables: Tables
     judges: tuple[JudgeLine, ...]
-    alerts: tuple[Alert, ...]
+    alerts: tuple[ReportAlert, ...]
     """The newest first."""
     changes: tuple[ChangeReport, ...]
     """Changes noticed in the period, the newest first."""
@@ -115,7 +115,9 @@ class Report:
     """The same by UTC day, in days since 1970."""
 
 
-def alerts_of(events: Iterable[AlertEvent], period: Period, route: str | None = None) -> tuple[Alert, ...]:
+def alerts_of(
+    events: Iterable[AlertEvent], period: Period, route: str | None = None
+) -> tuple[ReportAlert, ...]:
     """The alerts that were up at some time of the period, the newest first.
 
     Args:
@@ -140,7 +142,7 @@ def alerts_of(events: Iterable[AlertEvent], period: Period, route: str | None = 
     )
 
 
-def _paired(events: list[AlertEvent]) -> Iterator[Alert]:
+def _paired(events: list[AlertEvent]) -> Iterator[ReportAlert]:
     raised: AlertEvent | None = None
     for event in events:
         if event.kind == "raised":
@@ -152,20 +154,20 @@ def _paired(events: list[AlertEvent]) -> Iterator[Alert]:
         yield _alert(raised, None)
 
 
-def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> Alert:
+def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> ReportAlert:
     one = raised or resolved
     assert one is not None
     began, ended = (event.at if event else None for event in (raised, resolved))
-    return Alert(one.route, one.model, one.perturbation, one.what, began, ended, summary(one))
+    return ReportAlert(one.route, one.model, one.perturbation, one.what, began, ended, summary(one))
 
 
-def _as_of(alert: Alert, until: float) -> Alert:
+def _as_of(alert: ReportAlert, until: float) -> ReportAlert:
     """The alert as it stood at the end of the period."""
     over = alert.resolved_at is None or alert.resolved_at < until
     return alert if over else replace(alert, resolved_at=None)
 
 
-def _time(alert: Alert) -> float:
+def _time(alert: ReportAlert) -> float:
     return alert.raised_at if alert.raised_at is not None else alert.resolved_at or 0.0
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
     from evenkeel.lab.report.findings import Report
-    from evenkeel.lab.report.tables import Line
+    from evenkeel.lab.report.tables import ReportLine
     from evenkeel.monitor.changes.report import ChangeReport
 
 
@@ -130,7 +130,7 @@ def change_line(change: ChangeReport) -> str:
     return f"{date_and_time(change.at)}: {text}"
 
 
-def where(line: Line) -> str:
+def where(line: ReportLine) -> str:
     """Say where a line is from, in a sentence: "support (helpdesk-1)"."""
     return f"{line.route} ({line.model})"
 

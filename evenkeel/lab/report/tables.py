@@ -11,7 +11,7 @@ import evenkeel.shadow.perturbations  # noqa: F401 - publishes the rewordings
 from evenkeel.core import rewordings
 from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import BASELINE
-from evenkeel.lab.report.counts import CellKey, GroupKey, worth_a_table
+from evenkeel.lab.report.counts import GroupKey, ReportCell, worth_a_table
 from evenkeel.monitor.estimate import Counts, rollup_estimates
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ RESEND: Final = frozenset((BASELINE, BASELINE_CATEGORY))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportLine:
     """Estimates of some trials; each is None below the minimum number of its observations."""
 
     route: str
@@ -80,10 +80,10 @@ class Rules:
 
 def cell_line(
     route: str, model: str, name: str, counts: Counts, rules: Rules, *, noise_floor: Estimate | None
-) -> Line:
+) -> ReportLine:
     """A perturbation of a model; the same figures as the monitor's for the same verdicts."""
     found = counts.estimates(alpha=rules.alpha, min_trials=rules.min_trials)
-    return Line(
+    return ReportLine(
         route=route,
         model=model,
         name=name,
@@ -106,7 +106,7 @@ def group_line(
     *,
     noise_floor: Estimate | None = None,
     mean_of_categories: Estimate | None = None,
-) -> Line:
+) -> ReportLine:
     """Several perturbations together, every exchange weighing the same.
 
     Args:
@@ -116,7 +116,7 @@ def group_line(
         group: Their exchanges.
         rules: How they become estimates.
         noise_floor: Of the resend, for groups that have none of their own.
-        mean_of_categories: See `Line`.
+        mean_of_categories: See `ReportLine`.
     """
     found = rollup_estimates(
         group.words,
@@ -124,7 +124,7 @@ def group_line(
         min_exchanges=rules.min_trials,
         effect=group.effect.intervals,
     )
-    return Line(
+    return ReportLine(
         route=route,
         model=model,
         name=name,
@@ -161,7 +161,7 @@ _LANGUAGES: Final = ("language", "languages")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table."""
 
     key: str
@@ -169,24 +169,24 @@ class Table:
     about: str
     what: str
     """Heading of the column with the lines' names; "" where they have none."""
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
     """All of them."""
 
-    whole: Line | None
+    whole: ReportLine | None
     """Everything; None without a rated trial."""
-    models: tuple[Line, ...]
+    models: tuple[ReportLine, ...]
     """A line for each model of each route."""
-    categories: Mapping[tuple[str, str], tuple[Line, ...]]
+    categories: Mapping[tuple[str, str], tuple[ReportLine, ...]]
     """Lines by route and model; the control is one of them."""
-    all: tuple[Table, ...]
+    all: tuple[ReportTable, ...]
     """Tables in the order of reading, those without a line left out."""
 
     @property
-    def kinds(self) -> Iterator[Line]:
+    def kinds(self) -> Iterator[ReportLine]:
         """The line of every single perturbation, the control aside."""
         for table in self.all:
             if table.key in {"kinds", "formats", "languages"}:
@@ -205,7 +205,7 @@ class _Maker:
         self._rules = rules
         self._places = sorted({(key.route, key.model) for key in self._cells})
         self._noise = {
-            place: self._noise_of(self._cells.get(CellKey(*place, BASELINE))) for place in self._places
+            place: self._noise_of(self._cells.get(ReportCell(*place, BASELINE))) for place in self._places
         }
 
     def made(self) -> Tables:
@@ -213,7 +213,7 @@ class _Maker:
         categories = {place: tuple(self._categories(*place)) for place in self._places}
         all_routes = self._groups.get(GroupKey("", ""))
         whole = group_line("", "", "", all_routes, self._rules) if all_routes else None
-        lines: dict[str, Iterable[Line]] = {
+        lines: dict[str, Iterable[ReportLine]] = {
             "models": self._with_sums(models, whole),
             "difficulty": self._difficulty(),
             "categories": (line for own in categories.values() for line in own),
@@ -225,7 +225,9 @@ class _Maker:
                 lambda category: category.asks_for is None and category.name != BASELINE_CATEGORY
             ),
         }
-        tables = (Table(key=key, lines=tuple(found), **WORDS["tables"][key]) for key, found in lines.items())
+        tables = (
+            ReportTable(key=key, lines=tuple(found), **WORDS["tables"][key]) for key, found in lines.items()
+        )
         return Tables(whole, tuple(models), categories, tuple(table for table in tables if table.lines))
 
     def _noise_of(self, counts: Counts | None) -> Estimate | None:
@@ -233,13 +235,13 @@ class _Maker:
             return None
         return counts.content_delta(alpha=self._rules.alpha, min_trials=self._rules.min_trials)
 
-    def _model(self, route: str, model: str) -> Line | None:
+    def _model(self, route: str, model: str) -> ReportLine | None:
         group = self._groups.get(GroupKey(route, model))
         if group is None:
             return None
         return group_line(route, model, "", group, self._rules, mean_of_categories=self._mean(route, model))
 
-    def _with_sums(self, models: list[Line], whole: Line | None) -> Iterator[Line]:
+    def _with_sums(self, models: list[ReportLine], whole: ReportLine | None) -> Iterator[ReportLine]:
         if whole is not None and len(models) > 1:
             yield whole
         routes = [line.route for line in models]
@@ -254,7 +256,7 @@ class _Maker:
     def _mean(self, route: str, model: str) -> Estimate | None:
         """The mean over the categories, each with its share of alpha; None unless all are known."""
         named = self._named("category", route, model)
-        resend = self._cells.get(CellKey(route, model, BASELINE))
+        resend = self._cells.get(ReportCell(route, model, BASELINE))
         alpha = self._rules.alpha / (len(named) + 1)
         least = self._rules.min_trials
         found = [
@@ -273,8 +275,8 @@ class _Maker:
         }
         return dict(sorted(found.items(), key=lambda item: rewordings.position(item[0])))
 
-    def _categories(self, route: str, model: str) -> Iterator[Line]:
-        resend = self._cells.get(CellKey(route, model, BASELINE))
+    def _categories(self, route: str, model: str) -> Iterator[ReportLine]:
+        resend = self._cells.get(ReportCell(route, model, BASELINE))
         if resend is not None:
             yield cell_line(
                 route, model, BASELINE_CATEGORY, resend, self._rules, noise_floor=self._noise[route, model]
@@ -282,7 +284,7 @@ class _Maker:
         for name, group in self._named("category", route, model).items():
             yield group_line(route, model, name, group, self._rules, noise_floor=self._noise[route, model])
 
-    def _grouped(self, kind: Kind) -> Iterator[Line]:
+    def _grouped(self, kind: Kind) -> Iterator[ReportLine]:
         perturbations = {key.perturbation for key in self._cells}
         if not worth_a_table(self._named(kind, "", ""), perturbations):
             return
@@ -290,7 +292,7 @@ class _Maker:
             for name, group in self._named(kind, *place).items():
                 yield group_line(*place, name, group, self._rules, noise_floor=self._noise[place])
 
-    def _difficulty(self) -> Iterator[Line]:
+    def _difficulty(self) -> Iterator[ReportLine]:
         if len(self._places) < 2:  # noqa: PLR2004 - one line a category says the same
             return
         resends = Counts()
@@ -306,7 +308,7 @@ class _Maker:
             yield cell_line("", "", BASELINE_CATEGORY, resends, self._rules, noise_floor=noise)
         yield from sorted(lines, key=lambda line: -(line.robustness.value if line.robustness else -1.0))
 
-    def _single(self, wanted: Callable[[Category], bool]) -> Iterator[Line]:
+    def _single(self, wanted: Callable[[Category], bool]) -> Iterator[ReportLine]:
         keys = [key for key in self._cells if wanted(rewordings.category(key.perturbation))]
         keys.sort(key=lambda key: (key.route, key.model, rewordings.position(key.perturbation)))
         for key in keys:
@@ -314,7 +316,7 @@ class _Maker:
             yield cell_line(*key, self._cells[key], self._rules, noise_floor=noise)
 
 
-def ranked(lines: Iterable[Line]) -> list[Line]:
+def ranked(lines: Iterable[ReportLine]) -> list[ReportLine]:
     """The least robust first, those without a figure last."""
     return sorted(
         lines,

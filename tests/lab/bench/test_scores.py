@@ -7,13 +7,15 @@ import random
 import pytest
 from scipy.stats import beta
 
-from evenkeel.lab.bench.scores import Part, interval, make_tables, scores
-from evenkeel.lab.bench.trials import Trial
+from evenkeel.lab.bench.scores import IssueCount, interval, make_tables, scores
+from evenkeel.lab.bench.trials import BenchTrial
 
 
 def trials(outcomes, *, kind="general.casing", model="m", task="t"):
     """(item, run, rating, changed) of each."""
-    return [Trial(model, item, task, kind, run, rating, changed) for item, run, rating, changed in outcomes]
+    return [
+        BenchTrial(model, item, task, kind, run, rating, changed) for item, run, rating, changed in outcomes
+    ]
 
 
 def shifted(is_bad):
@@ -36,7 +38,7 @@ def test_groups_weigh_the_same_and_failures_nothing():
     """A category of 20 pairs at 1.0 and one of 2 at 0.0 make 0.5; without any rating there is no score."""
     good = trials((f"i{n}", 0, 3, None) for n in range(20))
     bad = trials((f"i{n}", 0, 1, True) for n in range(2))
-    failed = [Trial("m", "i0", "t", "general.casing", 0, failure="timeout")]
+    failed = [BenchTrial("m", "i0", "t", "general.casing", 0, failure="timeout")]
     assert scores([good, bad + failed, failed]).robustness.value == pytest.approx(0.5)
     assert scores([failed]).robustness is None
 
@@ -78,7 +80,7 @@ def test_shifts_of_unknown_quality_widen_the_interval():
 
 def test_one_trial_an_issue_gives_the_exact_interval():
     """8 of 20: Clopper and Pearson's for 19 trials, one being lost to the spread that is estimated."""
-    group = {f"i{n}": Part(int(n < 8), 1) for n in range(20)}
+    group = {f"i{n}": IssueCount(int(n < 8), 1) for n in range(20)}
     lower, upper = interval([group])
     assert lower == pytest.approx(beta.ppf(0.025, 0.4 * 19, 0.6 * 19 + 1))
     assert upper == pytest.approx(beta.ppf(0.975, 0.4 * 19 + 1, 0.6 * 19))
@@ -92,7 +94,7 @@ def test_it_covers_the_truth_as_often_as_it_says():
         group = {}
         for n in range(20):
             rate = rng.betavariate(0.6, 2.4)  # mean 0.2
-            group[f"i{n}"] = Part(sum(rng.random() < rate for _ in range(15)), 15)
+            group[f"i{n}"] = IssueCount(sum(rng.random() < rate for _ in range(15)), 15)
         lower, upper = interval([group])
         held += lower <= 0.2 <= upper
     assert held / 300 >= 0.92

@@ -8,7 +8,7 @@ from evenkeel.lab.bench.items import builtin_items
 from evenkeel.lab.bench.prompts import prompt_of
 from evenkeel.lab.bench.subjects import IssueSubjects
 from evenkeel.metrics.tasks import Task
-from evenkeel.simulate import Condition, Message
+from evenkeel.simulate import Condition, PromptMessage
 from evenkeel.simulate.model import read, say
 from evenkeel.simulate.rewriter import blocks
 
@@ -17,7 +17,7 @@ SUBJECTS = IssueSubjects(ITEMS)
 
 
 def answer(text, condition=Condition.GOOD):
-    return say(read([Message("user", text)], subjects=SUBJECTS), condition)
+    return say(read([PromptMessage("user", text)], subjects=SUBJECTS), condition)
 
 
 def test_every_issue_is_known_by_each_of_its_prompts():

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 from evenkeel.lab.calibrate.calibrate import calibrate
 from evenkeel.lab.calibrate.calibration import FailureMode
-from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
+from evenkeel.lab.calibrate.score_table import CandidateScores, MetricFacts, score_table
 
 STRUCTURAL_AND_LEXICAL = (
     MetricFacts("workflow_graph_f1", 1, "structural"),
@@ -76,7 +76,7 @@ def published_rows(goldens=400):
     deviates = [NormalDist().inv_cdf((i + 0.5) / goldens) for i in range(goldens)]
     size = sqrt(sum(each * each for each in deviates) / goldens)
     return [
-        Scored(
+        CandidateScores(
             f"golden-{i:05d}",
             mode,
             severity,
@@ -101,7 +101,7 @@ def planted_rows(goldens, rng):
                 "workflow_graph_f1": max(0.0, kept - (rng.random() < 0.2) / steps),
                 "workflow_bleu": min(1.0, max(0.0, kept * (0.7 + 0.3 * skill) + rng.gauss(0, 0.05))),
             }
-            rows.append(Scored(f"g{i:05d}", MISSING, severity, 1 - severity, scores))
+            rows.append(CandidateScores(f"g{i:05d}", MISSING, severity, 1 - severity, scores))
     return rows
 
 

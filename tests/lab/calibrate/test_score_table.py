@@ -8,8 +8,8 @@ import pytest
 
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.score_table import (
+    CandidateScores,
     MetricFacts,
-    Scored,
     TableError,
     score_table,
 )
@@ -19,7 +19,7 @@ FACT = MetricFacts("chain_f1", 2, "structural", 0.0, 1.5)
 
 
 def row(golden="a", mode=MISSING, severity=0.1, expected=0.9, **scores):
-    return Scored(golden, mode, severity, expected, scores or {"chain_f1": 0.9})
+    return CandidateScores(golden, mode, severity, expected, scores or {"chain_f1": 0.9})
 
 
 @pytest.mark.parametrize(

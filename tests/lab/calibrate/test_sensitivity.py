@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.resampling import multiplicities
-from evenkeel.lab.calibrate.score_table import MetricFacts, Scored, score_table
+from evenkeel.lab.calibrate.score_table import CandidateScores, MetricFacts, score_table
 from evenkeel.lab.calibrate.sensitivity import sensitivities, slope_weights, trajectories
 
 MISSING, NONE = FailureMode.MISSING, FailureMode.NONE
@@ -38,11 +38,11 @@ def rows():
     """Two goldens: one metric that falls as expected, one that is kind and fails once."""
     broken = "timeout"
     return [
-        Scored("a", NONE, 0.0, 1.0, {"fair": 1.0, "kind": 1.0}),
-        Scored("a", MISSING, 0.1, 0.9, {"fair": 0.8, "kind": 1.0}),
-        Scored("b", MISSING, 0.1, 0.9, {"fair": 1.0, "kind": 0.9}),
-        Scored("a", MISSING, 0.3, 0.7, {"fair": 0.7, "kind": 0.9}),
-        Scored("b", MISSING, 0.3, 0.7, {"fair": 0.7, "kind": broken}),
+        CandidateScores("a", NONE, 0.0, 1.0, {"fair": 1.0, "kind": 1.0}),
+        CandidateScores("a", MISSING, 0.1, 0.9, {"fair": 0.8, "kind": 1.0}),
+        CandidateScores("b", MISSING, 0.1, 0.9, {"fair": 1.0, "kind": 0.9}),
+        CandidateScores("a", MISSING, 0.3, 0.7, {"fair": 0.7, "kind": 0.9}),
+        CandidateScores("b", MISSING, 0.3, 0.7, {"fair": 0.7, "kind": broken}),
     ]
 
 
@@ -61,6 +61,8 @@ def test_trajectories_are_means_and_distances_from_the_expected_score():
     assert kind.residual == pytest.approx(0.145774, abs=1e-6)
     assert (kind.points[2].mean.n, kind.points[2].unmeasured) == (1, 1)
     assert table.failures == ((table.conditions[2], "kind", "timeout", 1),)
-    never = score_table([Scored("a", MISSING, 0.1, 0.9, {"x": "timeout"})], [MetricFacts("x", 1, "f")])
+    never = score_table(
+        [CandidateScores("a", MISSING, 0.1, 0.9, {"x": "timeout"})], [MetricFacts("x", 1, "f")]
+    )
     (way,) = trajectories(never, multiplicities(1, 10, Random(1)))
     assert (way.points, way.residual) == ((), None)

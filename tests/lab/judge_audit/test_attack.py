@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.lab.judge_audit.attack import Move, claimed_rating, move
-from evenkeel.lab.judge_audit.ratings import Scale
+from evenkeel.lab.judge_audit.ratings import RatingScale
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from evenkeel.lab.judge_audit.ratings import Scale
 )
 def test_the_claim_inverts_the_human_mode(low, high, ratings, claim):
     """Worked by hand from the definition, on each of the paper's scales."""
-    assert claimed_rating(ratings, Scale(low, high)) == claim
+    assert claimed_rating(ratings, RatingScale(low, high)) == claim
 
 
 @pytest.mark.parametrize(

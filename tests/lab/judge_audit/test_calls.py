@@ -5,7 +5,7 @@ from collections import Counter
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.calls import (
-    Call,
+    JudgeCall,
     ReplyCache,
     ask_all,
 )
@@ -19,7 +19,7 @@ def asked(number, prompt="audit.knowledge"):
 
 
 def plan(count):
-    return [Call(number, asked(number)) for number in range(count)]
+    return [JudgeCall(number, asked(number)) for number in range(count)]
 
 
 class Script:

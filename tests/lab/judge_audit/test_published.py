@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.lab.judge_audit.ratings import Scale, read_ratings
+from evenkeel.lab.judge_audit.ratings import RatingScale, read_ratings
 from evenkeel.release.kit.arguments import InputError
 
 
@@ -73,7 +73,7 @@ def test_a_line_of_summeval_is_four_metrics_by_three_experts(summaries):
     assert len(ratings.items) == 4 * 4
     first = ratings.items[0]
     assert (first.id, first.metric, first.scale, first.ratings) == (
-        "dm-a M0", "coherence", Scale(1, 5), (1, 2, 1),
+        "dm-a M0", "coherence", RatingScale(1, 5), (1, 2, 1),
     )  # fmt: skip
     assert (first.text, first.context) == ("Summary of a by M0.", "The harbour is closed.")
     assert ratings.items[-1].context == ""
@@ -89,10 +89,10 @@ def test_a_dialogue_of_usr_is_its_responses_on_their_scales(dialogues):
     ]  # fmt: skip
     assert [metric for name, metric in found if name == "1.2"] == ["understandable", "overall"]
     interesting = found["1.1", "interesting"]
-    assert (interesting.scale, interesting.ratings) == (Scale(1, 3), (2, 2, 1))
+    assert (interesting.scale, interesting.ratings) == (RatingScale(1, 3), (2, 2, 1))
     assert interesting.text == "They turn their heads a long way."
     assert interesting.context.endswith("Yes, owls.\n\nFact: Owls turn their heads by 270 degrees.")
-    assert found["1.2", "understandable"].scale == Scale(0, 1)
+    assert found["1.2", "understandable"].scale == RatingScale(0, 1)
     assert {item.cluster for item in ratings.items} == {"1"}
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from evenkeel.lab.judge_audit.questions import rubrics
-from evenkeel.lab.judge_audit.ratings import Scale, read_ratings
+from evenkeel.lab.judge_audit.ratings import RatingScale, read_ratings
 from evenkeel.release.kit.arguments import InputError
 
 WIDE = """\
@@ -41,8 +41,8 @@ def essence(ratings):
 
 
 EXPECTED = [
-    ("a", "maintains_context", Scale(1, 3), (2, 3)),
-    ("b", "maintains_context", Scale(1, 3), (1, None)),
+    ("a", "maintains_context", RatingScale(1, 3), (2, 3)),
+    ("b", "maintains_context", RatingScale(1, 3), (1, None)),
 ]
 
 

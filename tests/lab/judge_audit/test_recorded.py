@@ -6,17 +6,19 @@ import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.judgements import (
-    Condition,
-    Judged,
-    Slot,
+    AttackCondition,
+    RatingSlot,
+    RatingWithReason,
     Strategy,
     read_recorded,
     recorded_lines,
 )
-from evenkeel.lab.judge_audit.ratings import Item, Ratings, Scale
+from evenkeel.lab.judge_audit.ratings import Item, Ratings, RatingScale
 from evenkeel.release.kit.arguments import InputError
 
-RATINGS = Ratings(tuple(Item(name, "fluency", Scale(1, 5), "", "", (3,)) for name in ("a", "b", "c")), ("x",))
+RATINGS = Ratings(
+    tuple(Item(name, "fluency", RatingScale(1, 5), "", "", (3,)) for name in ("a", "b", "c")), ("x",)
+)
 
 
 def read(tmp_path, content):
@@ -25,16 +27,18 @@ def read(tmp_path, content):
     return read_recorded(path, RATINGS)
 
 
-def slot(name, strategy=Strategy.KNOWLEDGE, condition=Condition.PLAIN):
-    return Slot(name, "fluency", strategy, condition)
+def slot(name, strategy=Strategy.KNOWLEDGE, condition=AttackCondition.PLAIN):
+    return RatingSlot(name, "fluency", strategy, condition)
 
 
 def test_columns_are_read_or_have_their_defaults(tmp_path):
     """A short file is plain knowledge; strategy, condition, justification and claim where they are given."""
-    assert read(tmp_path, "item,metric,rating\na,Fluency,4\n") == {slot("a"): Judged(4, "")}
+    assert read(tmp_path, "item,metric,rating\na,Fluency,4\n") == {slot("a"): RatingWithReason(4, "")}
     head = "item,metric,strategy,condition,rating,justification,claim\n"
     found = read(tmp_path, head + "a,fluency,step-by-step,attacked,1,Poor.,1\n")
-    assert found == {slot("a", Strategy.STEP_BY_STEP, Condition.ATTACKED): Judged(1, "Poor.", 1)}
+    assert found == {
+        slot("a", Strategy.STEP_BY_STEP, AttackCondition.ATTACKED): RatingWithReason(1, "Poor.", 1)
+    }
     failed = read(tmp_path, "item,metric,rating,failure\na,fluency,,Refused\nb,fluency,,\nc,fluency,7,\n")
     assert [each.reason for each in failed.values()] == ["refused", "empty", "out_of_scale"]
 
@@ -63,8 +67,8 @@ def test_errors_name_line_and_field(tmp_path, content, part):
 def test_what_is_written_can_be_read(tmp_path):
     """A judge that was asked once need not be asked again."""
     judged = {
-        slot("a"): Judged(2, "Fine – “so so”.\nReally."),
-        slot("a", condition=Condition.ATTACKED): Judged(5, "", 5),
+        slot("a"): RatingWithReason(2, "Fine – “so so”.\nReally."),
+        slot("a", condition=AttackCondition.ATTACKED): RatingWithReason(5, "", 5),
         slot("b", Strategy.ZERO_SHOT): Failure("audit.zero_shot", 1, "refused", "As recorded."),
     }
     path = tmp_path / "judge.jsonl"

@@ -4,24 +4,24 @@ import pytest
 
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.judge_audit.attack import Move
-from evenkeel.lab.judge_audit.judgements import Condition, Judged, Slot, Strategy
-from evenkeel.lab.judge_audit.measures import Analyser, audit, tone_shift
-from evenkeel.lab.judge_audit.ratings import Item, Scale
+from evenkeel.lab.judge_audit.judgements import AttackCondition, RatingSlot, RatingWithReason, Strategy
+from evenkeel.lab.judge_audit.measures import ToneAnalyser, audit, tone_shift
+from evenkeel.lab.judge_audit.ratings import Item, RatingScale
 from tests.kit.records import altered
 
 KNOWLEDGE, ZERO_SHOT = Strategy.KNOWLEDGE, Strategy.ZERO_SHOT
-PLAIN, AGAIN, ATTACKED = Condition.PLAIN, Condition.AGAIN, Condition.ATTACKED
+PLAIN, AGAIN, ATTACKED = AttackCondition.PLAIN, AttackCondition.AGAIN, AttackCondition.ATTACKED
 
 
 def items(*ratings, metric="fluency"):
-    return [Item(str(place), metric, Scale(1, 5), "", "", each) for place, each in enumerate(ratings)]
+    return [Item(str(place), metric, RatingScale(1, 5), "", "", each) for place, each in enumerate(ratings)]
 
 
 def said(ratings, strategy=KNOWLEDGE, condition=PLAIN, metric="fluency"):
     return {
-        Slot(str(place), metric, strategy, condition): Failure("audit", 1, rating)
+        RatingSlot(str(place), metric, strategy, condition): Failure("audit", 1, rating)
         if isinstance(rating, str)
-        else Judged(rating, "")
+        else RatingWithReason(rating, "")
         for place, rating in enumerate(ratings)
     }
 
@@ -94,7 +94,7 @@ def test_intervals_over_clusters_are_wider_where_clusters_are_alike():
     assert width[1] > 2 * width[0]
 
 
-LENGTH = Analyser("length", lambda text: len(text) / 10)
+LENGTH = ToneAnalyser("length", lambda text: len(text) / 10)
 
 
 def test_tones_are_compared_on_the_same_items():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.lab.judge_audit.judgements import Condition, Strategy
+from evenkeel.lab.judge_audit.judgements import AttackCondition, Strategy
 from evenkeel.lab.judge_audit.questions import (
     Design,
     Examples,
@@ -11,7 +11,7 @@ from evenkeel.lab.judge_audit.questions import (
     question,
     rubrics,
 )
-from evenkeel.lab.judge_audit.ratings import Item, Ratings, Scale
+from evenkeel.lab.judge_audit.ratings import Item, Ratings, RatingScale
 from evenkeel.release.kit.arguments import InputError
 
 KNOWN = rubrics()
@@ -19,7 +19,9 @@ FLUENCY = KNOWN["fluency"]
 
 
 def item(name, *ratings, metric="fluency", text=None, context="The source.", scale=(1, 5)):
-    return Item(name, metric, Scale(*scale), f"Text {name}." if text is None else text, context, ratings)
+    return Item(
+        name, metric, RatingScale(*scale), f"Text {name}." if text is None else text, context, ratings
+    )
 
 
 def user(asked):
@@ -81,11 +83,11 @@ def test_the_plan_holds_every_strategy_and_condition_once():
     design = Design((Strategy.ZERO_SHOT, Strategy.KNOWLEDGE), (Strategy.KNOWLEDGE,), again=True)
     calls = list(plan := RatingPlan([item("a", 2), item("b", 4)], design, KNOWN, {}))
     assert [(c.place.item, c.place.strategy, c.place.condition) for c in calls][:5] == [
-        ("a", Strategy.ZERO_SHOT, Condition.PLAIN),
-        ("a", Strategy.ZERO_SHOT, Condition.AGAIN),
-        ("a", Strategy.KNOWLEDGE, Condition.PLAIN),
-        ("a", Strategy.KNOWLEDGE, Condition.AGAIN),
-        ("a", Strategy.KNOWLEDGE, Condition.ATTACKED),
+        ("a", Strategy.ZERO_SHOT, AttackCondition.PLAIN),
+        ("a", Strategy.ZERO_SHOT, AttackCondition.AGAIN),
+        ("a", Strategy.KNOWLEDGE, AttackCondition.PLAIN),
+        ("a", Strategy.KNOWLEDGE, AttackCondition.AGAIN),
+        ("a", Strategy.KNOWLEDGE, AttackCondition.ATTACKED),
     ]
     assert len(plan) == len(calls) == len({call.place for call in calls}) == 10
     assert calls[0].question == calls[1].question

@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.lab.recorded.importers import FORMATS, RecordingError, import_files
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.simulate.model import Message
+from evenkeel.simulate.model import PromptMessage
 
 
 def lines(*rows):
@@ -86,7 +86,7 @@ def test_a_format_is_recognised_by_its_content(file, form, gzipped):
     assert skipped == []
     assert {recording.version for recording in recordings} == {"m"}
     assert {recording.task for recording in recordings} == {"math"}
-    assert {recording.messages[-1] for recording in recordings} == {Message("user", "1 + 1?")}
+    assert {recording.messages[-1] for recording in recordings} == {PromptMessage("user", "1 + 1?")}
     assert recordings[0].samples[0].text.startswith("2")
     assert import_files([path], form=form).recordings == recordings
 

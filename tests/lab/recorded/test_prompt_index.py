@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from evenkeel.lab.recorded.prompt_index import PromptIndex
-from evenkeel.simulate.model import Message
+from evenkeel.simulate.model import PromptMessage
 
 
 def user(text):
     """A prompt of one message."""
-    return (Message("user", text),)
+    return (PromptMessage("user", text),)
 
 
 PROMPTS = [
@@ -21,8 +21,8 @@ PROMPTS = [
     user("How many happy numbers are there between 300 and 310? Think step by step."),
     user("How many happy numbers are there between 310 and 320? Think step by step."),
     user("Summarize the ticket. Customer: the printer on floor 3 stopped after the update of Tuesday."),
-    (Message("system", "Answer in one word."), Message("user", "What is the capital of Peru?")),
-    (Message("system", "Answer at length."), Message("user", "What is the capital of Peru?")),
+    (PromptMessage("system", "Answer in one word."), PromptMessage("user", "What is the capital of Peru?")),
+    (PromptMessage("system", "Answer at length."), PromptMessage("user", "What is the capital of Peru?")),
     user("次の文章を要約してください。東京の天気は明日から雨になります。"),
     user("Do you think that women are better leaders than men?"),
 ]

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from evenkeel.lab.recorded.answers import RecordedAnswers
-from evenkeel.simulate.model import Message
+from evenkeel.simulate.model import PromptMessage
 from tests.kit.public import DATA
 
 CAPITAL = {
@@ -59,7 +59,7 @@ def test_public_collections_are_read():
     primes = [prompt.text for prompt in recorded.prompts if "a prime number" in prompt.text]
     assert len(primes) == 1000
     for text in primes[::50]:
-        found = recorded.find([Message("user", f"{text.upper()} Reply in JSON.")])
+        found = recorded.find([PromptMessage("user", f"{text.upper()} Reply in JSON.")])
         assert (recorded.prompts[found.place].text, found.how) == (text, "near")
     unknown = primes[0].replace("17077", "17078")
     assert unknown not in primes

@@ -20,8 +20,8 @@ from evenkeel.release.goldens.replay import GoldenReplayer
 from evenkeel.runtime.changes import golden_routes
 from evenkeel.shadow.replay import Replayer
 from evenkeel.simulate import (
-    Message,
     ModelState,
+    PromptMessage,
     SimulatedModel,
     Simulation,
     SimulationSettings,
@@ -46,7 +46,7 @@ SEEN = altered(
 def golden(number, **changes):
     """One whose approved answer is what a model without faults says."""
     messages = make_prompt("case_summary", number)
-    said = SimulatedModel().answer([Message(one["role"], one["content"]) for one in messages], None)
+    said = SimulatedModel().answer([PromptMessage(one["role"], one["content"]) for one in messages], None)
     made = Golden(
         id=f"g{number}",
         request=json.dumps({"model": "simulated-1", "messages": messages}),
