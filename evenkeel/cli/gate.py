@@ -203,7 +203,7 @@ def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, 
                 "noise": share,
                 "noise_from": noise_from,
                 "effort": lines,
-                "prospects": [one._asdict() for one in prospects(scenario, units)],
+                "prospects": [prospect._asdict() for prospect in prospects(scenario, units)],
             }
         )
     else:
@@ -465,7 +465,7 @@ class _Keys:
         places = [*upstreams.values()] or ([upstream] if upstream else [])
         if variable is not None and places:
             home, *others = places
-            if not all(home.same_origin(one) for one in others):
+            if not all(home.same_origin(other) for other in others):
                 raise SettingsError(
                     f"--{option.replace('_', '-')}: is one key, and the routes' upstreams are of several "
                     "origins; set replay_key_env of each route, or name one endpoint with --base-url"

@@ -41,7 +41,7 @@ _model = click.option("--model", metavar="NAME", help="Only answers by this mode
 _retired = click.option("--all", "retired", is_flag=True, help="Include retired goldens.")
 
 
-class Narrowed(NamedTuple):
+class GoldenFilter(NamedTuple):
     """Filter of goldens; None = any."""
 
     route: str | None = None
@@ -82,7 +82,7 @@ def goldens() -> None:
 @with_stores
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, last approved first."""
-    found = Narrowed(**narrowed).select(stores)
+    found = GoldenFilter(**narrowed).select(stores)
     if as_json:
         click.echo(terminal.as_json(found))
     elif found:
@@ -101,9 +101,9 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     history = stores.goldens.history(golden_id)
     if not history:
         raise unknown(golden_id)
-    golden = next((one for one in history if one.version == version), history[-1])
+    golden = next((known for known in history if known.version == version), history[-1])
     if version not in (None, golden.version):
-        there = ", ".join(str(one.version) for one in history)
+        there = ", ".join(str(known.version) for known in history)
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
     trail = stores.goldens.trail(golden_id)
     if as_json:
@@ -201,7 +201,9 @@ def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) ->
     picked = chosen(found, given["sample"], Random(given["seed"]), spread_out=given["spread"])
     if not picked:
         of = "".join(f"of the {kind} {name!r} " for kind, name in named.items() if name)
-        routes = sorted({one.exchange.route for one in approvable(stores.archive, stores.goldens)})
+        routes = sorted(
+            {candidate.exchange.route for candidate in approvable(stores.archive, stores.goldens)}
+        )
         there = f". There are some of the routes {', '.join(routes)}" if routes else ""
         raise GoldenError(
             f"there is nothing to choose from: no archived exchange {of}is left to approve; `evenkeel up` "
@@ -214,7 +216,7 @@ def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) ->
         click.echo(f"{len(picked)} of {len(found)} candidates; {why}", err=not shown)
     if not given["yes"] and not agreed(f"Approve these {len(picked)} answers as {who}?"):
         raise CommandFailedError("nothing approved; --yes approves a choice without asking")
-    return [golden_of(one.exchange, note=given["note"]) for one in picked]
+    return [golden_of(candidate.exchange, note=given["note"]) for candidate in picked]
 
 
 @goldens.command()
@@ -294,9 +296,9 @@ def import_(
 @with_stores
 def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: Any) -> None:
     """Write goldens as JSON lines, first approved first; `import` reads them back."""
-    found = list(reversed(Narrowed(**narrowed).select(stores)))
+    found = list(reversed(GoldenFilter(**narrowed).select(stores)))
     if versions:
-        found = [one for golden in found for one in stores.goldens.history(golden.id)]
+        found = [version for golden in found for version in stores.goldens.history(golden.id)]
     if output is None:
         click.echo("".join(f"{line}\n" for line in golden_lines(found)).encode(), nl=False)
     else:

@@ -57,7 +57,7 @@ class ReferenceScores:
             assert record.silent is not None
             assert record.silent.references is not None
             sides = await asyncio.to_thread(self._sides, record.route, record.silent.references)
-            results = [await self._score(one, both) for one, both in sides]
+            results = [await self._score(reference, both) for reference, both in sides]
             scores = AnswerScores(
                 record.id, record.route, self.clock(), self.scorer.scorer == "judge", tuple(results)
             )
@@ -80,11 +80,13 @@ class ReferenceScores:
         """References with an answer before and one since, those that moved furthest first."""
         moved = {name: place for place, name in enumerate(evidence.references)}
         kept = [
-            one for one in self.references.of_route(route) if one.requested_model == evidence.requested_model
+            reference
+            for reference in self.references.of_route(route)
+            if reference.requested_model == evidence.requested_model
         ]
-        kept.sort(key=lambda one: (moved.get(one.id, len(moved)), one.id))
-        found = ((one, both_sides(one, evidence)) for one in kept)
-        return [(one, both) for one, both in found if both is not None][:MOST]
+        kept.sort(key=lambda reference: (moved.get(reference.id, len(moved)), reference.id))
+        found = ((reference, both_sides(reference, evidence)) for reference in kept)
+        return [(reference, both) for reference, both in found if both is not None][:MOST]
 
     async def _score(self, reference: Reference, both: BothSides) -> ScoredReference:
         before, after = both.before.answer, both.after.answer

@@ -11,6 +11,7 @@ import pytest
 from evenkeel.core.verdict import BASELINE, Control, Scoring, Selection, Verdict
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import Need, Needs, RoutePlan
 
@@ -175,3 +176,22 @@ def test_the_parts_of_a_group_choose_as_they_do_alone():
         if name in NAMES:
             kind = next(kind for kind in KINDS if kind.name == name)
             assert Together(KINDS).seed_of(kind, seeds[exchange, GROUP]) == seed
+
+
+def test_few_exchanges_get_a_contrast_besides_their_rewordings():
+    """It takes no reworded trial's place, and none is made twice when the exchange is delivered again."""
+    route = RoutePlan(KINDS, (0.1,), 2, contrasts=CONTRASTS)
+    trials, drawn = ScriptedTrials(), 0
+    for number in range(400):
+        exchange = SimpleNamespace(id=f"{number:016x}", route="default")
+        original = SimpleNamespace(exchange=exchange, route=route, view=object())
+        state = ExchangeTrial(original, Needs(), outcome=lambda _: object())
+        names = [trial.perturbation.name for trial, _ in state.first()]
+        contrasts = [name for name in names if name.startswith("contrast.")]
+        assert len(names) - len(contrasts) == 3
+        assert len(contrasts) <= 1
+        drawn += len(contrasts)
+        made = [trials.make(original, trial) for trial, _ in state.first()]
+        again = ExchangeTrial(original, Needs(), made, outcome=lambda _: object())
+        assert again.first() == []
+    assert 8 <= drawn <= 36

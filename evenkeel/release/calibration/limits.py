@@ -57,7 +57,7 @@ _FILE: Final = TypeAdapter(_File)
 
 def limits_to_json(limits: Iterable[RouteLimit]) -> str:
     """The text of `limits.json`, by route and then in the order of the measures."""
-    data = _FILE.dump_python(_File(VERSION, sorted(limits, key=lambda one: one.route)), mode="json")
+    data = _FILE.dump_python(_File(VERSION, sorted(limits, key=lambda limit: limit.route)), mode="json")
     return f"{json.dumps(data, indent=2, ensure_ascii=False)}\n"
 
 

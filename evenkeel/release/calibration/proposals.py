@@ -86,12 +86,12 @@ class LimitProposals:
     def look(self) -> None:
         """Propose limits for the routes that are ready for them."""
         reports = self._monitor.reports()
-        noisy = {one.key.route for one in reports if _is_up(one)}
+        noisy = {report.key.route for report in reports if _is_up(report)}
         trials: Counter[str] = Counter()
-        for one in reports:
-            if one.key.perturbation != BASELINE:
-                trials[one.key.route] += one.windows["since_change"].trials
-        changes = {one.route: one for one in self._monitor.changes()}
+        for report in reports:
+            if report.key.perturbation != BASELINE:
+                trials[report.key.route] += report.windows["since_change"].trials
+        changes = {change.route: change for change in self._monitor.changes()}
         for route, count in trials.items():
             known = route in self._settings.limits or route in self._found or route in noisy
             # A route whose trials are mostly bursts is read again after as many again.
@@ -115,7 +115,7 @@ class LimitProposals:
         )
         if not placed.limits:
             return
-        values = ", ".join(f"{one.measure} {one.value:g}" for one in placed.limits)
+        values = ", ".join(f"{limit.measure} {limit.value:g}" for limit in placed.limits)
         command = (
             f"evenkeel calibrate --limits limits.json --from-store --config evenkeel.yaml --route {route}"
         )
@@ -134,7 +134,7 @@ class LimitProposals:
         changed = [mark.offset for mark in changes.latest] if changes else []
         after = max((*ended, *changed), default=0)
         while entries := self._verdicts.read_after(after, _BATCH):
-            yield from (one.verdict for one in entries if one.verdict.route == route)
+            yield from (entry.verdict for entry in entries if entry.verdict.route == route)
             after = entries[-1].offset
 
 

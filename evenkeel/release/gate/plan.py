@@ -214,7 +214,7 @@ def prospects(scenario: Scenario, clusters: int) -> list[Prospect]:
     found = []
     for excess in (0.0, *(each for each in EXCESSES if each + scenario.noise < 1)):
         seen = outlooks(scenario, excess, _numbers(clusters))
-        chances = {one.clusters: one.regression if excess else one.passed for one in seen}
+        chances = {outlook.clusters: outlook.regression if excess else outlook.passed for outlook in seen}
         found.append(Prospect(excess, enough(scenario, excess), chances))
     return found
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.monitor.detect.gate import Finding, GateReport
-    from evenkeel.release.gate.run import Fallen, Outcome
+    from evenkeel.release.gate.run import FallenGolden, Outcome
     from evenkeel.release.kit.document import Block, Rendering, Tone
 
 SCHEMA: Final = 1
@@ -263,7 +263,7 @@ def _measures(report: GateReport) -> Table:
     return Table(columns, rows)
 
 
-def _details(fallen: Fallen) -> Folded:
+def _details(fallen: FallenGolden) -> Folded:
     rating = f", rated {fallen.rating} of 3" if fallen.rating is not None else ""
     return Folded(
         f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}",

@@ -23,7 +23,7 @@ from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters
 from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.plan import outlooks
 from evenkeel.release.gate.scoring import DIFFERS, Scoring
-from evenkeel.release.gate.sides import Task, Unasked, check_different, described, drawn, task_of, tasks
+from evenkeel.release.gate.sides import Task, UnaskedGolden, check_different, described, drawn, task_of, tasks
 from evenkeel.release.kit.arguments import InputError
 from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, Costs, Estimate
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evenkeel.metrics.scoring import TwoStageScorer
     from evenkeel.monitor.detect.gate import GateReport, Measured
     from evenkeel.release.gate.plan import Scenario
-    from evenkeel.release.gate.scoring import Scored
+    from evenkeel.release.gate.scoring import ScoredAnswer
     from evenkeel.release.gate.sides import Side, SideName
     from evenkeel.release.kit.confirmation import Confirm
     from evenkeel.stores.goldens import Golden
@@ -116,7 +116,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Fallen:
+class FallenGolden:
     """A golden that the candidate answers worse than the reference."""
 
     golden: Golden
@@ -149,7 +149,7 @@ class Outcome:
     planned_calls: int
     """Calls to both sides that asking all goldens takes."""
     ledger: Spent
-    fallen: tuple[Fallen, ...]
+    fallen: tuple[FallenGolden, ...]
     """Worst first."""
     failures: Mapping[str, str]
     """A sentence about each reason why goldens could not be measured, once."""
@@ -165,25 +165,27 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class GoldenLook:
     """Findings about a golden."""
 
     measured: Measured | Failure
-    fallen: Fallen | None = None
+    fallen: FallenGolden | None = None
 
 
 @dataclass(slots=True)
 class Course:
     """Records of a run besides the gate's counts."""
 
-    fallen: list[Fallen] = field(default_factory=list)
+    fallen: list[FallenGolden] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     """The first detail of each reason."""
     cut_short: str = ""
     """Why it stopped before it was settled, "" if it did not."""
 
 
-def shuffled(tasks: Sequence[Task | Unasked], cluster: Mapping[str, str], seed: int) -> list[Task | Unasked]:
+def shuffled(
+    tasks: Sequence[Task | UnaskedGolden], cluster: Mapping[str, str], seed: int
+) -> list[Task | UnaskedGolden]:
     """Return the tasks in a random order, cluster by cluster.
 
     The order follows from the seed and the goldens, not from the order in which they were given.
@@ -216,7 +218,7 @@ class Run:
     progress: Callable[[], None] = lambda: None
     """Called after each golden."""
 
-    async def run(self, tasks: Sequence[Task | Unasked]) -> Course:
+    async def run(self, tasks: Sequence[Task | UnaskedGolden]) -> Course:
         """Take the tasks in order until the gate is settled or there are no more.
 
         Those that cannot be asked come first of all: if they are too many, nothing is spent.
@@ -226,12 +228,12 @@ class Run:
         """
         course = Course()
         for unasked in tasks:
-            if isinstance(unasked, Unasked):
+            if isinstance(unasked, UnaskedGolden):
                 self.gate.leave_out(unasked.failure)
                 course.failures.setdefault(unasked.failure.reason, unasked.failure.detail)
         asked = [task for task in tasks if isinstance(task, Task)]
         waiting = iter(asked)
-        begun: deque[tuple[Task, asyncio.Task[Looked]]] = deque()
+        begun: deque[tuple[Task, asyncio.Task[GoldenLook]]] = deque()
         try:
             while not self.gate.settled:
                 while len(begun) < self._ahead(asked) and (task := next(waiting, None)) is not None:
@@ -255,17 +257,17 @@ class Run:
         each = next((len(draws(task, self.repeats)) for task in tasks), 1)
         return max(1, round(self.concurrency / each))
 
-    def _take(self, looked: Looked, course: Course, cluster: str | None) -> None:
+    def _take(self, looked: GoldenLook, course: Course, cluster: str | None) -> None:
         self.gate.take(looked.measured, cluster)
         if looked.fallen is not None:
             course.fallen.append(looked.fallen)
         failed = [looked.measured] if isinstance(looked.measured, Failure) else looked.measured.values()
-        for one in failed:
-            if isinstance(one, Failure):
-                course.failures.setdefault(one.reason, one.detail)
+        for reason in failed:
+            if isinstance(reason, Failure):
+                course.failures.setdefault(reason.reason, reason.detail)
         self.progress()
 
-    async def _look(self, task: Task) -> Looked:
+    async def _look(self, task: Task) -> GoldenLook:
         places = draws(task, self.repeats)
         calls = [
             asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
@@ -278,17 +280,17 @@ class Run:
             await asyncio.gather(*calls, return_exceptions=True)
         failure = next((answer for answer in answers if isinstance(answer, Failure)), None)
         if failure is not None:
-            return Looked(failure)
+            return GoldenLook(failure)
         said = [answer for answer in answers if not isinstance(answer, Failure)]
         scored = await self._scores(task, task.golden.answer, said)
-        found: dict[SideName, list[tuple[Answer, Scored]]] = {}
-        for (side, _), answer, one in zip(places, said, scored, strict=True):
-            found.setdefault(side, []).append((answer, one))
+        found: dict[SideName, list[tuple[Answer, ScoredAnswer]]] = {}
+        for (side, _), answer, score in zip(places, said, scored, strict=True):
+            found.setdefault(side, []).append((answer, score))
         return _looked(task, found)
 
-    async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[Scored]:
+    async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[ScoredAnswer]:
         """The scores of each answer. Answers that are equal are scored once, so they score alike."""
-        by_content: dict[tuple[object, ...], Scored] = {}
+        by_content: dict[tuple[object, ...], ScoredAnswer] = {}
         scores = []
         for answer in answers:
             key = (answer.text, answer.tool_calls)
@@ -306,7 +308,7 @@ def draws(task: Task, repeats: int) -> list[tuple[SideName, int]]:
     return [(side, number) for side in task.requests for number in range(repeats)]
 
 
-def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Looked:
+def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]) -> GoldenLook:
     measured: Measured = {}
     names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
     for name in names:
@@ -323,15 +325,17 @@ def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, Scored]]
         if isinstance(shares, Shares) and shares.difference > 0
     }
     if not differences:
-        return Looked(measured)
+        return GoldenLook(measured)
     answer, scored = next(
-        one for one in found["candidate"] if any(one[1].breaches[name] is True for name in differences)
+        pair for pair in found["candidate"] if any(pair[1].breaches[name] is True for name in differences)
     )
     judgement = scored.judgement
-    return Looked(measured, Fallen(task.golden, differences, answer, judgement.rating, judgement.explanation))
+    return GoldenLook(
+        measured, FallenGolden(task.golden, differences, answer, judgement.rating, judgement.explanation)
+    )
 
 
-def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> Shares | Failure:
+def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]) -> Shares | Failure:
     """Return how often the answers of each side are less similar to the approved one than the other side's.
 
     Without a judge this is all that can be compared. If nothing has changed, both sides do so equally often.
@@ -350,9 +354,9 @@ def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, Scored]]]) -> 
     return Shares(candidate, reference)
 
 
-def _share(scored: Sequence[Scored], name: str) -> float | Failure:
+def _share(scored: Sequence[ScoredAnswer], name: str) -> float | Failure:
     """Share of the answers that breach a measure; the failure if that is unknown of one of them."""
-    breaches = [one.breaches[name] for one in scored]
+    breaches = [score.breaches[name] for score in scored]
     failure = next((breach for breach in breaches if isinstance(breach, Failure)), None)
     return failure or sum(breach is True for breach in breaches) / len(breaches)
 
@@ -441,7 +445,7 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome
 
 async def _decided(
     options: GateOptions,
-    ordered: Sequence[Task | Unasked],
+    ordered: Sequence[Task | UnaskedGolden],
     cluster: Mapping[str, str],
     database: Database,
     err: Console,
@@ -492,7 +496,7 @@ async def _decided(
         scored_by=scoring.title,
         planned_calls=sum(len(draws(task, options.repeats)) for task in asked),
         ledger=Spent.of(costs),
-        fallen=tuple(sorted(course.fallen, key=lambda one: one.weight, reverse=True)),
+        fallen=tuple(sorted(course.fallen, key=lambda fallen: fallen.weight, reverse=True)),
         failures=course.failures,
         notes=tuple(_notes(options, Counter(cluster.values()), gate)),
         seed=options.seed,

@@ -60,7 +60,7 @@ def rated_breaches(judgement: Judgement) -> dict[str, Breached]:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredAnswer:
     """An answer compared with the approved one."""
 
     breaches: Mapping[str, Breached]
@@ -78,10 +78,10 @@ class Scoring:
         """Name of the scorer, for the head of a report."""
         return "rated by the judge" if self.rating.scorer == "judge" else NO_JUDGE
 
-    async def score(self, pair: Pair) -> Scored:
+    async def score(self, pair: Pair) -> ScoredAnswer:
         """Score a pair; what cannot be measured is among the breaches as a failure."""
         judgement = await self.rating.score(pair)
-        return Scored(rated_breaches(judgement), judgement)
+        return ScoredAnswer(rated_breaches(judgement), judgement)
 
     def measures(self, deciding: Sequence[str] = ()) -> tuple[Measure, ...]:
         """Return the measures of a run.

@@ -120,24 +120,24 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Unasked:
+class UnaskedGolden:
     """A golden that cannot be asked."""
 
     golden: Golden
     failure: Failure
 
 
-def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | Unasked, ...]:
+def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | UnaskedGolden, ...]:
     """Return the requests of each golden."""
     return tuple(_task(golden, sides) for golden in goldens)
 
 
-def _task(golden: Golden, sides: Sequence[Side]) -> Task | Unasked:
+def _task(golden: Golden, sides: Sequence[Side]) -> Task | UnaskedGolden:
     requests: dict[SideName, Call] = {}
     for side in sides:
         request = side.request(golden)
         if isinstance(request, Failure):
-            return Unasked(golden, request)
+            return UnaskedGolden(golden, request)
         requests[side.name] = request
     view = view_of(golden)
     assert not isinstance(view, Failure)

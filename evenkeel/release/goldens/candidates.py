@@ -107,7 +107,7 @@ def spread(texts: Sequence[str], count: int, rng: Random) -> list[int]:
 
 def _pairs(text: str) -> frozenset[str]:
     words = _WORD.findall(text.casefold())
-    return frozenset(words[:1]) | {f"{one} {two}" for one, two in pairwise(words)}
+    return frozenset(words[:1]) | {f"{first} {second}" for first, second in pairwise(words)}
 
 
 class Candidate(NamedTuple):
@@ -172,7 +172,7 @@ def chosen(found: Sequence[Candidate], count: int, rng: Random, *, spread_out: b
     """Up to `count` of the candidates: at random, or as different in their prompts as they can be."""
     if not spread_out:
         return rng.sample(found, min(count, len(found)))
-    return [found[place] for place in spread([one.prompt for one in found], count, rng)]
+    return [found[place] for place in spread([candidate.prompt for candidate in found], count, rng)]
 
 
 def _said(golden: Golden) -> tuple[object, ...]:

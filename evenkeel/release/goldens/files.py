@@ -407,7 +407,11 @@ class _Line:
             if not talks:
                 return value
             value = value.get("messages")
-        if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+        if (
+            not isinstance(value, list)
+            or not value
+            or not all(isinstance(message, dict) for message in value)
+        ):
             written = '{"role": "user", "content": "…"}'
             raise self.fault(name, f"holds no list of messages; write at least one such as {written}")
         return self.cells[name] if name == "request" else {"messages": value}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.core.endpoint import Upstream
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.edits import Edit
-    from evenkeel.release.gate.scoring import Scored, Scoring
+    from evenkeel.release.gate.scoring import ScoredAnswer, Scoring
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.changes import Trigger
@@ -228,9 +228,9 @@ class GoldenReplayer:
         return replay, expense
 
 
-def result_of(key: str, scored: Scored) -> GoldenResult:
+def result_of(key: str, scored: ScoredAnswer) -> GoldenResult:
     """Return what the scores of an answer say about its golden."""
-    breaches = {name: one for name, one in scored.breaches.items() if isinstance(one, bool)}
+    breaches = {name: breach for name, breach in scored.breaches.items() if isinstance(breach, bool)}
     judgement = scored.judgement
     scores: dict[str, float] = {}
     if judgement.rating is not None:
@@ -239,6 +239,6 @@ def result_of(key: str, scored: Scored) -> GoldenResult:
         scores[SIMILARITY] = judgement.similarity
     failure = ""
     if not breaches:
-        failures = [one for one in scored.breaches.values() if isinstance(one, Failure)]
+        failures = [breach for breach in scored.breaches.values() if isinstance(breach, Failure)]
         failure = failures[0].reason if failures else "not_scored"
     return GoldenResult(key, breaches, scores, failure)

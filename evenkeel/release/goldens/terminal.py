@@ -44,10 +44,10 @@ def show_candidates(found: Sequence[Candidate], console: Console) -> None:
     """Print one line an exchange."""
     rows = (
         (
-            one.exchange.id, one.exchange.route, one.exchange.task, _day(one.exchange.received_at),
-            one.exchange.model, _last(one.prompt), answer_text(one.exchange.answer),
+            candidate.exchange.id, candidate.exchange.route, candidate.exchange.task,
+            _day(candidate.exchange.received_at), candidate.exchange.model, _last(candidate.prompt), answer_text(candidate.exchange.answer),
         )
-        for one in found
+        for candidate in found
     )  # fmt: skip
     columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
     _show_table(console, columns, rows)
@@ -105,12 +105,12 @@ def candidates_as_json(found: Sequence[Candidate]) -> str:
     names = ("route", "task", "received_at", "model", "prompt_version")
     rows = [
         {
-            "exchange": one.exchange.id,
-            **{name: getattr(one.exchange, name) for name in names},
-            "prompt": one.prompt,
-            "answer": answer_text(one.exchange.answer),
+            "exchange": candidate.exchange.id,
+            **{name: getattr(candidate.exchange, name) for name in names},
+            "prompt": candidate.prompt,
+            "answer": answer_text(candidate.exchange.answer),
         }
-        for one in found
+        for candidate in found
     ]
     return json.dumps(rows, indent=2)
 

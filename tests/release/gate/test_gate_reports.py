@@ -19,7 +19,7 @@ from evenkeel.release.gate.reports import (
     headline,
     verdict_words,
 )
-from evenkeel.release.gate.run import Fallen, Outcome, Spent
+from evenkeel.release.gate.run import FallenGolden, Outcome, Spent
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.stores.goldens import Golden
 
@@ -33,7 +33,7 @@ MEASURES = (
 
 def fallen(name="case-1", said=NASTY):
     golden = Golden(id=name, answer=Answer("One thing. Another thing."))
-    return Fallen(golden, {"content_shift": 1.0}, Answer(said), 1, NASTY)
+    return FallenGolden(golden, {"content_shift": 1.0}, Answer(said), 1, NASTY)
 
 
 def outcome(shares=1.0, *, goldens=60, failing=0, with_reference=True, fall=(), **rules):

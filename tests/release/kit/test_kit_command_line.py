@@ -1,4 +1,4 @@
-"""What commands share: prices and lists out of options, and the question before money is spent."""
+"""What commands share: prices out of options, and the question before money is spent."""
 
 from __future__ import annotations
 
@@ -12,19 +12,9 @@ from rich.console import Console
 
 from evenkeel.llm.price import ModelPrice
 from evenkeel.release.kit import confirmation as question
-from evenkeel.release.kit.arguments import InputError, named_price, price, words
+from evenkeel.release.kit.arguments import InputError, named_price, price
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.progress import progress
-from evenkeel.release.kit.terminal import consoles
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [(None, ()), ("", ()), ("rouge_l", ("rouge_l",)), (" a, b ,,c ", ("a", "b", "c"))],
-)
-def test_a_list_is_split_at_commas(text, expected):
-    """Blanks and empty parts are dropped."""
-    assert words(text) == expected
 
 
 def test_a_price_is_dollars_for_prompt_and_completion():
@@ -79,13 +69,6 @@ def test_money_is_spent_only_with_a_yes(options, typed, said, monkeypatch):
     assert result.exit_code == 0
     assert result.stdout.startswith(said)
     assert "about 12 calls" in result.output
-
-
-def test_names_are_printed_as_they_are_and_wide_enough(capsys):
-    """Square brackets are no markup, and a pipe gets as many columns as asked."""
-    out = consoles(120).out
-    out.print("[bold]route[/bold] :smile: " + "x" * 80)
-    assert capsys.readouterr().out == "[bold]route[/bold] :smile: " + "x" * 80 + "\n"
 
 
 def shown(*, terminal, remembered=0):
