@@ -44,11 +44,16 @@ def show_candidates(found: Sequence[Candidate], console: Console) -> None:
     """Print one line an exchange."""
     rows = (
         (
-            candidate.exchange.id, candidate.exchange.route, candidate.exchange.task,
-            _day(candidate.exchange.received_at), candidate.exchange.model, _last(candidate.prompt), answer_text(candidate.exchange.answer),
+            candidate.exchange.id,
+            candidate.exchange.route,
+            candidate.exchange.task,
+            _day(candidate.exchange.received_at),
+            candidate.exchange.model,
+            _last(candidate.prompt),
+            answer_text(candidate.exchange.answer),
         )
         for candidate in found
-    )  # fmt: skip
+    )
     columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
     _show_table(console, columns, rows)
 
