@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import statistics
 import sys
 from collections import defaultdict
@@ -29,7 +30,7 @@ from scipy.stats import chi2
 from benchmarks.kit import DOCS, Table
 from evenkeel.core.pair import Answer
 from evenkeel.core.sightings import ReferenceAnswered
-from evenkeel.lab.recorded.answers import RecordedAnswers, altered
+from evenkeel.lab.recorded.answers import RecordedAnswers
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.monitor.detect.references import BETS, RANKS_SHARE, ReferenceTest, alarm_level
 from evenkeel.settings.replay import References
@@ -60,7 +61,32 @@ _TESTED: Final = 100_000
 NOISE: Final = (0.0, 0.3, 0.84)
 """Shares of resends that are worded otherwise: none, a usual one, and GPT-4o's."""
 
+SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
+
 _known: dict[tuple[str, str], float] = {}
+
+
+def altered(text: str, other: str, rng: random.Random) -> str:
+    """A text with one sentence left out, two neighbours exchanged, or one taken from another text.
+
+    A text of one sentence is exchanged for one of the other text.
+    """
+    ends = [match.end() for match in SENTENCE_END.finditer(text)]
+    sentences = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    theirs = [sentence for sentence in SENTENCE_END.split(other) if sentence.strip()]
+    place = rng.randrange(len(sentences))
+    kind = rng.choice(("left out", "exchanged", "taken")) if len(sentences) > 1 else "taken"
+    if kind == "left out":
+        del sentences[place]
+    elif kind == "exchanged":
+        place = min(place, len(sentences) - 2)
+        first, second = sentences[place : place + 2]
+        space, other_space = (sentence[len(sentence.rstrip()) :] for sentence in (first, second))
+        sentences[place : place + 2] = [second.rstrip() + space, first.rstrip() + other_space]
+    elif theirs:
+        kept = sentences[place]
+        sentences[place] = rng.choice(theirs) + kept[len(kept.rstrip()) :]
+    return "".join(sentences)
 
 
 def _alike(one: str, other: str) -> float:

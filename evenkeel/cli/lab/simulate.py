@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.lab.recorded.answers import RecordedAnswers
     from evenkeel.simulate import Simulation
 
-_RECORDED_ONLY = ("version", "name", "form", "version_from", "fallback")
-_SIMULATED_ONLY = ("fragility", "worse_share")
+_RECORDED_ONLY = ("version", "name", "form", "version_from")
+_SIMULATED_ONLY = ("fragility", "noise", "worse_share")
 _FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
 
 
@@ -40,12 +40,7 @@ _FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
     "--fragility", default=0.02, metavar="SHARE", help="Share of prompts that always get a bad answer."
 )
 @click.option(
-    "--noise",
-    default=0.03,
-    show_default=False,
-    metavar="SHARE",
-    help="Share of calls that get a bad answer at random.  [default: 0.03]  With --recorded: share of "
-    "answers to alter where a prompt has a single sample.  [default: 0]",
+    "--noise", default=0.03, metavar="SHARE", help="Share of calls that get a bad answer at random."
 )
 @click.option(
     "--worse-share",
@@ -76,12 +71,6 @@ _FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
     type=click.Choice(("model", "condition")),
     default="model",
     help="Field that names the version in llm_stability files.",
-)
-@click.option(
-    "--fallback",
-    type=click.Choice(("error", "nearest")),
-    default="error",
-    help="Answer to an unknown prompt: status 404, or that of the nearest recorded prompt.",
 )
 @log_options
 @click.pass_context
@@ -129,7 +118,7 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
         )
     try:
         if recorded:
-            simulation = _recorded(options, noise=options["noise"] if "noise" in stated else 0.0)
+            simulation = _recorded(options)
             said = "RECORDED answers, not a live model"
         else:
             simulation = _simulated(options)
@@ -171,10 +160,10 @@ def _simulated(options: dict[str, Any]) -> Simulation:
     return Simulation(states, settings, apis=APIS, subjects=subjects, rng=random.Random(options["seed"]))
 
 
-def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
+def _recorded(options: dict[str, Any]) -> Simulation:
     """Load the recorded answers that the options name, under the model names that serve them.
 
-    Raises: ValueError if nothing can be read, a version is unknown or the noise is no share.
+    Raises: ValueError if nothing can be read, or a version is unknown.
     """
     from evenkeel.lab.recorded.answers import RecordedAnswers, RecordedEndpoint
     from evenkeel.lab.simulated_apis import APIS
@@ -184,7 +173,7 @@ def _recorded(options: dict[str, Any], *, noise: float) -> Simulation:
         *options["recorded"], form=options["form"], version_from=options["version_from"]
     )
     models = _names(options["models"], options["version"], options["name"], recorded)
-    endpoint = RecordedEndpoint(recorded, models, fallback=options["fallback"], noise=noise)
+    endpoint = RecordedEndpoint(recorded, models)
     now = " ".join(f"Now {name} is {version}." for name, version in models.items())
     versions = ", ".join(recorded.versions)
     click.echo(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 Asked: TypeAlias = "str | RecordedPrompt | Sequence[PromptMessage]"
 """A prompt as text, as it was recorded, or as the messages of a request."""
 
-Fallback = Literal["error", "nearest"]
-"""Treatment of a prompt that is not found."""
 _LAST: Final = 5
 """Prompts that were not found, and lines that were skipped, that the admin call shows."""
 _SHOWN: Final = 100
@@ -80,10 +78,6 @@ class RecordedAnswers:
         """Lines and files that were not used."""
         self._samples = [{name: tuple(found) for name, found in said.items()} for said in samples]
         self._index = PromptIndex([prompt.messages for prompt in prompts])
-        self._by_task: defaultdict[tuple[str | None, str], list[int]] = defaultdict(list)
-        for place, prompt in enumerate(prompts):
-            for version in samples[place]:
-                self._by_task[prompt.task, version].append(place)
 
     @classmethod
     def load(
@@ -95,9 +89,9 @@ class RecordedAnswers:
         """
         return cls(*import_files(paths, form=form, version_from=version_from))
 
-    def find(self, prompt: Asked, *, nearest: bool = False) -> PromptMatch | None:
+    def find(self, prompt: Asked) -> PromptMatch | None:
         """The recorded prompt that a request asks; see `PromptIndex.find`."""
-        return self._index.find(_messages(prompt), nearest=nearest)
+        return self._index.find(_messages(prompt))
 
     def samples(self, place: int, version: str) -> tuple[RecordedSample, ...]:
         """All answers of a version to the prompt at a place in `prompts`; () if it has none."""
@@ -115,7 +109,6 @@ class RecordedAnswers:
         rng: random.Random,
         *,
         temperature: float | None = None,
-        noise: float = 0.0,
     ) -> RecordedSample | None:
         """Draw an answer of a version to a prompt, from its samples.
 
@@ -124,12 +117,11 @@ class RecordedAnswers:
             version: one of `versions`.
             rng: decides which sample.
             temperature: take the samples recorded nearest to it; None = all.
-            noise: see `draw`.
 
         Returns: None if the prompt or its answers are unknown.
         """
         found = self.find(prompt)
-        return found and self.draw(found.place, version, rng, temperature=temperature, noise=noise)
+        return found and self.draw(found.place, version, rng, temperature=temperature)
 
     def draw(
         self,
@@ -138,7 +130,6 @@ class RecordedAnswers:
         rng: random.Random,
         *,
         temperature: float | None = None,
-        noise: float = 0.0,
     ) -> RecordedSample | None:
         """Draw an answer of a version to the prompt at a place in `prompts`, from its samples.
 
@@ -147,51 +138,11 @@ class RecordedAnswers:
             version: one of `versions`.
             rng: decides which sample.
             temperature: take the samples recorded nearest to it; None = all.
-            noise: share of the answers that are altered where there is one sample only, in [0, 1]: a sentence
-                left out, two exchanged, or one taken from another recorded answer of the version to the same
-                task. Such noise is planted, not recorded.
 
         Returns: None if the version did not answer this prompt.
         """
         samples = _near(self.samples(place, version), temperature)
-        if not samples:
-            return None
-        if len(samples) > 1:
-            return rng.choice(samples)
-        if noise and rng.random() < noise:
-            return self._altered(samples[0], place, version, rng)
-        return samples[0]
-
-    def _altered(
-        self, sample: RecordedSample, place: int, version: str, rng: random.Random
-    ) -> RecordedSample:
-        """A sample with a little noise planted; as it is where nothing can be altered."""
-        others = self._by_task[self.prompts[place].task, version]
-        other = self.samples(rng.choice(others), version)[0].text
-        return RecordedSample(altered(sample.text, other, rng), sample.temperature, sample.finish_reason)
-
-
-def altered(text: str, other: str, rng: random.Random) -> str:
-    """A text with one sentence left out, two neighbours exchanged, or one taken from another text.
-
-    A text of one sentence is exchanged for one of the other text.
-    """
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    sentences = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
-    theirs = [sentence for sentence in _SENTENCE_END.split(other) if sentence.strip()]
-    place = rng.randrange(len(sentences))
-    kind = rng.choice(("left out", "exchanged", "taken")) if len(sentences) > 1 else "taken"
-    if kind == "left out":
-        del sentences[place]
-    elif kind == "exchanged":
-        place = min(place, len(sentences) - 2)
-        first, second = sentences[place : place + 2]
-        space, other_space = (sentence[len(sentence.rstrip()) :] for sentence in (first, second))
-        sentences[place : place + 2] = [second.rstrip() + space, first.rstrip() + other_space]
-    elif theirs:
-        kept = sentences[place]
-        sentences[place] = rng.choice(theirs) + kept[len(kept.rstrip()) :]
-    return "".join(sentences)
+        return rng.choice(samples) if samples else None
 
 
 def _messages(prompt: Asked) -> Sequence[PromptMessage]:
@@ -220,18 +171,8 @@ class Deployment(NamedTuple):
     system_fingerprint: str | None = None
 
 
-class Serving(NamedTuple):
-    """Deployments that answer requests for one model name."""
-
-    now: Deployment
-    before: Deployment | None = None
-    """Deployment that still answers some of the calls while a deployment is rolled out."""
-    share: float = 1.0
-    """Share of the calls that `now` answers, by chance; in [0, 1]."""
-
-
 class RecordedChange(BaseModel):
-    """Change that the admin call sends. Absent fields but `share` stay as they are."""
+    """Change that the admin call sends. Absent fields stay as they are."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -241,8 +182,6 @@ class RecordedChange(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     """Model name in the answers; null = the name that was asked for."""
     system_fingerprint: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    share: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Share of the calls that the version gets; the others stay with the one before."""
 
 
 def _read_change(body: bytes) -> RecordedChange:
@@ -269,9 +208,6 @@ class RecordedEndpoint:
         self,
         recorded: RecordedAnswers,
         models: Mapping[str, str] | None = None,
-        *,
-        fallback: Fallback = "error",
-        noise: float = 0.0,
     ) -> None:
         """Serve every version under its own name, and `models` under theirs.
 
@@ -279,13 +215,9 @@ class RecordedEndpoint:
             recorded: what is served.
             models: versions by the name that requests ask for; the first one answers for unknown names, too.
                 None = the first version, under its own name.
-            fallback: `nearest` answers a prompt that is not found as the nearest one that is.
-            noise: see `RecordedAnswers.draw`.
 
-        Raises: ValueError if a version is unknown or the noise is no share.
+        Raises: ValueError if a version is unknown.
         """
-        if not 0 <= noise <= 1:
-            raise ValueError(f"noise: must be between 0 and 1, got {noise}")
         self.recorded = recorded
         named = dict(models or {recorded.versions[0]: recorded.versions[0]})
         for version in named.values():
@@ -294,14 +226,12 @@ class RecordedEndpoint:
                     f"{version!r} is no recorded version; there are {', '.join(recorded.versions)}"
                 )
         self._serving = {
-            name: Serving(Deployment(version))
+            name: Deployment(version)
             for name, version in {
                 **named,
                 **{version: version for version in recorded.versions if version not in named},
             }.items()
         }
-        self._fallback = fallback
-        self._noise = noise
         self._served: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
         self._unanswered = 0
@@ -324,20 +254,17 @@ class RecordedEndpoint:
         """
         change = _read_change(body)
         name = change.model or self.models[0]
-        old = self._serving.get(name, Serving(Deployment(self._serving[self.models[0]].now.version)))
+        old = self._serving.get(name, Deployment(self._serving[self.models[0]].version))
         stated = change.model_fields_set
-        version = change.version or old.now.version
+        version = change.version or old.version
         if version not in self.recorded.versions:
             known = ", ".join(self.recorded.versions)
             raise WireError(400, f"version: {version!r} is not recorded; there are {known}.", param="version")
-        new = Deployment(
+        self._serving[name] = Deployment(
             version,
-            change.name if "name" in stated else old.now.returned_name,
-            change.system_fingerprint if "system_fingerprint" in stated else old.now.system_fingerprint,
+            change.name if "name" in stated else old.returned_name,
+            change.system_fingerprint if "system_fingerprint" in stated else old.system_fingerprint,
         )
-        before = old.now if new != old.now else old.before
-        rolling = change.share < 1 and before is not None
-        self._serving[name] = Serving(new, before, change.share) if rolling else Serving(new)
         return name
 
     def reply(
@@ -349,11 +276,11 @@ class RecordedEndpoint:
             name: one of `models`.
             messages: the prompt.
             temperature: that of the request.
-            rng: draws the sample, planted noise, and the version while two are served.
+            rng: draws the sample.
 
         Raises: WireError (404) if the prompt is not recorded, or not for the version that is served.
         """
-        found = self.recorded.find(messages, nearest=self._fallback == "nearest")
+        found = self.recorded.find(messages)
         if found is None:
             begin = messages[-1].text[:_SHOWN]
             self._unknown += 1
@@ -361,15 +288,12 @@ class RecordedEndpoint:
             raise WireError(
                 404,
                 f"No recorded prompt is like the one that ends with the message {begin!r}. This endpoint "
-                "answers from recorded answers only; with --fallback nearest it answers as the nearest one.",
+                "answers from recorded answers only.",
                 code="prompt_not_recorded",
                 param="messages",
             )
-        now, before, share = self._serving[name]
-        deployment = now if before is None or rng.random() < share else before
-        sample = self.recorded.draw(
-            found.place, deployment.version, rng, temperature=temperature, noise=self._noise
-        )
+        deployment = self._serving[name]
+        sample = self.recorded.draw(found.place, deployment.version, rng, temperature=temperature)
         if sample is None:
             self._unanswered += 1
             raise WireError(
@@ -400,20 +324,12 @@ class RecordedEndpoint:
                 for version in recorded.versions
             ],
             "serving": [
-                {
-                    "model": name,
-                    **serving.now._asdict(),
-                    "share": serving.share,
-                    "before": serving.before and serving.before._asdict(),
-                }
-                for name, serving in self._serving.items()
+                {"model": name, **deployment._asdict()} for name, deployment in self._serving.items()
             ],
             "found": {how: self._found[how] for how in get_args(How)},
             "not_found": self._unknown,
             "not_found_last": list(self._last_unknown),
             "not_answered": self._unanswered,
-            "planted_noise": self._noise,
-            "fallback": self._fallback,
             "skipped": len(recorded.skipped),
             "skipped_first": [str(line) for line in recorded.skipped[:_LAST]],
         }

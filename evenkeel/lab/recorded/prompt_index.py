@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from evenkeel.simulate.model import PromptMessage
 
-How = Literal["exact", "near", "nearest"]
+How = Literal["exact", "near"]
 
 _CANDIDATES: Final = 200
 """Prompts nominated by their words."""
@@ -65,8 +65,7 @@ class PromptMatch(NamedTuple):
     place: int
     """Place among the known prompts."""
     how: How
-    """`exact`: equal but for case, white space and roles; `near`: worded differently; `nearest`: the
-    best there is, on demand."""
+    """`exact`: equal but for case, white space and roles; `near`: worded differently."""
     likeness: float
     """Share of what tells it from others like it that the request has, in [0, 1]."""
 
@@ -157,12 +156,8 @@ class PromptIndex:
             for asked in read
         ]
 
-    def find(self, messages: Sequence[PromptMessage], *, nearest: bool = False) -> PromptMatch | None:
+    def find(self, messages: Sequence[PromptMessage]) -> PromptMatch | None:
         """The known prompt that a request asks.
-
-        Args:
-            messages: the request's.
-            nearest: take the nearest one where none is near enough or the numbers differ.
 
         Returns: None if there is none.
         """
@@ -179,10 +174,7 @@ class PromptIndex:
             likeness = self._likeness(asked, place, candidates, slips)
             if likeness >= _LEAST_LIKENESS:
                 return PromptMatch(place, "near", likeness)
-        if not nearest:
-            return None
-        best = self._ranked(asked, agreeing or candidates[:_LOOKS], slips)[0]
-        return PromptMatch(best, "nearest", self._likeness(asked, best, candidates, slips))
+        return None
 
     def _candidates(self, features: frozenset[str]) -> list[int]:
         """Prompts that share the weightiest words with a request, the best first."""

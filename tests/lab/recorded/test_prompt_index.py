@@ -81,4 +81,3 @@ def test_numbers_are_never_confused(number):
 def test_another_prompt_is_not_found(text):
     """A prompt with another number, or about something else, has no recorded answer."""
     assert found(*user(text)) is None
-    assert found(*user(text), nearest=True) is not None

@@ -117,7 +117,7 @@ def test_what_is_not_recorded_is_an_error_and_counted(sdk, http):
     state = http.get("/simulate/recorded").json()
     assert (state["not_found"], state["not_answered"]) == (1, 1)
     assert state["not_found_last"] == ["Is 17081 a prime number? Think first."]
-    assert state["found"] == {"exact": 1, "near": 1, "nearest": 0}
+    assert state["found"] == {"exact": 1, "near": 1}
     assert state["versions"] == [
         {"version": "old", "prompts": 3, "answers": 3, "served": 2},
         {"version": "new", "prompts": 1, "answers": 1, "served": 0},
@@ -158,7 +158,6 @@ def test_the_command_serves_and_says_recorded(recorded_file):
             "--model prod: with --recorded, say which version answers",
         ),
         (["--recorded", "FILE", "--fragility", "0.1"], "--fragility: plants errors in simulated models"),
-        (["--recorded", "FILE", "--noise", "2"], "noise: must be between 0 and 1, got 2.0"),
         (["--recorded", "FILE", "--format", "pbss"], "the header lacks origin, model, prompt, output"),
         (["--version", "new"], "--version: is about recorded answers; name their file with --recorded"),
         (["--format", "pbss"], "--format: is about recorded answers"),
