@@ -22,6 +22,7 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -53,6 +54,8 @@ LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, USUAL.false_alarms_
 MOST: Final = 400
 """Calls after a change until it counts as not found."""
 _SOON_H: Final = 2.0
+_PLAIN: Final = 5
+"""First of the recorded changes whose hours are measured: the others are told from noise by few answers."""
 PLANTED: Final = 0.3
 """Share of the answers that are altered where one was recorded."""
 _SAME: Final = 1e-9
@@ -206,7 +209,7 @@ def hours_until_found(upgrade: Upgrade, share: float, rng: random.Random) -> tup
 def hours_table(runs: int, seed: int, shares: Sequence[float]) -> Table:
     """Return how soon each recorded change is found at default settings, by share of the answers."""
     rows: list[tuple[str | float | None, ...]] = []
-    for upgrade in upgrades():
+    for upgrade in islice(upgrades(), _PLAIN):
         for share in shares:
             trials = [
                 hours_until_found(upgrade, share, random.Random(f"{seed} {share} {run}"))
