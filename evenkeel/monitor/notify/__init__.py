@@ -7,7 +7,7 @@ broken. Each channel has a sink: a `Webhook`, Slack, Teams, PagerDuty, or whatev
 delivery is tried again after 1 s, 2 s, 4 s … up to 5 min.
 """
 
-from evenkeel.monitor.notify.alerts import event_json, incident_json, line, summary
+from evenkeel.monitor.notify.alerts import event_json, incident_json, summary
 from evenkeel.monitor.notify.channel import Attempts, Channel, Pace, Sink
 from evenkeel.monitor.notify.notices import Contact, Message, Notice, Writer
 from evenkeel.monitor.notify.notifier import Notifier
@@ -38,6 +38,5 @@ __all__ = [
     "Writer",
     "event_json",
     "incident_json",
-    "line",
     "summary",
 ]

@@ -1,4 +1,4 @@
-"""Texts of alert events: one sentence for the log, the API, messages and pages."""
+"""Texts of alert events: one sentence for the API, messages and pages."""
 
 from __future__ import annotations
 
@@ -62,13 +62,6 @@ def summary(event: AlertEvent) -> str:
     if event.reason in {"retired", "reversed", "approved"}:
         return _ended(event)
     return _drift(event) if event.what == "drift" else _excess(event)
-
-
-def line(event: AlertEvent) -> str:
-    """Return the event as one line for the log."""
-    about = "INCIDENT" if event.what == "incident" else "ALERT"
-    by = f" by {event.by}" if event.by and event.what == "incident" else ""
-    return f"[evenkeel] {about} {event.kind}{by}: {summary(event) or event.reason or event.route}"
 
 
 def event_json(event: AlertEvent) -> dict[str, Any]:

@@ -458,7 +458,8 @@ def _came_later(incident: Incident) -> str:
 
 def headline(incident: Incident) -> str:
     """Return a sentence on the event, the route, the time and the change before it."""
-    begin = min(part.raised.since or part.raised.at for part in incident.parts)
+    times = [mark.at for mark in incident.stated]
+    begin = min(times or (part.raised.since or part.raised.at for part in incident.parts))
     if _always(incident):
         have_been, _ = _ALWAYS[incident.effect]
         return (
@@ -466,6 +467,13 @@ def headline(incident: Incident) -> str:
         )
     after = f", after {_said(incident)}" if incident.stated else ""
     return f"{_where(incident)}: {_BECAME[incident.effect]} {figures.date_and_time(begin)}{after}."
+
+
+def log_line(incident: Incident) -> str:
+    """Return the state of an incident as one line for the log."""
+    by = f" by {incident.acknowledged_by}" if incident.state == "acknowledged" else ""
+    said = over_line(incident) if incident.state == "resolved" else headline(incident)
+    return f"[evenkeel] INCIDENT {incident.state}{by}: {said}"
 
 
 def _always(incident: Incident) -> bool:

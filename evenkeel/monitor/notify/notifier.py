@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evenkeel.monitor.incidents import IncidentBoard, cases_of
-from evenkeel.monitor.notify.alerts import line
+from evenkeel.monitor.notify.notices import log_line
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
+    from evenkeel.monitor.incidents import Incident
     from evenkeel.monitor.notify.channel import Channel
     from evenkeel.stores.monitor_state import MonitorStore
 
@@ -33,7 +34,7 @@ class Notifier:
 
         Args:
             store: holds the events.
-            announce: gets each event as a line, once.
+            announce: gets a line for each state of an incident, once.
             channels: get the events and their incidents.
         """
         self._store = store
@@ -41,17 +42,15 @@ class Notifier:
         self._channels = tuple(channels)
         self._settled: list[set[str]] = [set() for _ in self._channels]
         """Ids of events by channel that other channels still have to settle."""
-        self._announced: set[str] = set()
+        self._announced: dict[str, tuple[str, str]] = {}
+        """State and effect of incidents, by id, that the log has a line of."""
         self._incidents = IncidentBoard(store)
 
     def deliver(self) -> int:
-        """Announce new events and deliver those that are due; return how many were delivered."""
+        """Announce changed incidents and deliver the events that are due; return how many were delivered."""
         waiting = self._store.undelivered(_LIMIT)
-        for event in waiting:
-            if event.id not in self._announced:
-                self._announce(line(event))
-                self._announced.add(event.id)
-        known = self._incidents.all() if waiting and self._channels else ()
+        known = self._incidents.all() if waiting else ()
+        self._announce_states(known, {event.incident for event in waiting})
         cases = cases_of(known)
         for channel, settled in zip(self._channels, self._settled, strict=True):
             settled.update(channel.take([one for one in waiting if one.id not in settled], cases))
@@ -59,11 +58,18 @@ class Notifier:
         for event in waiting:
             if all(event.id in settled for settled in self._settled):
                 self._store.mark_delivered(event.id)
-                self._announced.discard(event.id)
                 for settled in self._settled:
                     settled.discard(event.id)
                 delivered += 1
         return delivered
+
+    def _announce_states(self, known: Sequence[Incident], changed: set[str]) -> None:
+        """Announce each new state or effect of the incidents that have events."""
+        for incident in known:
+            state = incident.state, incident.effect
+            if incident.id in changed and self._announced.get(incident.id) != state:
+                self._announced[incident.id] = state
+                self._announce(log_line(incident))
 
     def run(self, stop: threading.Event, poll_s: float = 1.0) -> None:
         """Deliver every `poll_s` seconds until `stop` is set; a failing store is tried again."""
@@ -71,6 +77,8 @@ class Notifier:
         while not stop.is_set():
             try:
                 self.deliver()
+                if reported:
+                    self._announce("[evenkeel] incidents are delivered again")
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 if repr(error) != reported:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.monitor.notify import Channel, Notifier, Pace, Writer, line
+from evenkeel.monitor.notify import Channel, Notifier, Pace, Writer
 from tests.monitor.notify.scene import (
     BILLING,
     FOUND,
@@ -132,16 +132,17 @@ def test_one_channel_that_fails_does_not_hold_up_another():
 
 
 def test_without_a_channel_events_are_announced_once():
-    """Announcing is delivery then."""
-    store, said = Store(SPELLING, decided("acknowledged")), []
+    """A line for each state of an incident, however many alerts it has."""
+    store, said = Store(SPELLING), []
     notifier = Notifier(store, said.append)
-    assert (notifier.deliver(), notifier.deliver()) == (2, 0)
-    assert said == [line(SPELLING), line(store.all[1])]
-    assert said[0] == (
-        "[evenkeel] ALERT raised: Answers are fragile for general.spelling on support (helpdesk-2): "
-        "content moved 42 points above noise over the last 20 trials, limit 10 (default)."
-    )
-    assert said[1] == "[evenkeel] INCIDENT acknowledged by ana: Known."
+    assert (notifier.deliver(), notifier.deliver()) == (1, 0)
+    store.add(replace(SPELLING, id="e-2", perturbation="general.tone"))
+    notifier.deliver()
+    store.add(decided("acknowledged"))
+    notifier.deliver()
+    opened, noted = said
+    assert opened.startswith("[evenkeel] INCIDENT open: support: answers ")
+    assert noted == opened.replace("open:", "acknowledged by ana:")
 
 
 def test_run_outlives_a_failing_store():
@@ -159,10 +160,10 @@ def test_run_outlives_a_failing_store():
             return super().undelivered(limit)
 
     Notifier(FlakyStore(SPELLING), said.append).run(stop, poll_s=0)
-    assert said == [
-        "[evenkeel] incidents cannot be delivered: OSError('store is locked'); trying again",
-        line(SPELLING),
-    ]
+    failed, opened, back = said
+    assert failed == "[evenkeel] incidents cannot be delivered: OSError('store is locked'); trying again"
+    assert opened.startswith("[evenkeel] INCIDENT open: support: ")
+    assert back == "[evenkeel] incidents are delivered again"
 
 
 @given(st.lists(st.sampled_from(["spelling", "tone", "wait"]), max_size=30), st.integers(0, 3))
