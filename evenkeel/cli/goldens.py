@@ -146,7 +146,7 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 @by_option
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Choose N archived exchanges at random.")
 @click.option("--seed", type=int, default=1, help="Random seed of --sample.")
-@click.option("--spread", is_flag=True, help="Choose prompts that differ as much as possible.")
+@click.option("--spread", is_flag=True, help="Choose no two prompts that are nearly equal.")
 @_route
 @_task
 @_model

@@ -37,7 +37,7 @@ def clusters(goldens: Sequence[Golden]) -> dict[str, str]:
             found[golden.id] = f"cluster {golden.cluster}"
             continue
         said = _words(golden)
-        leader = next((name for name, theirs in leaders if _near(said, theirs)), None)
+        leader = next((name for name, theirs in leaders if nearly_equal(said, theirs)), None)
         if leader is None:
             leader = golden.id
             leaders.append((leader, said))
@@ -62,8 +62,14 @@ def _words(golden: Golden) -> frozenset[str]:
     if isinstance(view, Failure):
         return frozenset({golden.id})
     text = next((message.text for message in reversed(view.messages) if message.role == "user"), view.text)
+    return word_set(text)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text that tell it from others; digits do not."""
     return frozenset(word for word in words(text) if not word.isdigit()) or frozenset({text})
 
 
-def _near(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= SHARED * len(one | other)
+def nearly_equal(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Return whether two texts share at least half of the words of both."""
+    return len(first & second) >= SHARED * len(first | second)

@@ -49,41 +49,22 @@ def test_any_body_can_be_shown(body):
     assert isinstance(prompt_text(json.dumps(body)), str)
 
 
-def test_the_spread_takes_what_differs_most():
-    """By hand: with the first of three drawn, the two of other words follow, the near one never."""
+def test_a_spread_takes_no_two_that_share_half_of_their_words():
+    """By hand: four of five words in common are near, none are not; digits tell nothing, in any script."""
     texts = [
-        "red green blue",
         "one two three four",
         "red green blue",
-        "alpha beta gamma",
         "one two three five",
+        "red green blue 7",
+        "荷物が届く日数",
     ]
     for seed in range(8):
-        places = spread(texts, 9, Random(seed))
-        words = {texts[place].split()[0] for place in places[:3]}
-        assert words == {"red", "one", "alpha"}
-        # "one two three four" and "… five" share 3 of 5 sets members: {one, one two, two three}.
-        assert sorted(texts[place] for place in places[3:]) == [
-            text
-            for text in sorted(texts)
-            if text.startswith("one") and text not in {texts[p] for p in places[:3]}
-        ]
-
-
-def test_scripts_without_spaces_are_compared_by_character():
-    """A changed sign is a near-duplicate in Japanese too."""
-    long = "荷物が届くまでの日数を教えてください返品の方法も知りたいです"
-    assert len(spread([long, f"{long}か", "請求書の宛名を変更したい"], 3, Random(0))) == 2
-
-
-@given(st.lists(st.text(alphabet="ab c", max_size=12), max_size=12), st.integers(0, 12), st.integers(0, 3))
-def test_a_spread_has_no_two_alike(texts, count, seed):
-    """Places are distinct, as many as asked for at most, the same for the same seed, never twice one text."""
-    places = spread(texts, count, Random(seed))
-    assert places == spread(texts, count, Random(seed))
-    assert len(places) == len(set(places)) <= min(count, len(texts))
-    assert len({texts[place] for place in places}) == len(places)
-    assert bool(places) == bool(texts and count)
+        first = {texts[place].split()[0] for place in spread(texts, 9, Random(seed))}
+        assert len(spread(texts, 9, Random(seed))) == 3
+        assert first == {"one", "red", "荷物の日数"}
+    assert len(spread(texts, 2, Random(0))) == 2
+    assert spread(texts, 2, Random(0)) == spread(texts, 2, Random(0))
+    assert spread([], 2, Random(0)) == []
 
 
 EXCHANGE = ArchivedExchange(
