@@ -59,9 +59,9 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
         reports = sources.reports()
         raised = [_reported(report, now) for report in reports if report.detection.alert]
         drifting = [
-            _reported(one, now)
-            for one in reports
-            if one.detection.drift and one.detection.drift.state != "level"
+            _reported(report, now)
+            for report in reports
+            if report.detection.drift and report.detection.drift.state != "level"
         ]
         events = [event_json(event) for event in sources.monitor_store.events(limit)]
         return json_response({"active": raised, "drifting": drifting, "events": events})

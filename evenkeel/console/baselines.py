@@ -40,10 +40,12 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None]) -> 
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
     reports = sources.reports()
-    known = {(one.key.model, one.key.perturbation): one for one in reports if one.key.route == route}
+    known = {
+        (report.key.model, report.key.perturbation): report for report in reports if report.key.route == route
+    }
     if not known:
         return None
-    past = [one for one in sources.log.approvals()[::-1] if one.approval.route == route]
+    past = [approval for approval in sources.log.approvals()[::-1] if approval.approval.route == route]
     done = next((one.approval for one in past if one.approval.id == asked["approved"]), None)
     if done is None:
         ready, short = approvable(reports, route, model=model, perturbation=perturbation)

@@ -49,9 +49,9 @@ def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellRepor
 
 def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | None]:
     """Return a function that draws the excess of a cell, or the noise floor of a control, on one scale."""
-    shown = [one.current.excess for one in reports]
+    shown = [report.current.excess for report in reports]
     ends = [end for one in shown if one for end in (one.lower, one.upper)]
-    limits = [1.2 * one.detection.threshold for one in reports]
+    limits = [1.2 * report.detection.threshold for report in reports]
     values = Range.holding((*ends, 0.2, *limits), step=0.1, least=0.1, within=(-1.0, 1.0))
 
     def drawn(report: CellReport) -> Bar | None:

@@ -85,10 +85,15 @@ def change_handlers(
             "change.html",
             change=report,
             incident=next(
-                (one for one in situation.board.all() if one.change and report.is_called(one.change)), None
+                (
+                    incident
+                    for incident in situation.board.all()
+                    if incident.change and report.is_called(incident.change)
+                ),
+                None,
             ),
             seen=seen,
-            examples=[example_view(one) for one in seen.examples],
+            examples=[example_view(example) for example in seen.examples],
             references_known=sources.references is not None,
         )
 

@@ -42,7 +42,7 @@ class Table:
             rows: nouns in the order of the table.
             columns: each the name of an attribute, or a name with a function that returns its value.
         """
-        named = [(one, attrgetter(one)) if isinstance(one, str) else one for one in columns]
+        named = [(column, attrgetter(column)) if isinstance(column, str) else column for column in columns]
         return cls(tuple(name for name, _ in named), [[read(row) for _, read in named] for row in rows])
 
 

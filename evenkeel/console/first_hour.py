@@ -70,7 +70,7 @@ def _outlook(setup: RouteSetup, reports: Sequence[CellReport], have: int, need: 
     """Describe the requests that a route still needs."""
     if have >= need:
         return "one more reading"
-    controls = [one.counts for one in reports if one.key.perturbation == BASELINE]
+    controls = [report.counts for report in reports if report.key.perturbation == BASELINE]
     replayed = sum(counts.trials + sum(counts.failures.values()) for counts in controls)
     planned = min(1.0, setup.trials_per_exchange / setup.rewordings) if setup.rewordings else 0.0
     yielded = min(1.0, have / replayed) if replayed >= _ENOUGH else planned

@@ -102,7 +102,7 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
     """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
     run = runs.get(golden.route)
     key = key_of(golden.id, golden.version)
-    found = next((one for one in run.results if one.golden == key), None) if run else None
+    found = next((result for result in run.results if result.golden == key), None) if run else None
     if run is None or found is None:
         return None
     if not found.breaches:
@@ -126,7 +126,9 @@ def golden_page(
         rating: its last rating, None if there is none.
     """
     newest = history[-1]
-    known = {(one.by, one.at): one.known_by for one in actions if one.what.startswith("golden")}
+    known = {
+        (action.by, action.at): action.known_by for action in actions if action.what.startswith("golden")
+    }
     return Page(
         f"{newest.id} · evenkeel",
         golden=newest,

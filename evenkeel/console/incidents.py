@@ -120,7 +120,7 @@ class Check(NamedTuple):
 def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[Check]:
     """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
     worst = _worst(incident)
-    of_route = [one for one in cells if one.key.route in incident.routes]
+    of_route = [cell for cell in cells if cell.key.route in incident.routes]
     cell = next((one for one in of_route if one.key.model == incident.model and one.noise_floor), None)
     found = []
     if worst is not None and worst.raised.run_trials:
@@ -169,7 +169,7 @@ def _decide(
     visitor = visitor_of(request)
     said = signed(visitor, asked)
     texts = {name: said.get(name, "") for name in ("decided", "by", "note")}
-    if set(said) - set(texts) or not all(isinstance(one, str) for one in texts.values()):
+    if set(said) - set(texts) or not all(isinstance(text, str) for text in texts.values()):
         raise HTTPException(
             f'say what is decided: {{"decided": one of {", ".join(DECIDED)}, "note": "…"}}',
             status_code=400,
@@ -199,7 +199,7 @@ def _decide(
 
 def _change_of(sources: ConsoleSources, incident: Incident) -> ChangeReport | None:
     reports = sources.change_reports() if sources.change_reports else ()
-    return next((one for one in reports if incident.change and one.is_called(incident.change)), None)
+    return next((report for report in reports if incident.change and report.is_called(incident.change)), None)
 
 
 def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
@@ -208,7 +208,7 @@ def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
     if change is None or change.comparison is None or worst is None:
         return None
     found = next(
-        (one for one in change.comparison.cells if one.perturbation == worst.raised.perturbation), None
+        (cell for cell in change.comparison.cells if cell.perturbation == worst.raised.perturbation), None
     )
     return found.excess if found and found.excess.before and found.excess.after else None
 
@@ -267,8 +267,10 @@ def incident_handlers(
 
     def listing(request: AnyRequest) -> Page:
         going = situation.going()
-        calmer = [one for one in board.all() if one.state != "resolved" and one not in going]
-        past = [one for one in board.all() if one.state == "resolved"]
+        calmer = [
+            incident for incident in board.all() if incident.state != "resolved" and incident not in going
+        ]
+        past = [incident for incident in board.all() if incident.state == "resolved"]
         older = older_than(past, request.query_params.get("before", ""))
         changes = sources.change_reports() if sources.change_reports else ()
         return Page(

@@ -85,9 +85,10 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     """
     stretch = log.read_before(None, _DRAWN_FROM)
     rated = [
-        one.verdict
-        for one in stretch.verdicts
-        if one.verdict.rating is not None and not (one.verdict.is_control or one.verdict.is_contrast)
+        verdict.verdict
+        for verdict in stretch.verdicts
+        if verdict.verdict.rating is not None
+        and not (verdict.verdict.is_control or verdict.verdict.is_contrast)
     ]
     labelled = store.labelled([verdict.id for verdict in rated])
     left = [verdict for verdict in rated if verdict.id not in labelled]

@@ -44,7 +44,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     now = sources.clock()
     reports, view, measuring = sources.reports(), sources.pipeline(), sources.measuring()
     going = case_lines(situation.going(), sources.writer)
-    over = [one for one in situation.board.all() if now - (one.closed_at or 0.0) < _LATELY_S]
+    over = [incident for incident in situation.board.all() if now - (incident.closed_at or 0.0) < _LATELY_S]
     state = state_of(reports, measuring, going)
     behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)
     known = {report.key.route for report in reports}

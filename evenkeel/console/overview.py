@@ -155,7 +155,7 @@ def overview(
 
 def counted(reports: Iterable[CellReport]) -> str:
     """Count cells by what they say of their limits: "15 cells: 11 within their limits, 4 not known yet"."""
-    found = Counter[str](one.standing for one in reports if one.key.perturbation != BASELINE)
+    found = Counter[str](report.standing for report in reports if report.key.perturbation != BASELINE)
     words = {
         "within": f"within {'its limit' if found['within'] == 1 else 'their limits'}",
         "over": "over",
@@ -222,7 +222,7 @@ def _cell(
     several = len(column.perturbations) > 1
     drawn = None
     if store is not None and worst.key.perturbation != BASELINE:
-        course = [one for one in samples(store, worst, _SPARK_POINTS) if one.at > now - _DAY_S]
+        course = [sample for sample in samples(store, worst, _SPARK_POINTS) if sample.at > now - _DAY_S]
         drawn = spark(course, worst.detection.threshold, now)
     return OverviewCell(
         worst,

@@ -230,7 +230,7 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         exchange = sources.dead_exchange(name)
         if exchange is None:
             raise NotFoundException(detail="There is no dead letter of this id, or it is no longer kept.")
-        reason = next((one.reason for one in letters(DEAD_IN_FILE) if one.exchange_id == name), "")
+        reason = next((letter.reason for letter in letters(DEAD_IN_FILE) if letter.exchange_id == name), "")
         return renderer.response("dead_letter.html", id=name, exchange=exchange, reason=reason, cut=_cut)
 
     return [*found, dead]

@@ -89,7 +89,7 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
         asked = sources.store.asked(route)
         own = tuple(one for one in sets if one.route == route)
         asked = asked if asked and asked.day == today else None
-        tests = tuple(one for one in sources.tests() if one.route == route)
+        tests = tuple(test for test in sources.tests() if test.route == route)
         found.append(RouteReferences(route, own, asked, tests))
     return found
 

@@ -66,12 +66,17 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         return None
     events = sources.monitor_store.events(_EVENTS_READ)
     noticed = (
-        [one for one in sources.change_reports() if route in one.routes] if sources.change_reports else []
+        [report for report in sources.change_reports() if route in report.routes]
+        if sources.change_reports
+        else []
     )
-    incidents = [one for one in situation.board.all() if route in one.routes]
-    going = [one for one in situation.going() if route in one.routes]
+    incidents = [incident for incident in situation.board.all() if route in incident.routes]
+    going = [incident for incident in situation.going() if route in incident.routes]
     reworded = [one for one in own if one.key.perturbation != BASELINE]
-    limits = {one.detection.threshold for one in by_themselves(reworded, lambda one: one.key.perturbation)}
+    limits = {
+        report.detection.threshold
+        for report in by_themselves(reworded, lambda one: one.key.perturbation)
+    }
     return Page(
         f"{route} · evenkeel",
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
@@ -84,7 +89,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         doubts=doubts,
         going=incident_lines(going, sources.writer),
         past=incident_lines(
-            [one for one in incidents if one.state == "resolved"][:_INCIDENTS], sources.writer
+            [incident for incident in incidents if incident.state == "resolved"][:_INCIDENTS], sources.writer
         ),
         notices=blind_notices(own),
         change=noticed[0] if noticed else None,

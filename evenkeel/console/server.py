@@ -93,12 +93,12 @@ class _Server(uvicorn.Server):
         await super().startup([])
         if self.started:
             accepting = (self._accept(sock, self._tls) for sock in sockets or ())
-            self._accepting = [asyncio.create_task(one) for one in accepting]
+            self._accepting = [asyncio.create_task(task) for task in accepting]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop accepting, then end the connections."""
-        for one in self._accepting:
-            one.cancel()
+        for task in self._accepting:
+            task.cancel()
         await super().shutdown(sockets)
 
     async def _accept(self, sock: socket.socket, tls: ssl.SSLContext) -> None:

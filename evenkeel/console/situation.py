@@ -29,7 +29,11 @@ class Situation:
 
     def going(self) -> list[Incident]:
         """Return the open incidents, newest first, without those in which answers only became steadier."""
-        return [one for one in self.board.all() if one.state != "resolved" and one.severity != "info"]
+        return [
+            incident
+            for incident in self.board.all()
+            if incident.state != "resolved" and incident.severity != "info"
+        ]
 
     def count(self) -> int:
         """Return the number of open incidents, which every page shows."""

@@ -98,13 +98,17 @@ def incident_trend(
 
     Returns: None while there is nothing to draw.
     """
-    here = [one for one in reports if one.key.route == incident.routes[0] and one.current.excess is not None]
+    here = [
+        report
+        for report in reports
+        if report.key.route == incident.routes[0] and report.current.excess is not None
+    ]
     if worst is not None:
         named = worst.raised.route, worst.raised.perturbation
         here = [
-            one
-            for one in reports
-            if (one.key.route, one.key.perturbation) == named and one.current.excess is not None
+            report
+            for report in reports
+            if (report.key.route, report.key.perturbation) == named and report.current.excess is not None
         ]
     if not here:
         return None

@@ -135,7 +135,7 @@ def narrowed(
     """
     found = chosen.narrow(worst=worst)
     if chosen.change:
-        change = next((one for one in changes if one.is_called(chosen.change)), None)
+        change = next((change for change in changes if change.is_called(chosen.change)), None)
         if change is None:
             return None
         # The trial that shows a change comes after it, as does the first one without what it brought.
@@ -143,7 +143,7 @@ def narrowed(
         span = (None, change.at - _TICK_S) if chosen.side == "before" else (change.at, ended)
         found = replace(_within(found, *span), any_of=(Narrow.by(route=change.route),))
     if chosen.incident:
-        incident = next((one for one in incidents if one.id == chosen.incident), None)
+        incident = next((incident for incident in incidents if incident.id == chosen.incident), None)
         if incident is None:
             return None
         cells = tuple(dict.fromkeys(_cell(part) for part in incident.parts))

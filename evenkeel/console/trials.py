@@ -85,8 +85,8 @@ def filter_fields(
         "perturbation": {kind: rewordings.label(kind) for kind in kinds},
         "rating": {value: words for value, (words, _) in RATINGS.items()},
         "control": CONTROLS,
-        "incident": {one.id: _incident(one, now) for one in incidents[:_LISTED]},
-        "change": {one.id: _change(one, now) for one in _changes(sources)[:_LISTED]},
+        "incident": {incident.id: _incident(incident, now) for incident in incidents[:_LISTED]},
+        "change": {change.id: _change(change, now) for change in _changes(sources)[:_LISTED]},
         "side": SIDES if chosen.change else {},
     }
     fields = []
@@ -256,7 +256,7 @@ def _changes(sources: ConsoleSources) -> tuple[ChangeReport, ...]:
 
 def _began(sources: ConsoleSources, incident: Incident) -> float:
     """Return the start of an incident: the time of its change, else of the first trial behind its alerts."""
-    called = (one for one in _changes(sources) if incident.change and one.is_called(incident.change))
+    called = (change for change in _changes(sources) if incident.change and change.is_called(incident.change))
     change = next(called, None)
     if change is not None:
         return change.at
@@ -265,7 +265,7 @@ def _began(sources: ConsoleSources, incident: Incident) -> float:
     ]
     if not times:
         behind = (verdicts_behind(sources.log, part.raised) for part in incident.parts)
-        times = [one.verdict.scored_at for trials in behind for one in trials]
+        times = [trial.verdict.scored_at for trials in behind for trial in trials]
     return min(times, default=incident.opened_at)
 
 

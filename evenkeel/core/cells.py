@@ -321,7 +321,9 @@ class CellReport:
         figures = {part.name: getattr(self, part.name) for part in fields(self)}
         for name in ("counts", "estimates", "judge", "detection"):
             part = figures.pop(name)
-            figures |= {_API_NAMES.get(one.name, one.name): getattr(part, one.name) for one in fields(part)}
+            figures |= {
+                _API_NAMES.get(field.name, field.name): getattr(part, field.name) for field in fields(part)
+            }
         return figures | {"standing": self.standing, "more_trials": self.more_trials}
 
     @property

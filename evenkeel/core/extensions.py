@@ -38,4 +38,4 @@ class Extension:
 
 def extensions(group: str) -> tuple[Extension, ...]:
     """Return the entry points of a group, by name. Nothing is imported."""
-    return tuple(Extension(one) for one in sorted(entry_points(group=group), key=lambda one: one.name))
+    return tuple(Extension(point) for point in sorted(entry_points(group=group), key=lambda one: one.name))

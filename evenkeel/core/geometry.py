@@ -66,7 +66,7 @@ class Range(NamedTuple):
             least: Smallest length of the range.
             within: Limits of the range; values beyond them are drawn at the end of the axis.
         """
-        known = [one for one in values if one is not None and math.isfinite(one)]
+        known = [value for value in values if value is not None and math.isfinite(value)]
         held = [max(within[0], min(within[1], one)) for one in known]
         low = math.floor(min(held, default=0.0) / step - _SLACK) * step
         high = math.ceil(max(held, default=0.0) / step + _SLACK) * step

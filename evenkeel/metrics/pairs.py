@@ -52,7 +52,8 @@ def _answer(row: Mapping[str, Any], side: str) -> Answer:
     calls = given.get("tool_calls") or []
     try:
         return Answer(
-            given.get("text", ""), tuple(ToolCall(str(one["name"]), str(one["arguments"])) for one in calls)
+            given.get("text", ""),
+            tuple(ToolCall(str(call["name"]), str(call["arguments"])) for call in calls),
         )
     except (TypeError, KeyError) as error:
         raise PairError(f"{side}.tool_calls: each has a `name` and `arguments`, its JSON as text") from error
@@ -99,19 +100,19 @@ def finding(judgement: Judgement) -> dict[str, Any]:
         "explanation": judgement.explanation or (judgement.failures[0].detail if failed else ""),
         "qualities": [
             {
-                "metric": one.metric,
-                "reference": one.reference,
-                "candidate": one.candidate,
-                "scale": one.scale,
-                "changed": one.changed,
-                "direction": one.direction,
+                "metric": score.metric,
+                "reference": score.reference,
+                "candidate": score.candidate,
+                "scale": score.scale,
+                "changed": score.changed,
+                "direction": score.direction,
             }
-            for one in judgement.quality
+            for score in judgement.quality
         ],
         "invalid": list(judgement.invalid),
     }
     if judgement.failures:
-        found["failures"] = [f"{one.metric}: {one.reason}" for one in judgement.failures]
+        found["failures"] = [f"{failure.metric}: {failure.reason}" for failure in judgement.failures]
     return found
 
 

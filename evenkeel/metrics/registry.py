@@ -111,7 +111,7 @@ def refused() -> Mapping[str, str]:
 @cache
 def heuristics() -> tuple[Metric, ...]:
     """Return the metrics that need nothing, ready for use: pure, and safe to call from threads."""
-    return tuple(built(one) for one in metrics() if one.about.needs == "nothing")
+    return tuple(built(metric) for metric in metrics() if metric.about.needs == "nothing")
 
 
 def built(listed: Listed, *needed: object) -> Metric:
@@ -146,12 +146,12 @@ def metric(name: str) -> Listed:
 
 def publish_labels() -> None:
     """Make the labels of all metrics and qualities known to this process, see `evenkeel.core.labels`."""
-    labels.publish({one.name: one.label for one in metrics()})
+    labels.publish({metric.name: metric.label for metric in metrics()})
 
 
 def telling(form: AnswerForm) -> tuple[str, ...]:
     """Return the metrics that tell damage from a harmless change in such answers; see `About.telling`."""
-    found = [one for one in metrics() if form in one.about.telling]
+    found = [metric for metric in metrics() if form in metric.about.telling]
     return tuple(one.name for one in sorted(found, key=lambda one: one.about.telling[form]))
 
 

@@ -272,7 +272,7 @@ def judge_scorer(
         # Each quality is asked of each answer; half of the answers' characters is that of one.
         one_chars = context_chars + answers_chars // 2
         calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]
-        return Spend(sum(one.tokens for one in calls), sum(one.usd for one in calls))
+        return Spend(sum(call.tokens for call in calls), sum(call.usd for call in calls))
 
     measures = {task: bundle.measures(judged) for task, bundle in bundles.items()}
     return TwoStageScorer("judge", rater, measures, estimate, language_of)

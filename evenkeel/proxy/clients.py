@@ -39,7 +39,7 @@ class ClientNames:
         """
         self._read_salt = salt
         self._salt: bytes | None = None
-        self._proxies = tuple(ip_network(one) for one in proxies)
+        self._proxies = tuple(ip_network(proxy) for proxy in proxies)
 
     def name(self, head: bytes, address: str, *, known_by_key: bool) -> str:
         """Return the name of a request's client, 12 hex digits; "" if nothing identifies it.
@@ -68,7 +68,7 @@ class ClientNames:
     def _address(self, head: bytes, address: str) -> str:
         """Return the nearest address that does not belong to a known proxy."""
         hops = [
-            one.decode("latin-1").strip() for line in _FORWARDED.findall(head) for one in line.split(b",")
+            part.decode("latin-1").strip() for line in _FORWARDED.findall(head) for part in line.split(b",")
         ]
         while hops and self._is_proxy(address) and _is_address(nearest := hops.pop()):
             address = nearest

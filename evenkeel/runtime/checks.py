@@ -86,7 +86,7 @@ def upstream_check(settings: Settings) -> Check:
     """Check that keys are there and upstreams accept connections. Blocks for seconds."""
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     if problems:
-        return Check("bad", " ".join(f"{one.rstrip('.')}." for one in problems))
+        return Check("bad", " ".join(f"{problem.rstrip('.')}." for problem in problems))
     keys = [str(one) for found in settings.keys.values() for one in found]
     return Check("good", "All upstreams accept connections.", received="\n".join(keys))
 
@@ -176,7 +176,7 @@ def _models(client: httpx2.Client, base: str) -> Check:
     """List the endpoint's models, since the request needs the name of one."""
     response = client.get(f"{base}/models")
     try:
-        names = [str(one["id"]) for one in response.json()["data"]]
+        names = [str(model["id"]) for model in response.json()["data"]]
     except (ValueError, KeyError, TypeError):
         names = []
     listed = f"The endpoint lists {figures.listing(names[:_MODELS_SHOWN])}." if names else ""
@@ -277,7 +277,7 @@ def budget_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         )
     guessed = [model for model in models if not prices.knows(model)]
     notes = [f"{figures.listing(guessed)} has no known price."] if guessed else []
-    notes += [f"{one}." for one in unpriced(settings)]
+    notes += [f"{model}." for model in unpriced(settings)]
     known = [model for model in models if model not in guessed]
     if known:
         said += f" The price of {figures.listing(known)} is known."
@@ -319,6 +319,6 @@ def notification_check(settings: Settings, by: str = "") -> Check:
             problems.append(f"{sink.name} did not take it{f': {sink.problem}' if sink.problem else ''}")
     said = f"Sent “{_TITLE}” to {figures.listing(took)}." if took else ""
     if problems:
-        failed = " ".join(f"{one.removeprefix('[evenkeel] ').rstrip('.')}." for one in problems)
+        failed = " ".join(f"{problem.removeprefix('[evenkeel] ').rstrip('.')}." for problem in problems)
         return Check("bad", f"{said} {failed}".strip(), "Check the variable that holds its address or key.")
     return Check("good", said, "Look whether it has arrived." if took else "")

@@ -156,7 +156,7 @@ def redactor(settings: Redaction) -> Redactor:
     )
 
     detectors: list[Detector] = [OwnPattern(kind, one) for kind, one in settings.patterns.items()]
-    detectors += (one for one in BUILTIN if one.kind in settings.kinds)
+    detectors += (kind for kind in BUILTIN if kind.kind in settings.kinds)
     if settings.presidio is not None:
         chosen = settings.presidio
         analyser = load_analyser(chosen.language)

@@ -57,11 +57,11 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     found = []
     if role in (None, "proxy"):
         found += [
-            f"route {route.name}: the variable {one.api_key_env} named by api_key_env is empty; its "
+            f"route {route.name}: the variable {fallback.api_key_env} named by api_key_env is empty; its "
             "requests need the key"
             for route in settings.routes
-            for one in _with_fallbacks(route)
-            if one.api_key_env and not _held(one.api_key_env)
+            for fallback in _with_fallbacks(route)
+            if fallback.api_key_env and not _held(fallback.api_key_env)
         ]
     found += _missing_replay_keys(settings, role)
     embeddings = settings.embeddings
@@ -143,7 +143,7 @@ def host_notes(settings: Settings) -> list[str]:
     named = [
         route.name
         for route in settings.routes
-        if not route.match.hosts and any(one.api_key_env for one in _with_fallbacks(route))
+        if not route.match.hosts and any(fallback.api_key_env for fallback in _with_fallbacks(route))
     ]
     if not named or listen.hosts or listen.host not in EVERYWHERE:
         return []

@@ -181,19 +181,19 @@ def guarded(app: ASGIApp, admin: Access, folder: Path) -> TokenGuard:
     from evenkeel.console.guard import TokenGuard  # noqa: PLC0415
 
     people = [
-        (token, Visitor(one.name, one.role, "token"))
-        for one in admin.people
-        if (token := one.token) is not None
+        (token, Visitor(person.name, person.role, "token"))
+        for person in admin.people
+        if (token := person.token) is not None
     ]
     of_scope = {scope: role for role, scope in SCOPES.items()}
     people += [
-        (one.token or "", Visitor(one.name, of_scope[one.scope], "token", program=True))
-        for one in admin.tokens
+        (token.token or "", Visitor(token.name, of_scope[token.scope], "token", program=True))
+        for token in admin.tokens
     ]
     login = None
     if admin.login is not None:
         networks = tuple(ip_network(network) for network in admin.login.addresses)
-        roles = {one.name: one.role for one in admin.people}
+        roles = {person.name: person.role for person in admin.people}
         login = LoginProxy(admin.login.header, networks, roles, admin.login.role)
     token, metrics_token = admin.token, admin.metrics_token
     if admin.makes_tokens:

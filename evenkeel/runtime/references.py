@@ -77,7 +77,9 @@ class Noticing:
     def __call__(self) -> Noticed:
         """Return the changes noticed within a day."""
         begin = self._clock() - DAY_S
-        marks = [(one.route, mark) for one in self._changes() for mark in one.latest if mark.at > begin]
+        marks = [
+            (change.route, mark) for change in self._changes() for mark in change.latest if mark.at > begin
+        ]
         renamed = [Renamed(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL]
         noticed = [Suspicion(route, None, mark.at) for route, mark in marks if mark.kind in _SUSPICIOUS]
         noticed += [

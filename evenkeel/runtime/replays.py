@@ -125,7 +125,9 @@ def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
     """Return the perturbations that each route asks for, without the baseline, even those that cannot run."""
     known = choices.perturbations(settings)
     return {
-        route.name: tuple(one for one in by_name(route.trials.perturbations, known) if one.name != BASELINE)
+        route.name: tuple(
+            kind for kind in by_name(route.trials.perturbations, known) if kind.name != BASELINE
+        )
         for route in settings.routes
     }
 
@@ -180,7 +182,7 @@ def without_further_query(path: str) -> str:
     The rest could search the web, choose another model or name a person, as members of a body could.
     """
     path, _, query = path.partition("?")
-    kept = [one for one in re.split("[&;]", query) if _QUERY.fullmatch(one)]
+    kept = [part for part in re.split("[&;]", query) if _QUERY.fullmatch(part)]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 
@@ -213,7 +215,7 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
 
 def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
     """Return the headers of replays by route, in the order of the route's upstreams."""
-    return {route: tuple(one.replay_headers() for one in keys) for route, keys in settings.keys.items()}
+    return {route: tuple(key.replay_headers() for key in keys) for route, keys in settings.keys.items()}
 
 
 def reference_target(settings: Settings) -> Callable[[Reference], Target]:

@@ -443,7 +443,7 @@ def budgets(settings: Settings) -> Budgets:
             **limits, spread=common.spread, reserve=_RESERVE, watch=_watch_share(settings, 1, **limits)
         )
         for name, limits in given.items()
-        if any(one is not None for one in limits.values())
+        if any(limit is not None for limit in limits.values())
     }
     return Budgets(
         Budget(

@@ -114,7 +114,7 @@ class Child:
     def inherited(self) -> list[int]:
         """File descriptors that the child shares with the supervisor."""
         shared = -1 if self.sheet is None else self.sheet.descriptor
-        return [one for one in (*self.briefing.sockets, shared) if one >= 0]
+        return [socket for socket in (*self.briefing.sockets, shared) if socket >= 0]
 
 
 class Supervisor:

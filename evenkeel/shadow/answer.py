@@ -179,11 +179,11 @@ class Draft:
             said = whole - first
         self.completion_tokens = self.completion_tokens if said is None else said
         self.reasoning_tokens = max(
-            (one for one in thoughts if one is not None), default=self.reasoning_tokens
+            (thought for thought in thoughts if thought is not None), default=self.reasoning_tokens
         )
         details = (fields(found.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS)
-        cached = [count(one, None) for one in (*details, *(found.get(key) for key in _CACHED))]
-        self.cached_tokens = max((one for one in cached if one is not None), default=self.cached_tokens)
+        cached = [count(detail, None) for detail in (*details, *(found.get(key) for key in _CACHED))]
+        self.cached_tokens = max((count for count in cached if count is not None), default=self.cached_tokens)
 
     def add_call(self, place: Place, name: str, arguments: str) -> None:
         """Append a piece to a tool call, creating the call with its first piece.

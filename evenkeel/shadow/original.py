@@ -147,7 +147,11 @@ class Reader:
         view, template = self._classified(exchange, view)
         view = view.changing(route.inputs)
         model = named(answer.model or view.model or "unknown")
-        task = exchange.task or route.task or recognise(Turn(one.role, one.text) for one in view.messages)
+        task = (
+            exchange.task
+            or route.task
+            or recognise(Turn(message.role, message.text) for message in view.messages)
+        )
         return Original(
             exchange,
             view,

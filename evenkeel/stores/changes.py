@@ -104,12 +104,12 @@ class AnswerScores:
     @property
     def scored(self) -> int:
         """Number of references with scores."""
-        return sum(not one.failure for one in self.results)
+        return sum(not result.failure for result in self.results)
 
     @property
     def tallies(self) -> tuple[QualityTally, ...]:
         """Counts by quality metric; the metric that moved in the most references comes first."""
-        scored = [one.qualities for one in self.results if not one.failure]
+        scored = [result.qualities for result in self.results if not result.failure]
         found = []
         for metric in dict.fromkeys(name for one in scored for name in one):
             moves = [one.get(metric, "same") for one in scored]

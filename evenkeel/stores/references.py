@@ -118,10 +118,10 @@ class Reference:
             at: Unix time in seconds at which the change was noticed.
             since: and of the first answer that showed it.
         """
-        gone = tuple(one for one in self.answers if not kept(one))
+        gone = tuple(answer for answer in self.answers if not kept(answer))
         return replace(
             self,
-            answers=tuple(one for one in self.answers if kept(one)),
+            answers=tuple(answer for answer in self.answers if kept(answer)),
             former=gone[-FORMER_KEPT:] or self.former,
             changed_at=at,
             changed_since=since if gone else self.changed_since,
@@ -205,9 +205,9 @@ class ReferenceStore:
         """
 
         def work(change: Change) -> bool:
-            states = [one for one in self.states() if one.id != instead_of]
-            held = sum(one.chars for one in states) + reference.chars
-            if held > self._total_chars or any(one.id == reference.id for one in states):
+            states = [state for state in self.states() if state.id != instead_of]
+            held = sum(state.chars for state in states) + reference.chars
+            if held > self._total_chars or any(state.id == reference.id for state in states):
                 return False
             if instead_of is not None:
                 change.drop(_REFERENCES, instead_of)
@@ -250,14 +250,14 @@ class ReferenceStore:
 
     def drop(self, route: str | None = None) -> int:
         """Forget the references of a route, or all. Return how many there were."""
-        return self._forget(one for one in self.states() if route in {None, one.route})
+        return self._forget(state for state in self.states() if route in {None, state.route})
 
     def prune(self, now: float, routes: Sequence[str] | None = None) -> int:
         """Forget references that are too old or of a route not given. Return how many there were."""
         return self._forget(
-            one
-            for one in self.states()
-            if one.taken_at <= now - self._kept_s or (routes is not None and one.route not in routes)
+            state
+            for state in self.states()
+            if state.taken_at <= now - self._kept_s or (routes is not None and state.route not in routes)
         )
 
     def remove(self, reference_id: str) -> None:

@@ -68,7 +68,7 @@ class Seal:
         self._sealing_id = keys[0].id if keys and sealing else None
 
     def __repr__(self) -> str:
-        return f"Seal(keys={[one.hex() for one in self._ciphers]}, active={self.active})"
+        return f"Seal(keys={[cipher.hex() for cipher in self._ciphers]}, active={self.active})"
 
     @property
     def active(self) -> bool:

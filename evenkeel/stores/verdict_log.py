@@ -273,12 +273,12 @@ class RoutesLog:
 
     def approvals(self) -> list[LoggedApproval]:
         """Return the approvals for these routes. See `VerdictLog.approvals`."""
-        return [one for one in self._log.approvals() if one.approval.route in self._routes]
+        return [approval for approval in self._log.approvals() if approval.approval.route in self._routes]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
         """Return the verdicts of these routes before an offset. See `VerdictLog.read_before`."""
         read = self._log.read_before(offset, limit, narrow)
-        found = [one for one in read.verdicts if one.verdict.route in self._routes]
+        found = [verdict for verdict in read.verdicts if verdict.verdict.route in self._routes]
         return replace(read, verdicts=found)
 
     def latest(

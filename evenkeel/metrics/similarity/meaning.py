@@ -110,7 +110,7 @@ class PairBatches:
                 await asyncio.sleep(self._gather_s)
             batch, self._waiting = self._waiting[: self._most_pairs], self._waiting[self._most_pairs :]
             # Whoever was cancelled meanwhile needs no score.
-            batch = [one for one in batch if not one.future.done()]
+            batch = [item for item in batch if not item.future.done()]
             if batch:
                 await self._call(batch)
 
@@ -118,7 +118,7 @@ class PairBatches:
         # This task began in the context of one who may long have what he waited for: the first waiter pays.
         before = SCORING_BUDGET.set(batch[0].budget)
         try:
-            found = await self._measure_all([one.pair for one in batch])
+            found = await self._measure_all([item.pair for item in batch])
             for one, measured in zip(batch, found, strict=True):
                 if not one.future.done():
                     one.future.set_result(measured)
@@ -128,8 +128,8 @@ class PairBatches:
                     one.future.set_exception(error)
         finally:
             SCORING_BUDGET.reset(before)
-            for one in batch:
-                one.future.cancel()  # of those who still wait, when the loop is closing; else without effect
+            for item in batch:
+                item.future.cancel()  # of those who still wait, when the loop is closing; else without effect
 
 
 class _Waiting(NamedTuple):

@@ -64,13 +64,13 @@ class JsonSimilarity:
 
     def _compare(self, trees: Trees) -> float | Failure:
         pairs = align(trees.reference, trees.candidate)
-        texts = [(one.reference or "", one.candidate or "") for one in pairs if _needs_encoder(one)]
+        texts = [(pair.reference or "", pair.candidate or "") for pair in pairs if _needs_encoder(pair)]
         found = self._meaning.similarities(texts) if texts else []
         if isinstance(found, Failure):
             return Failure(self.name, self.version, found.reason, found.detail)
         meanings = iter(found)
         return weighted_mean(
-            (weight(one), next(meanings) if _needs_encoder(one) else float(_equal(one))) for one in pairs
+            (weight(pair), next(meanings) if _needs_encoder(pair) else float(_equal(pair))) for pair in pairs
         )
 
 

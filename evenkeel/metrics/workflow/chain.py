@@ -134,7 +134,7 @@ def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:
     where: dict[int, int] = {}
     for later, place in enumerate(places):
         # A step conflicts with every earlier one that must come after it.
-        wrong = [where[one] for one in _bits(seen & after[place])]
+        wrong = [where[bit] for bit in _bits(seen & after[place])]
         count += len(wrong)
         if count > _MOST_CONFLICTS:
             return None

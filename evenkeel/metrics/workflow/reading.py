@@ -280,7 +280,7 @@ def _between(keys: Mapping[str, Tree]) -> Iterator[NamedEdge]:
     firsts, lasts = _names(before), _names(after)
     if len(firsts) * len(lasts) > MOST_EDGES:
         raise WorkflowError("too_large", f"more than {MOST_EDGES} edges")
-    yield from (NamedEdge(one, other) for one in firsts for other in lasts)
+    yield from (NamedEdge(first, other) for first in firsts for other in lasts)
 
 
 def _spoken(edge: str) -> Iterator[NamedEdge]:

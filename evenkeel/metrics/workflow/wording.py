@@ -117,13 +117,15 @@ class StepBertScore:
         found: list[float | Failure] = []
         for both, steps in zip(pairs, asked, strict=True):
             scores = [next(given) for _ in steps]
-            failed = next((one for one in scores if isinstance(one, Failure)), None)
+            failed = next((score for score in scores if isinstance(score, Failure)), None)
             if failed is not None:
                 found.append(replace(failed, metric=self.name, version=self.version))
             elif not scores:
                 found.append(float(both.reference.steps == both.candidate.steps))
             else:
-                found.append(math.fsum(one for one in scores if not isinstance(one, Failure)) / len(scores))
+                found.append(
+                    math.fsum(score for score in scores if not isinstance(score, Failure)) / len(scores)
+                )
         return found
 
 

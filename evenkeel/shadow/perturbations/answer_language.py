@@ -143,7 +143,7 @@ def _renamed(line: str, target: str) -> _Line | None:
 
 def answer_request(target: str, language: str) -> str:
     """Return a sentence that asks for the whole answer in a language."""
-    own = next((one for one in _WORDINGS if one.tag == language), None)
+    own = next((wording for wording in _WORDINGS if wording.tag == language), None)
     if own is None or own.request is None or target not in own.names:
         return english_request(target)
     return own.request.format(language=own.names[target])
@@ -155,12 +155,16 @@ _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
 
 def instructions_of(view: PromptView) -> list[Segment]:
     """Return the segments in which an application instructs the model."""
-    return [one for one in view.segments if one.kind == "template" and one.type not in _NO_INSTRUCTIONS]
+    return [
+        segment
+        for segment in view.segments
+        if segment.kind == "template" and segment.type not in _NO_INSTRUCTIONS
+    ]
 
 
 def language_of_segments(segments: Iterable[Segment]) -> str | None:
     """Return the base tag of the language that segments are written in, without code; None if unknown."""
-    return language_of("\n\n".join(one.text for one in segments if one.type != "code"))
+    return language_of("\n\n".join(segment.text for segment in segments if segment.type != "code"))
 
 
 def may_be_in(text: str, language: str) -> bool:

@@ -76,7 +76,7 @@ def catalogue(
     Raises: ValueError if a language is no tag, or a compound names an unknown perturbation, or some that
         exclude each other.
     """
-    known = {one.name: one for one in (*BUILTIN, *CONTRASTS)}
+    known = {contrast.name: contrast for contrast in (*BUILTIN, *CONTRASTS)}
     if rewriter:
         by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
         known |= {kind.name: kind for kind in by_rewriter}
@@ -89,7 +89,7 @@ def catalogue(
                 log.error("%s offers %s, a name that is taken: it is left out", extension, offered.name)
             else:
                 known[offered.name] = offered
-    simple = [one for one in known.values() if not isinstance(one, Compound)]
+    simple = [kind for kind in known.values() if not isinstance(kind, Compound)]
     for name, parts in (compounds or {}).items():
         compound = Compound(name, by_name(parts, simple))
         if compound.name in known:
@@ -105,8 +105,8 @@ def _offered(extension: Extension) -> tuple[Perturbation, ...]:
     try:
         loaded = extension.load()
         offered = (loaded,) if hasattr(loaded, "apply") else tuple(loaded)
-        for one in offered:
-            _check(one)
+        for kind in offered:
+            _check(kind)
     except ExtensionError as error:
         log.error("perturbations are missing: %s", error)  # noqa: TRY400 - the message names the package
         return ()
@@ -150,8 +150,8 @@ def by_name(patterns: Iterable[str], known: Iterable[Perturbation] | None = None
 
 def _hint(name: str, known: Iterable[str]) -> str:
     names = tuple(known)
-    categories = dict.fromkeys(one.partition(".")[0] for one in names)
-    full = {form: one for one in names for form in (one, one.partition(".")[2])}
+    categories = dict.fromkeys(name.partition(".")[0] for name in names)
+    full = {form: name for name in names for form in (name, name.partition(".")[2])}
     full |= {category: category for category in categories}
     near = dict.fromkeys(full[form] for form in difflib.get_close_matches(name.lower(), full, n=3))
     if near:
@@ -161,4 +161,4 @@ def _hint(name: str, known: Iterable[str]) -> str:
     )
 
 
-publish((one.name, one.rewording) for one in (*BUILTIN, *CONTRASTS))
+publish((contrast.name, contrast.rewording) for contrast in (*BUILTIN, *CONTRASTS))

@@ -59,7 +59,7 @@ class Compound:
         names = [part.name for part in parts]
         if len(parts) < _FEWEST:
             raise ValueError(f"compound {name!r} needs two or more perturbations, got {len(parts)}")
-        twice = [one for one in names if names.count(one) > 1]
+        twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"compound {name!r} has {twice[0]!r} twice")
         control = next((part.name for part in parts if isinstance(part, Control)), None)

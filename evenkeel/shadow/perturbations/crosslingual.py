@@ -76,7 +76,7 @@ class CrossLingual:
             `readdressed`.
         """
         del severity, rng
-        inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
+        inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
         if not inputs:
             return NO_INPUT
         own = readdressed(view, self._target)
@@ -97,14 +97,14 @@ class CrossLingual:
         def translated(prompt: PromptView) -> Outcome:
             return _into(self._source, prompt, [prompt.segments[one.index] for one in inputs], ask)
 
-        if may_be_in("\n\n".join(one.text for one in instructions), _ENGLISH):
+        if may_be_in("\n\n".join(instruction.text for instruction in instructions), _ENGLISH):
             return translated(own.view)
         return _into(_ENGLISH, own.view, instructions, translated)
 
     def _changes_nothing(self, view: PromptView, inputs: Sequence[Segment]) -> bool:
         """Return whether prompt, input and answer are all in the same language already."""
         base = base_tag(self._target)
-        instructions = "\n\n".join(one.text for one in instructions_of(view))
+        instructions = "\n\n".join(segment.text for segment in instructions_of(view))
         return (
             base_tag(self._source) == base
             and language_of_segments(inputs) == base

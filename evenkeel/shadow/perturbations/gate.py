@@ -162,7 +162,7 @@ _LAYOUT: Final = frozenset({"marker"})
 
 def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
     """Return the passages that must survive, in the order of the text, each as often as it occurs."""
-    return tuple(one.text for one in _passages(task))
+    return tuple(passage.text for passage in _passages(task))
 
 
 class _Passage(NamedTuple):
@@ -181,7 +181,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
         if task.kind != "translation":
             yield _Passage(passage, start)
         elif span.rule == "date":
-            yield from (_Passage(one[0], start + one.start()) for one in _NUMERAL.finditer(passage))
+            yield from (_Passage(match[0], start + match.start()) for match in _NUMERAL.finditer(passage))
         elif span.rule == "number" and not passage.endswith("月"):
             yield from (_Passage(one, start + at) for at, one in _cores(passage.translate(_DIGITS)))
         elif span.rule == "quotation":
@@ -266,7 +266,7 @@ def invented_numbers(task: RewriteTask, text: str) -> list[str]:
     invented = Counter(_NUMERAL.findall(text.translate(_DIGITS))) - known
     if invented and task.kind == "translation":
         dates = sum(span.rule == "date" for span in protected_spans(task.text))
-        invented -= Counter([one for one in invented.elements() if one in _MONTHS][:dates])
+        invented -= Counter([element for element in invented.elements() if element in _MONTHS][:dates])
     return list(invented.elements())
 
 
@@ -467,7 +467,10 @@ def _plain(text: str) -> str:
 
 
 def _shown(passages: list[str]) -> str:
-    cut = [one if len(one) <= _SHOWN_CHARS else f"{one[:_SHOWN_CHARS]}…" for one in passages[:_SHOWN]]
+    cut = [
+        passage if len(passage) <= _SHOWN_CHARS else f"{passage[:_SHOWN_CHARS]}…"
+        for passage in passages[:_SHOWN]
+    ]
     more = len(passages) - len(cut)
     return ", ".join(f"«{one}»" for one in cut) + (f" and {more} more" if more else "")
 
@@ -512,11 +515,11 @@ def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
     """Yield a fault if a change of the template lost words of the input."""
     had = Counter(
         word
-        for one in before.segments
-        if one.kind == "input" and one.type in _KEPT_WHOLE
-        for word in one.text.split()
+        for segment in before.segments
+        if segment.kind == "input" and segment.type in _KEPT_WHOLE
+        for word in segment.text.split()
     )
-    lost = had - Counter(word for one in after.segments for word in one.text.split())
+    lost = had - Counter(word for segment in after.segments for word in segment.text.split())
     if lost:
         yield GateFault("lost_protected", f"These words are missing: {_shown(list(lost))}.")
 

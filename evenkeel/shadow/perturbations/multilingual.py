@@ -64,7 +64,7 @@ class Multilingual:
         "nothing_to_change" if there are no words to translate.
         """
         del severity, rng
-        inputs = [one for one in view.segments if one.kind == "input" and one.text.strip()]
+        inputs = [segment for segment in view.segments if segment.kind == "input" and segment.text.strip()]
         if not inputs:
             return NO_INPUT
         base = base_tag(self._tag)
@@ -79,7 +79,7 @@ class Multilingual:
 
         return draft(
             own.view,
-            [one for one in own.view.segments if one.kind != "history"],
+            [segment for segment in own.view.segments if segment.kind != "history"],
             task,
             lambda translated: (
                 translated if own.said else with_request(translated, native_request(self._tag))

@@ -159,7 +159,7 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
         or code that the answer is to complete.
     """
     slot = view.last_user_slot
-    own = [one for one in view.segments if one.slot == slot]
+    own = [segment for segment in view.segments if segment.slot == slot]
     if slot is None or not own:
         return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
     text = "".join(one.text for one in own)

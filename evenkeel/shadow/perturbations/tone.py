@@ -119,7 +119,7 @@ class Tone:
             return NO_INPUT
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        language = language_of("\n\n".join(one.text for one in spoken)[:_TELLING])
+        language = language_of("\n\n".join(segment.text for segment in spoken)[:_TELLING])
         if language is None:
             return NotApplicable("language_unknown", "the language of the input is not clear")
         if language not in MANNERS:
@@ -137,7 +137,7 @@ def _by_rule(
     tone: str,
 ) -> Outcome:
     manner = MANNERS[language][tone]
-    texts = {one.text for one in spoken}
+    texts = {segment.text for segment in spoken}
     first = spoken[0].text if _begins_a_paragraph(view, spoken[0]) else None
     last = spoken[-1].text
 

@@ -144,7 +144,7 @@ def _is_function(tool: Any) -> bool:
     if kind not in (None, *_DEFINITIONS):
         return False
     definitions = [tool[key] for key in _DEFINITIONS if isinstance(tool.get(key), dict)] or [tool]
-    names = [one.get("name") for one in definitions]
+    names = [definition.get("name") for definition in definitions]
     # Moonshot's own functions, which run at the provider, begin with this sign.
     named = all(isinstance(name, str) and not name.startswith("$") for name in names)
     return named or (definitions != [tool] and names == [None])

@@ -220,7 +220,7 @@ class PromptView:
     def members_left_out(self) -> list[tuple[str, Any]]:
         """Return the keys that a replay leaves out, with their decoded values as the client wrote them."""
         gone = self.left_out
-        return [(one.key, one.value.decoded) for one in self._body.members if one.key in gone]
+        return [(member.key, member.value.decoded) for member in self._body.members if member.key in gone]
 
     def get(self, key: str) -> Any:
         """Return the current decoded value of a top-level member, None if it is absent."""

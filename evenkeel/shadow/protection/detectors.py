@@ -79,7 +79,7 @@ class Pattern:
         """
         if self.needs:
             lower = text.lower()
-            if not any(one in lower for one in self.needs):
+            if not any(need in lower for need in self.needs):
                 return
         group = "value" if "value" in self.look.groupindex else 0
         window = _WINDOW_CHARS if self.short else max(1, len(text))

@@ -106,7 +106,7 @@ def redact_events(body: str, redact: Callable[[str], str]) -> str:
         else:
             lines[number] = ""
     for texts in pieced.values():
-        whole = "".join(one.text for one in texts)
+        whole = "".join(text.text for text in texts)
         redacted = redact_text(whole, redact)
         if redacted != whole:
             for one, text in zip(texts, (redacted, *("" for _ in texts[1:])), strict=True):

@@ -170,7 +170,7 @@ class ReferenceAsker:
             states = self._store.states()
         due = []
         for route, standing in self._standing.items():
-            own = [one for one in states if one.route == route]
+            own = [state for state in states if state.route == route]
             if not own or now < standing.paused_until:
                 continue
             before = self._store.asked(route)
@@ -188,9 +188,9 @@ class ReferenceAsker:
         """Delete references that are too old or can't be asked; all of them if nothing is to be asked."""
         self._pruned_at = now
         forgotten = self._store.prune(now, self._known) if self._pace.calls_per_day else self._store.drop()
-        for one in self._store.states():
-            if one.failed >= _MOST_FAILED:
-                self._store.remove(one.id)
+        for state in self._store.states():
+            if state.failed >= _MOST_FAILED:
+                self._store.remove(state.id)
                 forgotten += 1
         if forgotten:
             log.info("%d reference prompt(s) were forgotten", forgotten)
@@ -224,16 +224,16 @@ class ReferenceAsker:
         """Compare with answers of the new model only, where a reference has been answered by it."""
         references = self._store.of_route(renamed.route)
         switched = {
-            one.requested_model
-            for one in references
-            if any(answer.model == renamed.model for answer in one.answers)
+            reference.requested_model
+            for reference in references
+            if any(answer.model == renamed.model for answer in reference.answers)
         }
         stale = [
-            one.id
-            for one in references
-            if one.requested_model in switched
-            and one.changed_at < renamed.at
-            and any(answer.model != renamed.model for answer in one.answers)
+            reference.id
+            for reference in references
+            if reference.requested_model in switched
+            and reference.changed_at < renamed.at
+            and any(answer.model != renamed.model for answer in reference.answers)
         ]
         for one in stale:
             self._store.update(
@@ -307,7 +307,7 @@ class ReferenceAsker:
         If the reference was deleted meanwhile, nothing is stored.
         """
         ranking = ranked(
-            [one.answer for one in reference.answers], answer, [one.answer for one in reference.before]
+            [answer.answer for answer in reference.answers], answer, [one.answer for one in reference.before]
         )
         model = named(answer.model or reference.requested_model or "unknown")
         kept = KeptAnswer(answer, now, model, "asked")

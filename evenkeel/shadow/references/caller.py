@@ -68,7 +68,7 @@ class ReferenceCaller:
         view = _view(reference)
         if isinstance(view, str):
             return NotCalled(view, for_good=True)
-        models = (view.model, reference.requested_model, *(one.model for one in reference.answers[-1:]))
+        models = (view.model, reference.requested_model, *(answer.model for answer in reference.answers[-1:]))
         if self._prices.refuses(*models):
             return NotCalled("unpriced", for_good=False)
         quote = self._quote(reference, view, models)
@@ -95,7 +95,7 @@ class ReferenceCaller:
 
     def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
         """Quote an answer as long as the longest of the earlier ones."""
-        known = [one.answer for one in (*reference.answers, *reference.former)]
+        known = [answer.answer for answer in (*reference.answers, *reference.former)]
         prompt_tokens = max((answer.prompt_tokens or 0 for answer in known), default=0)
         completion_tokens = max(
             (answer.completion_tokens or estimate_tokens(answer.text) for answer in known), default=0

@@ -107,7 +107,7 @@ class ReferenceKeeper:
         now = self._clock()
         if now - self._read_at >= _READ_EVERY_S:
             self._states, self._read_at = self._store.states(), now
-            there = {one.id for one in self._states}
+            there = {state.id for state in self._states}
             self._sketches = {name: one for name, one in self._sketches.items() if name in there}
         request = original.view.body().decode()
         largest = len(request) + MOST_ANSWERS * len(original.answer.text)
@@ -141,7 +141,7 @@ class ReferenceKeeper:
 
     def _has_room(self, original: Original, now: float) -> bool:
         """Return whether there may be a place. The check is cheap, since usually there is none."""
-        of_route = [one for one in self._states if one.route == original.exchange.route]
+        of_route = [state for state in self._states if state.route == original.exchange.route]
         own = _own(of_route, original)
         if any(one.id == original.exchange.id for one in own):
             return False
@@ -150,7 +150,7 @@ class ReferenceKeeper:
 
     def _place(self, original: Original, sketch: Sequence[int], now: float) -> _Place | None:
         """Return the place for an exchange; None if it adds too little to the references."""
-        of_route = [one for one in self._states if one.route == original.exchange.route]
+        of_route = [state for state in self._states if state.route == original.exchange.route]
         own = _own(of_route, original)
         mine = _normalised(sketch)
         alike = max((float(mine @ self._sketch(one.id)) for one in own), default=0.0)

@@ -101,7 +101,7 @@ def responded(
         pace: what may be asked.
         now: Unix time in seconds.
     """
-    new = [one for one in suspicions if one.at > asked.suspected_at]
+    new = [suspicion for suspicion in suspicions if suspicion.at > asked.suspected_at]
     if new and pace.burst_calls and asked.bursts < BURSTS_A_DAY:
         latest = max(new, key=lambda one: one.at)
         asked = replace(
@@ -134,15 +134,15 @@ def concerning(
         states: its references.
         seen: when its traffic asked last, by requested model.
     """
-    models = {one.requested_model for one in states}
+    models = {state.requested_model for state in states}
     latest = max(sorted(models), key=lambda model: seen.get(model, 0.0), default="")
     found = []
-    for one in suspicions:
-        named = one.requested_model
-        if one.route == route and named is None:
-            found.append(one._replace(requested_model=latest))
-        elif named is not None and named in models and (one.route == route or named):
-            found.append(one)
+    for suspicion in suspicions:
+        named = suspicion.requested_model
+        if suspicion.route == route and named is None:
+            found.append(suspicion._replace(requested_model=latest))
+        elif named is not None and named in models and (suspicion.route == route or named):
+            found.append(suspicion)
     return found
 
 
@@ -170,7 +170,7 @@ def next_round(
         affordable = int((pace.usd_per_day - asked.usd) / call_usd)
     elif pace.usd_per_day is not None and asked.usd >= pace.usd_per_day:
         affordable = 0
-    able = [one for one in states if _is_asked(one, seen, now)]
+    able = [state for state in states if _is_asked(state, seen, now)]
     if affordable <= 0 or not able or pace.calls_per_day == 0:
         return None
     if asked.burst_left:

@@ -98,7 +98,9 @@ def pooled(
         alike: how like two texts are, in [0, 1]; symmetric.
     """
     kept = list(references)
-    times = sorted(one.at for reference in kept for one in reference.answers if one.source == "asked")
+    times = sorted(
+        answer.at for reference in kept for answer in reference.answers if answer.source == "asked"
+    )
     found: PooledComparison | None = None
     done: set[float] = set()
     for number, window in enumerate(WINDOWS):
@@ -121,11 +123,11 @@ def pooled(
 
 def _sides(reference: Reference, since: float, alike: Callable[[str, str], float]) -> _Sides | None:
     """Return the old and new answers. The original answer counts as neither, as it was asked differently."""
-    answers = tuple(one for one in reference.answers if one.source != "original")
-    new = sum(one.at >= since and one.source == "asked" for one in answers)
+    answers = tuple(answer for answer in reference.answers if answer.source != "original")
+    new = sum(answer.at >= since and answer.source == "asked" for answer in answers)
     if new == 0 or new == len(answers) or len(answers) < 3:  # noqa: PLR2004 - two of one side, one of the other
         return None
-    texts = [text_of(one.answer) for one in answers]
+    texts = [text_of(answer.answer) for answer in answers]
     matrix = np.ones((len(texts), len(texts)))
     for one in range(len(texts)):
         for other in range(one):
@@ -135,9 +137,9 @@ def _sides(reference: Reference, since: float, alike: Callable[[str, str], float
 
 def _p_value(sides: Sequence[_Sides], level: float) -> float:
     """Return the chance that random answers differ as much as the new ones; 1 if it is plainly not small."""
-    seed = blake2b("\0".join(f"{one.reference.id} {one.answers[-1].at!r}" for one in sides).encode())
+    seed = blake2b("\0".join(f"{side.reference.id} {side.answers[-1].at!r}" for side in sides).encode())
     rng = np.random.default_rng(int.from_bytes(seed.digest()[:8], "big"))
-    labels = [np.array([[0.0] * one.old + [1.0] * one.new]) for one in sides]
+    labels = [np.array([[0.0] * side.old + [1.0] * side.new]) for side in sides]
     seen = sum(float(one.gaps(label)[0]) for one, label in zip(sides, labels, strict=True)) - _SAME
     if int((_drawn(sides, _FIRST, rng) >= seen).sum()) > _PROMISING:
         return 1.0
@@ -155,17 +157,17 @@ def _p_value(sides: Sequence[_Sides], level: float) -> float:
 def _drawn(sides: Sequence[_Sides], draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return sums of the gaps, with the new answers of each reference drawn at random."""
     sums = np.zeros(draws)
-    for one in sides:
-        order = rng.random((draws, len(one.answers))).argsort(axis=1)
-        sums += one.gaps((order >= one.old).astype(np.float64))
+    for side in sides:
+        order = rng.random((draws, len(side.answers))).argsort(axis=1)
+        sums += side.gaps((order >= side.old).astype(np.float64))
     return sums
 
 
 def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -> PooledComparison:
-    new = [answer for one in sides for answer in one.answers[one.old :]]
+    new = [answer for side in sides for answer in side.answers[side.old :]]
     by_version: dict[str, list[_Sides]] = defaultdict(list)
-    for one in sides:
-        by_version[one.reference.prompt_version].append(one)
+    for side in sides:
+        by_version[side.reference.prompt_version].append(side)
     versions = [_version(name, own) for name, own in by_version.items()]
     versions.sort(key=lambda one: (one.likeness - one.own, one.prompt_version))
     moved = sorted(sides, key=lambda one: (one.between - one.within, one.reference.id))
@@ -188,7 +190,7 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
 def _version(name: str, sides: Sequence[_Sides]) -> ComparedVersion:
     return ComparedVersion(
         name,
-        sum(one.new for one in sides),
-        float(np.mean([one.between for one in sides])),
-        float(np.mean([one.within for one in sides])),
+        sum(side.new for side in sides),
+        float(np.mean([side.between for side in sides])),
+        float(np.mean([side.within for side in sides])),
     )

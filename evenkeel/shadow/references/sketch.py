@@ -35,8 +35,8 @@ def sketch_of(view: PromptView) -> tuple[int, ...]:
 
     What users and documents say weighs four times what the application's template does.
     """
-    said = [one.text for one in view.segments if one.kind == "input"]
-    rest = [one.text for one in view.segments if one.kind != "input"]
+    said = [segment.text for segment in view.segments if segment.kind == "input"]
+    rest = [segment.text for segment in view.segments if segment.kind != "input"]
     both = _INPUT_WEIGHT * _projected(said) + math.sqrt(1 - _INPUT_WEIGHT**2) * _projected(rest)
     length = float(np.linalg.norm(both))
     if not length:

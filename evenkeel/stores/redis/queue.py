@@ -188,9 +188,9 @@ class RedisExchangeQueue:
         """Remove the names of workers that hold nothing and were last seen an hour ago. Return how many."""
         client = self._store.client
         gone = [
-            one["name"]
-            for one in client.xinfo_consumers(self._stream, _GROUP)
-            if not one["pending"] and one["idle"] > _IDLE_CONSUMER_MS
+            consumer["name"]
+            for consumer in client.xinfo_consumers(self._stream, _GROUP)
+            if not consumer["pending"] and consumer["idle"] > _IDLE_CONSUMER_MS
         ]
         for name in gone:
             client.xgroup_delconsumer(self._stream, _GROUP, name)

@@ -30,7 +30,7 @@ class SqliteDocuments:
 
     def open(self, *collections: Collection[Any]) -> None:
         """Make the tables that are not there yet."""
-        self._database.create(*(statement for one in collections for statement in _schema(one)))
+        self._database.create(*(statement for collection in collections for statement in _schema(collection)))
 
     def change(self, collection: Collection[Any], work: Callable[[Change], Result]) -> Result:  # noqa: ARG002 - one file, one transaction
         """Read and write in one transaction."""

@@ -54,12 +54,12 @@ def keep_private(path: Path) -> None:
     """
     folder = path.parent
     entries = list(folder.iterdir())
-    keys = [one for one in entries if one.name in KEY_FILES]
-    store = [one for one in entries if one.name == LOCK_FILE or one.name.startswith(path.name)]
+    keys = [entry for entry in entries if entry.name in KEY_FILES]
+    store = [entry for entry in entries if entry.name == LOCK_FILE or entry.name.startswith(path.name)]
     for one in store:
         _mend(one)
     own = keys + store
-    if len(own) == sum(one.name != _OF_A_VOLUME for one in entries):
+    if len(own) == sum(entry.name != _OF_A_VOLUME for entry in entries):
         _mend_folder(folder)
 
 

@@ -122,10 +122,10 @@ class Form:
                 if format_ == stated
             }
         )
-        left = self._left(changed, [one.index for one in asking], list(reminders), stated)
+        left = self._left(changed, [segment.index for segment in asking], list(reminders), stated)
         if left is not None:
             return left
-        reworded = any(texts[one.index] != one.text for one in asking)
+        reworded = any(texts[segment.index] != segment.text for segment in asking)
         said = (self.format == "free" and reworded) or named_format("\n".join(texts.values())) == self.format
         if asking and missing is None and (shown or said):
             return changed
@@ -155,7 +155,9 @@ class Form:
     ) -> NotApplicable | None:
         named = _form_named(asking)
         said = "\n".join(
-            one.text for one in view.segments if one.kind != "history" and one.type not in _NOT_SAID
+            segment.text
+            for segment in view.segments
+            if segment.kind != "history" and segment.type not in _NOT_SAID
         )
         if _ARTEFACT.search(said):
             return NotApplicable(
@@ -163,11 +165,11 @@ class Form:
             )
         if stated is None and _OWN_FORM.search(said):
             return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
-        if any(one.node is None for segment in asking for one in skeletons(segment.text, named)):
+        if any(skeleton.node is None for segment in asking for skeleton in skeletons(segment.text, named)):
             return NotApplicable("unreadable_structure", "the structure that the prompt shows cannot be read")
         if self.format in _TEXT_ONLY and _MARKUP.search(said):
             return NotApplicable("markup_wanted", "the prompt asks for headings, lists or tables")
-        shown = [one.text for one in view.segments if one.type == "examples"]
+        shown = [segment.text for segment in view.segments if segment.type == "examples"]
         if stated is not None and any(_shows(text, stated) for text in shown):
             return NotApplicable(
                 "examples_show_format", "examples in the prompt show answers in the old format"
@@ -201,13 +203,13 @@ class Form:
         for segment in asking:
             pieces: list[str] = []
             done = 0
-            for one in skeletons(segment.text, named):
+            for skeleton in skeletons(segment.text, named):
                 pieces.append(
-                    renamed(segment.text[done : one.start], stated, self.format, self.words, speech)
+                    renamed(segment.text[done : skeleton.start], stated, self.format, self.words, speech)
                 )
-                pieces.append(self._skeleton(segment.text, one, speech))
-                shown = shown or (one.node is not None and not self.fenced)
-                done = one.end
+                pieces.append(self._skeleton(segment.text, skeleton, speech))
+                shown = shown or (skeleton.node is not None and not self.fenced)
+                done = skeleton.end
             pieces.append(renamed(segment.text[done:], stated, self.format, self.words, speech))
             texts[segment.index] = "".join(pieces)
         return texts, shown
@@ -238,8 +240,8 @@ class Form:
 
 def _language(view: PromptView, asking: Sequence[Segment]) -> str:
     """Return the language of the prompt's own words about its answers."""
-    own = [one for one in view.segments if one.kind == "template" and one.type != "document"]
-    words = "\n".join(_words(one.text, None) for one in asking)
+    own = [segment for segment in view.segments if segment.kind == "template" and segment.type != "document"]
+    words = "\n".join(_words(segment.text, None) for segment in asking)
     found = language_of(words)
     if found in (*SPEECHES, _ENGLISH):
         return found or _ENGLISH
@@ -258,15 +260,15 @@ def _words(text: str, named: Format | None) -> str:
     """Return an output instruction without the structures that it shows."""
     pieces: list[str] = []
     done = 0
-    for one in skeletons(text, named):
-        pieces.append(text[done : one.start])
-        done = one.end
+    for skeleton in skeletons(text, named):
+        pieces.append(text[done : skeleton.start])
+        done = skeleton.end
     return "".join((*pieces, text[done:]))
 
 
 def _shows(text: str, format_: Format) -> bool:
     """Return whether an example is written in a format."""
-    return any(one.format == format_ for one in skeletons(text, format_))
+    return any(skeleton.format == format_ for skeleton in skeletons(text, format_))
 
 
 def _asking(view: PromptView) -> list[Segment]:
@@ -287,7 +289,8 @@ def _shows_form(segment: Segment) -> bool:
     if segment.type not in ("instructions", "text"):
         return False
     return any(
-        speaks_of_output(line_before(segment.text, one.start)) for one in skeletons(segment.text, None)
+        speaks_of_output(line_before(segment.text, skeleton.start))
+        for skeleton in skeletons(segment.text, None)
     )
 
 
@@ -319,7 +322,7 @@ def _asked_in(text: str) -> Format | None:
 def _stated(asking: Sequence[Segment]) -> Format | None:
     """Return the format that output instructions ask for: that of a skeleton, else the one they name."""
     named = _form_named(asking)
-    shown = [one.format for segment in asking for one in skeletons(segment.text, named)]
+    shown = [skeleton.format for segment in asking for skeleton in skeletons(segment.text, named)]
     if named is not None and (named in shown or not shown):
         return named
     return next((one for one in shown if one is not None), named)

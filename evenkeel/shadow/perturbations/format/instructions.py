@@ -121,7 +121,7 @@ def named_format(text: str) -> Format | None:
 
 def named_formats(text: str) -> tuple[Format, ...]:
     """Return every format that a text names for its answer, in order, repeated ones included."""
-    return tuple(one.format for one in _mentions(_FENCES.sub("", text)) if not one.against)
+    return tuple(mention.format for mention in _mentions(_FENCES.sub("", text)) if not mention.against)
 
 
 class _Mention(NamedTuple):
@@ -145,7 +145,7 @@ def asked_format(line: str) -> Format | None:
 
 def forbids(text: str, format_: Format) -> bool:
     """Return whether a text says that an answer must not have a format."""
-    return any(one.against and one.format == format_ for one in _mentions(text))
+    return any(mention.against and mention.format == format_ for mention in _mentions(text))
 
 
 @dataclass(frozen=True, slots=True)

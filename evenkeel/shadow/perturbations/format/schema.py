@@ -93,13 +93,15 @@ def leaf_of(written: str, *, quoted: bool = False) -> Node:
     """
     text = _SPACES.sub(" ", written).strip()
     bracketed = _BRACKETED.fullmatch(text)
-    inner = next((one for one in bracketed.groups() if one is not None), "").strip() if bracketed else text
+    inner = (
+        next((group for group in bracketed.groups() if group is not None), "").strip() if bracketed else text
+    )
     if not inner:
         return ANYTHING
     if bracketed or _TYPE_WORD.fullmatch(inner) or not quoted:
         many = _MANY.fullmatch(inner)
         if many:
-            return Listing(leaf_of(next((one for one in many.groups() if one), "string")))
+            return Listing(leaf_of(next((group for group in many.groups() if group), "string")))
         if not bracketed and not quoted and _BARE.fullmatch(inner):
             return Leaf(inner, "bare")
         return Leaf(inner)
@@ -127,7 +129,7 @@ def merged(first: Node, other: Node) -> Node:
     match first, other:
         case Record(), Record():
             known = {field.name for field in first.fields}
-            return Record((*first.fields, *(one for one in other.fields if one.name not in known)))
+            return Record((*first.fields, *(field for field in other.fields if field.name not in known)))
         case Leaf(text=text), Leaf(text=further) if further not in (text, ANYTHING.text, "..."):
             return Leaf(f"{text} | {further}")
         case _:
@@ -167,7 +169,9 @@ def _node(schema: Any, root: Mapping[str, Any], depth: int) -> Node:
     choices = schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")
     if isinstance(choices, list) and choices:
         # "or null" is how optional values are written; of others the first stands for all
-        first = next((one for one in choices if isinstance(one, dict) and one.get("type") != "null"), None)
+        first = next(
+            (choice for choice in choices if isinstance(choice, dict) and choice.get("type") != "null"), None
+        )
         described = (
             {**first, "description": schema["description"]} if first and "description" in schema else first
         )
@@ -187,7 +191,7 @@ def _leaf(schema: Mapping[str, Any]) -> Leaf:
         kind = next((one for one in kind if one != "null"), None)
     named = kind if isinstance(kind, str) else ""
     if isinstance(values, list) and values:
-        named = " | ".join(str(one) for one in values)
+        named = " | ".join(str(value) for value in values)
     description = schema.get("description")
     described = " ".join(description.split()) if isinstance(description, str) else ""
     return Leaf(": ".join(part for part in (named, described) if part) or ANYTHING.text)

@@ -25,7 +25,7 @@ def write_free(node: Node, speech: Speech | None = None) -> str:
     words = _ENGLISH_WORDS if speech is None else speech.words
     match node:
         case Record(fields=fields):
-            contents = "; ".join(_described(one.name, one.value, words) for one in fields)
+            contents = "; ".join(_described(field.name, field.value, words) for field in fields)
         case Listing(item=item):
             many = "any number of parts" if speech is None else words[1]
             hint = _hint(item, words)
@@ -57,7 +57,7 @@ def _hint(node: Node, words: Sequence[str]) -> str:
         case Record(fields=()):
             return ""
         case Record(fields=fields):
-            return f"{having} " + ", ".join(_described(one.name, one.value, words) for one in fields)
+            return f"{having} " + ", ".join(_described(field.name, field.value, words) for field in fields)
 
 
 def write_json(node: Node) -> str:
@@ -71,7 +71,7 @@ def _value(node: Node, indent: str) -> str:
         case Record(fields=()):
             return "{}"
         case Record(fields=fields):
-            lines = [f"{inner}{_quoted(one.name)}: {_value(one.value, inner)}" for one in fields]
+            lines = [f"{inner}{_quoted(field.name)}: {_value(field.value, inner)}" for field in fields]
             return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
         case Listing(item=Leaf() as leaf):
             return f"[{_json_leaf(leaf)}]"
@@ -106,8 +106,8 @@ def _yaml_lines(node: Node) -> list[str]:
     match node:
         case Record(fields=fields) if fields:
             lines: list[str] = []
-            for one in fields:
-                lines += _yaml_named(f"{_scalar(one.name)}:", one.value)
+            for field in fields:
+                lines += _yaml_named(f"{_scalar(field.name)}:", field.value)
             return lines
         case Record():
             return ["{}"]
@@ -150,7 +150,7 @@ def _element(name: str, node: Node) -> list[str]:
         case Leaf():
             return [f"<{name}>{_xml_leaf(node)}</{name}>"]
         case Record(fields=fields):
-            inner = [line for one in fields for line in _element(element_name(one), one.value)]
+            inner = [line for field in fields for line in _element(element_name(field), field.value)]
         case Listing(item=item):
             inner = _element("item", item)
     return [f"<{name}>", *(f"  {line}" for line in inner), f"</{name}>"]
@@ -184,9 +184,9 @@ def _html_lines(node: Node, level: int) -> list[str]:
             return ["<ul>", "  <li>", *(f"    {line}" for line in _html_part(item)), "  </li>", "</ul>"]
         case Record(fields=fields):
             lines: list[str] = []
-            for one in fields:
-                lines.append(f"<h{level}>{escape(one.name)}</h{level}>")
-                lines += _html_lines(one.value, min(level + 1, _LEVELS[1]))
+            for field in fields:
+                lines.append(f"<h{level}>{escape(field.name)}</h{level}>")
+                lines += _html_lines(field.value, min(level + 1, _LEVELS[1]))
             return lines
 
 
@@ -199,12 +199,12 @@ def _html_part(node: Node) -> list[str]:
             return ["<ul>", "  <li>", *(f"    {line}" for line in _html_part(item)), "  </li>", "</ul>"]
         case Record(fields=fields):
             lines = ["<dl>"]
-            for one in fields:
-                name = f"  <dt>{escape(one.name)}</dt>"
-                if isinstance(one.value, Leaf):
-                    lines.append(f"{name}<dd>{_html_leaf(one.value)}</dd>")
+            for field in fields:
+                name = f"  <dt>{escape(field.name)}</dt>"
+                if isinstance(field.value, Leaf):
+                    lines.append(f"{name}<dd>{_html_leaf(field.value)}</dd>")
                 else:
-                    lines += [name, "  <dd>", *(f"    {line}" for line in _html_part(one.value)), "  </dd>"]
+                    lines += [name, "  <dd>", *(f"    {line}" for line in _html_part(field.value)), "  </dd>"]
             return [*lines, "</dl>"]
 
 
@@ -225,11 +225,11 @@ def _markdown_lines(node: Node, level: int) -> list[str]:
             return _markdown_part(item)
         case Record(fields=fields):
             lines: list[str] = []
-            for one in fields:
+            for field in fields:
                 # A blank line before each heading but the first
-                lines += ([""] if lines else []) + [f"{'#' * level} {one.name}"]
-                inner = _markdown_lines(one.value, min(level + 1, _LEVELS[1]))
-                lines += ([""] if isinstance(one.value, Record) else []) + inner
+                lines += ([""] if lines else []) + [f"{'#' * level} {field.name}"]
+                inner = _markdown_lines(field.value, min(level + 1, _LEVELS[1]))
+                lines += ([""] if isinstance(field.value, Record) else []) + inner
             return lines
 
 
@@ -242,11 +242,11 @@ def _markdown_part(node: Node) -> list[str]:
             return ["-", *(f"  {line}" for line in _markdown_part(item))]
         case Record(fields=fields):
             lines: list[str] = []
-            for one in fields:
-                if isinstance(one.value, Leaf):
-                    lines.append(f"  **{one.name}:** {_markdown_leaf(one.value)}  ")
+            for field in fields:
+                if isinstance(field.value, Leaf):
+                    lines.append(f"  **{field.name}:** {_markdown_leaf(field.value)}  ")
                 else:
-                    lines += [f"  **{one.name}:**", *(f"  {line}" for line in _nested(one.value))]
+                    lines += [f"  **{field.name}:**", *(f"  {line}" for line in _nested(field.value))]
             first, *others = lines or ["  "]
             return [
                 line.rstrip() if place == len(others) else line

@@ -202,7 +202,7 @@ def laid_out(view: PromptView, layout: Layout, order: Sequence[int]) -> PromptVi
         pieces[first] = replace(pieces[first], text=lead + pieces[first].text)
         pieces[-1] = replace(pieces[-1], text=pieces[-1].text + gap)
         lead = ""
-    return view.recut([*(one for one in view.segments if one.slot != layout.slot), *pieces])
+    return view.recut([*(segment for segment in view.segments if segment.slot != layout.slot), *pieces])
 
 
 def slots_of(view: PromptView) -> list[tuple[Slot, list[Segment]]]:
@@ -214,8 +214,8 @@ def slots_of(view: PromptView) -> list[tuple[Slot, list[Segment]]]:
     return [
         (slot, segments)
         for slot, segments in found.items()
-        if all(one.kind != "history" for one in segments)
-        and any(one.text.strip() for one in segments)
+        if all(segment.kind != "history" for segment in segments)
+        and any(segment.text.strip() for segment in segments)
         and (segments[0].role != "user" or last is None or slot[0] == last[0])
     ]
 

@@ -65,7 +65,7 @@ class Positional:
             told = {one.slot: listed(one, reply) for one, reply in zip(lines, replies, strict=True)}
             return self.moved(view, [told.get(layout.slot) or layout for layout in known], rng)
 
-        return Draft(tuple(one.task for one in lines), finish)
+        return Draft(tuple(line.task for line in lines), finish)
 
     def moved(
         self, view: PromptView, known: Sequence[Layout], rng: random.Random

@@ -237,7 +237,10 @@ class Cluster:
         cluster.fingerprint = str(state["fingerprint"])
         cluster.lines = [RecurringLines.from_state(lines) for lines in state["lines"]]
         sides = {len(cluster.shape), len(skeletons), len(cluster.lines)}
-        whole = all(one and one[0].startswith(START) and one[-1].endswith(END) for one in skeletons)
+        whole = all(
+            skeleton and skeleton[0].startswith(START) and skeleton[-1].endswith(END)
+            for skeleton in skeletons
+        )
         if len(sides) > 1 or not whole:
             raise ValueError("a template without its ends")
         return cluster

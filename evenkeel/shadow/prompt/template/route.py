@@ -174,7 +174,9 @@ class RouteTemplates:
                 self._pool.remove(other)
 
     def _add(self, cluster: Cluster) -> None:
-        self.clusters = [one for one in self.clusters if one.last > self.requests - _FORGOTTEN_AFTER]
+        self.clusters = [
+            cluster for cluster in self.clusters if cluster.last > self.requests - _FORGOTTEN_AFTER
+        ]
         if len(self.clusters) >= _MOST_CLUSTERS:
             self.clusters.remove(min(self.clusters, key=lambda one: (one.fingerprint is not None, one.last)))
         self.clusters.append(cluster)
