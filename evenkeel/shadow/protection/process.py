@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import weakref
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Final
@@ -43,6 +44,7 @@ class RedactionProcess:
         self._limit_s = limit_s
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
+        self._end: Callable[[], object] | None = None
 
     def start(self) -> None:
         """Start the process and wait until it is ready.
@@ -56,6 +58,7 @@ class RedactionProcess:
         )
         theirs.close()
         self._pipe = ours
+        self._end = weakref.finalize(self, _ended, self._process, ours)
         try:
             ours.send(self._make)
             problem = ours.recv() if ours.poll(_START_S) else "it did not start in time"
@@ -86,13 +89,17 @@ class RedactionProcess:
         return outcome
 
     def close(self) -> None:
-        """End the process."""
-        if self._pipe is not None:
-            self._pipe.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._process = self._pipe = None
+        """End the process, which also ends with this object."""
+        if self._end is not None:
+            self._end()
+        self._process = self._pipe = self._end = None
+
+
+def _ended(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+    """End a process."""
+    pipe.close()
+    process.kill()
+    process.wait()
 
 
 def _serve(pipe: Connection) -> None:
