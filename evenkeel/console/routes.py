@@ -74,8 +74,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     going = [incident for incident in situation.going() if route in incident.routes]
     reworded = [one for one in own if one.key.perturbation != BASELINE]
     limits = {
-        report.detection.threshold
-        for report in by_themselves(reworded, lambda one: one.key.perturbation)
+        report.detection.threshold for report in by_themselves(reworded, lambda one: one.key.perturbation)
     }
     return Page(
         f"{route} · evenkeel",
