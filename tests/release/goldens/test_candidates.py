@@ -59,9 +59,8 @@ def test_a_spread_takes_no_two_that_share_half_of_their_words():
         "荷物が届く日数",
     ]
     for seed in range(8):
-        first = {texts[place].split()[0] for place in spread(texts, 9, Random(seed))}
-        assert len(spread(texts, 9, Random(seed))) == 3
-        assert first == {"one", "red", "荷物の日数"}
+        first = [texts[place].split()[0] for place in spread(texts, 9, Random(seed))]
+        assert sorted(first) == ["one", "red", "荷物が届く日数"]
     assert len(spread(texts, 2, Random(0))) == 2
     assert spread(texts, 2, Random(0)) == spread(texts, 2, Random(0))
     assert spread([], 2, Random(0)) == []
