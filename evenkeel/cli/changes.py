@@ -16,6 +16,7 @@ from evenkeel.core.text import visible
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
+from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.goldens.prompts import prompt_text
@@ -87,7 +88,12 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
         more = plain(shown, prompt_text, answer_text) if examples else {}
         emit(asdict(report) | more)
     else:
-        lines = [*report_lines(report), *(_exhibited(shown) if examples else ())]
+        edits = [edit.said for edit in edits_of(stores.verdicts, report.route, report.marks)]
+        lines = [
+            *report_lines(report),
+            *_section("Words of the prompt that changed", edits),
+            *(_exhibited(shown) if examples else ()),
+        ]
         click.echo("\n".join(visible(line) for line in lines))
 
 

@@ -14,6 +14,7 @@ from evenkeel.console.rendering import PathText  # noqa: TC001 - litestar reads 
 from evenkeel.console.trial import answer_text, plain
 from evenkeel.monitor.changes.examples import Exhibits, exhibits
 from evenkeel.monitor.changes.examples import plain as plain_examples
+from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def change_handlers(
                 None,
             ),
             seen=seen,
+            edits=edits_of(sources.log, report.route, report.marks),
             examples=[example_view(example) for example in seen.examples],
             references_known=sources.references is not None,
         )
@@ -101,7 +103,11 @@ def change_handlers(
     def one(change: PathText) -> Response[bytes]:
         report = found(change)
         return json_response(
-            {"change": asdict(report), **plain_examples(shown(report), prompt_text, answer_text)}
+            {
+                "change": asdict(report),
+                "prompt_edits": [asdict(edit) for edit in edits_of(sources.log, report.route, report.marks)],
+                **plain_examples(shown(report), prompt_text, answer_text),
+            }
         )
 
     return [page, one]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify import (
     AppriseSink,
@@ -95,7 +96,11 @@ def contacts(settings: Settings) -> dict[str, Contact]:
 def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
     """Return a writer of notices, with the contacts of routes and the address of the console."""
     return Writer(
-        contacts(settings), settings.alerts.console_url or "", monitor.reports, partial(worst_trials, log)
+        contacts(settings),
+        settings.alerts.console_url or "",
+        monitor.reports,
+        partial(worst_trials, log),
+        partial(edits_of, log),
     )
 
 

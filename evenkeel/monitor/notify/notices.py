@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import CellReport, ChangeMark
     from evenkeel.core.verdict import Verdict
+    from evenkeel.monitor.changes.prompt_edit import WordChange
     from evenkeel.monitor.incidents import Case, Incident, Part
     from evenkeel.monitor.incidents.incident import Effect
     from evenkeel.stores.monitor_state import Sent
@@ -71,6 +72,10 @@ _ENDED: Final = {
 
 
 def _none(_: Incident) -> Sequence[Verdict]:
+    return ()
+
+
+def _no_edits(_route: str, _marks: Sequence[ChangeMark]) -> Sequence[WordChange]:
     return ()
 
 
@@ -245,6 +250,7 @@ class Writer:
         console_url: str = "",
         reports: Callable[[], Sequence[CellReport]] = list,
         trials: Callable[[Incident], Sequence[Verdict]] = _none,
+        edits: Callable[[str, Sequence[ChangeMark]], Sequence[WordChange]] = _no_edits,
     ) -> None:
         """Wire the writer with the facts beyond the incident.
 
@@ -253,11 +259,13 @@ class Writer:
             console_url: address of the console, "" if it is not known.
             reports: of all cells, to say how far above noise answers are, and under how many rewordings.
             trials: behind an incident, the worst first; blocks on storage.
+            edits: words that changed with a prompt version, by route and marks; blocks on storage.
         """
         self._contacts = dict(contacts or {})
         self._console_url = console_url.rstrip("/")
         self._reports = reports
         self._trials = trials
+        self._edits = edits
 
     @property
     def home(self) -> tuple[str, ...]:
@@ -292,8 +300,17 @@ class Writer:
             Example(one.id, one.perturbation, one.rating, self._url("verdicts", one.id))
             for one in self._trials(notice.incident)
         )
-        facts = (*_news(notice.incident, sent), *notice.facts)
+        facts = (*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident))
         return replace(notice, facts=facts, examples=examples, members=members)
+
+    def _edited(self, incident: Incident) -> list[str]:
+        """Describe the words of the prompt that changed, shortened."""
+        edits = self._edits(incident.routes[0], incident.stated)
+        if not edits:
+            return []
+        listed = "; ".join(edit.said for edit in edits[:_MOST_EDITS])
+        more = len(edits) - _MOST_EDITS
+        return [f"Words of the prompt that changed: {listed}{f'; {more} more' if more > 0 else ''}."]
 
     def _url(self, folder: str, name: str) -> str:
         return f"{self._console_url}/{folder}/{quote(name, safe='')}" if self._console_url else ""
@@ -524,6 +541,8 @@ _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 _UNSAID: Final = frozenset((kinds.FINGERPRINT, kinds.SETTINGS))
 """Kinds that are left out if something else changed, too."""
 _MOST_SAID: Final = 3
+_MOST_EDITS: Final = 3
+"""Most changes of words in a prompt that a message has."""
 
 
 def _measured(part: Part, report: CellReport | None) -> str:

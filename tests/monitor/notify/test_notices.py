@@ -6,7 +6,8 @@ import pytest
 
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, WindowEstimates
 from evenkeel.core.rewordings import label
-from evenkeel.monitor.incidents import cases_of
+from evenkeel.monitor.changes.prompt_edit import WordChange
+from evenkeel.monitor.incidents import Case, cases_of
 from evenkeel.monitor.incidents.case import TOGETHER_S
 from evenkeel.monitor.notify import Contact, Writer
 from tests.kit.cells import cell_report, with_figures
@@ -138,3 +139,14 @@ def test_examples_name_rewordings_and_quote_nobody():
     bare = Writer(trials=lambda _: verdicts).message(case, "opened", 1, None)
     assert "control held" not in bare.text
     assert [one["trial"] for one in bare.to_json()["examples"]] == ["v 7", "v8"]
+
+
+def test_a_message_has_three_of_the_words_that_changed():
+    """Of a prompt edit; the page and the command have all."""
+    (incident,) = incidents_of([SPELLING])
+    edits = tuple(WordChange(f"old{number}", f"new{number}") for number in range(5))
+    writer = Writer(edits=lambda _route, _marks: edits)
+    notice = writer.message(Case((incident,)), "opened", 1, None)
+    assert notice.facts[-1] == (
+        "Words of the prompt that changed: “old0” → “new0”; “old1” → “new1”; “old2” → “new2”; 2 more."
+    )
