@@ -144,16 +144,6 @@ def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
     return path(there + [(x, lower) for x, lower, _ in reversed(points)], closed=True)
 
 
-def shares(counts: Sequence[float], scale: Scale) -> list[tuple[float, float]]:
-    """Return (start, length) of the pieces of one bar of full length, split in proportion to counts."""
-    total, at, pieces = sum(counts), scale.start, []
-    for count in counts:
-        length = (scale.end - scale.start) * count / total if total else 0.0
-        pieces.append((round(at, 1), round(length, 1)))
-        at += length
-    return pieces
-
-
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Return label positions in the given order: near the wanted ones, `gap` apart, inside if they fit."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])

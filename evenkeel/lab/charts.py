@@ -1,4 +1,4 @@
-"""Charts of the lab's documents: bars of shares, and curves over two axes, laid out in user units.
+"""Charts of the lab's documents: curves over two axes, laid out in user units.
 
 The templates of `evenkeel.release.kit.renderings` draw them beside its dot plots; scales and paths are those
 of `evenkeel.core.geometry`.
@@ -12,80 +12,18 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from evenkeel.core import geometry
 from evenkeel.core.geometry import Scale, Tick
 from evenkeel.release.kit.charts import (
-    LABEL_CHARS,
-    LEFT,
     PLOT_BOTTOM,
     PLOT_LEFT,
     PLOT_RIGHT,
     PLOT_TOP,
     PLOT_WIDTH,
-    RIGHT,
-    ROW,
-    TOP,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ROOM: Final = 24
-"""Width of a piece of a bar into which its count fits."""
 _LABEL_GAP: Final = 15
 _CURVE_LABEL_CHARS: Final = 19
-
-
-class Bar(NamedTuple):
-    """A row of a bar plot."""
-
-    label: str
-    parts: tuple[tuple[str, int], ...]
-    """(CSS class, count), from left to right."""
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a bar in user units."""
-
-    kind: str
-    x: float
-    width: float
-    count: int
-    room: bool
-    """True if its count fits into it."""
-
-
-class DrawnBar(NamedTuple):
-    """A bar in user units."""
-
-    label: str
-    parts: tuple[Part, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class BarPlot:
-    """Bars of equal length, each split in proportion to its counts."""
-
-    shape: ClassVar[str] = "bars"
-    title: str
-    height: float
-    bars: tuple[DrawnBar, ...]
-
-
-def bar_plot(title: str, bars: Sequence[Bar]) -> BarPlot:
-    """Lay out bars, from top to bottom."""
-    scale = Scale(0, 1, LEFT, RIGHT)
-    drawn = []
-    for bar in bars:
-        pieces = geometry.shares([count for _, count in bar.parts], scale)
-        parts = tuple(
-            Part(kind, x, width, count, width >= _ROOM)
-            for (kind, count), (x, width) in zip(bar.parts, pieces, strict=True)
-            if width
-        )
-        label = geometry.shortened(bar.label, LABEL_CHARS)
-        drawn.append(DrawnBar(label, parts, bar.text))
-    return BarPlot(title, TOP + ROW * len(bars) + TOP, tuple(drawn))
 
 
 class Mark(NamedTuple):

@@ -16,7 +16,6 @@ from evenkeel.core.geometry import (
     Tick,
     band,
     path,
-    shares,
     shortened,
     spread,
     steps,
@@ -42,12 +41,6 @@ def test_paths_go_through_their_points():
     assert path([(0, 1), (2, 3)]) == "M0.0 1.0L2.0 3.0"
     assert path([]) == ""
     assert path([(0, 1), (2, 3)], closed=True) == "M0.0 1.0L2.0 3.0Z"
-
-
-def test_a_bar_is_split_by_its_counts():
-    """One quarter, nothing and three quarters; a bar of nothing is empty, not a division by zero."""
-    assert shares([1, 0, 3], Scale(0, 1, 100, 200)) == [(100, 25), (125, 0), (125, 75)]
-    assert shares([0], Scale(0, 1, 100, 200)) == [(100, 0)]
 
 
 def test_a_robustness_has_the_colour_of_what_is_printed():

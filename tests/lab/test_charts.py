@@ -1,22 +1,10 @@
-"""Charts of the lab: bars and plots in user units."""
+"""Charts of the lab: plots in user units."""
 
 from __future__ import annotations
 
-from evenkeel.lab.charts import Area, Axis, Bar, Curve, Mark, Rule, bar_plot, plot
-from evenkeel.release.kit.charts import LEFT, RIGHT
+from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import Document, Picture, Section
 from evenkeel.release.kit.renderings import html
-
-
-def test_bars_are_split_by_their_counts():
-    """Nothing is drawn for a count of 0; thin parts carry no number."""
-    found = bar_plot("t", [Bar("a", (("x", 1), ("y", 0), ("z", 3)), ""), Bar("b", (("x", 1), ("y", 99)), "")])
-    first, second = found.bars
-    assert [(part.kind, part.x, part.width) for part in first.parts] == [
-        ("x", LEFT, (RIGHT - LEFT) / 4),
-        ("z", LEFT + (RIGHT - LEFT) / 4, (RIGHT - LEFT) * 3 / 4),
-    ]
-    assert [part.room for part in second.parts] == [False, True]
 
 
 def test_a_plot_has_curves_areas_and_rules_on_the_same_axes():

@@ -30,7 +30,6 @@ from evenkeel.cli.options import (
 from evenkeel.core.figures import number, usd
 from evenkeel.lab.backtest import read_log, read_store
 from evenkeel.lab.calibrate.calibration import (
-    DEGRADED,
     BertModel,
     FailureMode,
     Placement,
@@ -359,7 +358,7 @@ def _bert(given: Mapping[str, Any]) -> BertModel | None:
 def _modes(text: str | None) -> frozenset[FailureMode] | None:
     if text is None:
         return None
-    known = [mode.value for mode in DEGRADED]
+    known = [mode.value for mode in FailureMode]
     named = words(text)
     for word in named:
         if word not in known:

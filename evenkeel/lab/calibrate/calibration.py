@@ -19,18 +19,12 @@ STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 class FailureMode(StrEnum):
     """The way in which a candidate was made worse than its golden."""
 
-    NONE = "none"
-    """Run again, with severity 0."""
     MISSING = "missing"
     COMPRESSED = "compressed"
     REWORDED = "reworded"
     REORDERED = "reordered"
     DUPLICATED = "duplicated"
     ADDED = "added"
-
-
-DEGRADED: Final = tuple(mode for mode in FailureMode if mode is not FailureMode.NONE)
-"""Every way of degrading, in order."""
 
 
 @dataclass(frozen=True, slots=True)

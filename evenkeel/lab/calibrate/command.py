@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from evenkeel.lab.calibrate.calibrate import calibrate
-from evenkeel.lab.calibrate.calibration import DEGRADED, BertModel, Placement, calibration_to_yaml
+from evenkeel.lab.calibrate.calibration import BertModel, FailureMode, Placement, calibration_to_yaml
 from evenkeel.lab.calibrate.candidates import (
     CandidateSet,
     UnfitGoldensError,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.lab.asking import ModelAddress
-    from evenkeel.lab.calibrate.calibration import Calibration, FailureMode
+    from evenkeel.lab.calibrate.calibration import Calibration
     from evenkeel.lab.calibrate.columns import MetricField
     from evenkeel.lab.calibrate.score_table import ScoreTable
     from evenkeel.release.kit.confirmation import Confirm
@@ -158,7 +158,7 @@ def run_calibrate(
         if name != WorkflowJudge.name:
             metric(name)
     chosen = choose(options.goldens, least_steps=PUBLISHED_STEPS if options.published else 1)
-    modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(DEGRADED))
+    modes = options.modes or (PUBLISHED_MODES if options.published else frozenset(FailureMode))
     damage = Damage(modes, options.published)
     sources = [source_of(golden, prompt_text(golden.request)) for golden in chosen.goldens]
     options.out.mkdir(parents=True, exist_ok=True)

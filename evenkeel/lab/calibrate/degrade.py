@@ -14,7 +14,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.lab.calibrate.calibration import DEGRADED, FailureMode
+from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, foreign_steps, reworded_step, uncapitalised
 from evenkeel.metrics.workflow.alignment import Alignment, Matched, canonical_text
 from evenkeel.metrics.workflow.chain import chain_f1
@@ -328,7 +328,7 @@ PUBLISHED: Final[tuple[Degradation[Answer], ...]] = (
 class Damage(NamedTuple):
     """Damage to goldens."""
 
-    modes: frozenset[FailureMode] = frozenset(DEGRADED)
+    modes: frozenset[FailureMode] = frozenset(FailureMode)
     published: bool = False
     """True if the last steps are missing, as in WorkflowPerturb's tables, in place of any."""
 

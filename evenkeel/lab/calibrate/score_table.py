@@ -6,26 +6,20 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
-from math import isfinite
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from evenkeel.lab.calibrate.calibration import DEGRADED, FailureMode
-from evenkeel.release.kit.arguments import InputError
+from evenkeel.lab.calibrate.calibration import FailureMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
 
 MODES = tuple(FailureMode)
-
-
-class TableError(InputError):
-    """A score table cannot be used. The message says which row or field, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +84,7 @@ class ScoreTable:
     @property
     def modes(self) -> tuple[FailureMode, ...]:
         """The degraded modes that occur."""
-        return tuple(mode for mode in DEGRADED if any(each.mode is mode for each in self.conditions))
+        return tuple(mode for mode in FailureMode if any(each.mode is mode for each in self.conditions))
 
     @property
     def cluster_numbers(self) -> NDArray[np.int64]:
@@ -120,20 +114,9 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
     Args:
         rows: in any order, one for each golden and condition; a golden may lack conditions.
         metrics: the columns, in the order of preference where two are equally good.
-
-    Raises:
-        TableError: no rows or metrics, a metric twice or unknown, the same candidate twice, a severity or
-            an expected score outside [0, 1], a score that is no finite number, or a severity that does
-            not fit the mode.
     """
     kept = list(rows)
-    if not kept:
-        raise TableError("the score table has no rows: score at least one degraded golden")
     column = {facts.name: i for i, facts in enumerate(metrics)}
-    if not column or len(column) != len(metrics):
-        raise TableError("metrics: name at least one, and each only once")
-    for row in kept:
-        _check(row, column)
     goldens = sorted({row.golden for row in kept})
     conditions = sorted(
         {DamageLevel(row.mode, row.severity) for row in kept},
@@ -147,10 +130,6 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
     for row in kept:
         condition = DamageLevel(row.mode, row.severity)
         place = (at_golden[row.golden], at_condition[condition])
-        if not np.isnan(expected[place]):
-            raise TableError(
-                f"golden {row.golden!r} has two rows for {row.mode} at severity {row.severity:g}: keep one"
-            )
         expected[place] = row.expected
         for name, score in row.scores.items():
             if isinstance(score, str):
@@ -166,19 +145,6 @@ def score_table(rows: Iterable[CandidateScores], metrics: Sequence[MetricFacts])
     of_golden = {row.golden: row.cluster for row in kept if row.cluster}
     clusters = tuple(of_golden.get(golden, f"golden:{golden}") for golden in goldens) if of_golden else ()
     return ScoreTable(tuple(metrics), tuple(goldens), tuple(conditions), scores, expected, counted, clusters)
-
-
-def _check(row: CandidateScores, known: Mapping[str, int]) -> None:
-    where = f"golden {row.golden!r}, {row.mode} at severity {row.severity:g}"
-    if not 0 <= row.severity <= 1 or not 0 <= row.expected <= 1:
-        raise TableError(f"{where}: severity and expected score must be ratios in [0, 1]")
-    if (row.mode is FailureMode.NONE) != (row.severity == 0):
-        raise TableError(f"{where}: severity 0 belongs to the mode 'none', and only to it")
-    for name, score in row.scores.items():
-        if name not in known:
-            raise TableError(f"{where}: metric {name!r} is not among the metrics of the table")
-        if not isinstance(score, str) and not isfinite(score):
-            raise TableError(f"{where}: {name} is {score}, not a number: give the reason in its place")
 
 
 SCHEMA: Final = 1

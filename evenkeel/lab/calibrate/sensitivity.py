@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evenkeel.lab.calibrate.calibration import BootstrapFigure, FailureMode
 from evenkeel.lab.calibrate.resampling import means, measured, rounded
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from evenkeel.lab.calibrate.calibration import BootstrapFigure, FailureMode
     from evenkeel.lab.calibrate.score_table import ScoreTable
 
 
@@ -96,8 +96,6 @@ class Trajectory:
 def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Trajectory, ...]:
     """Every metric's trajectory in every degraded mode, by mode and then by metric.
 
-    A trajectory starts with severity 0 where the table holds goldens that were run again.
-
     Args:
         table: the scores.
         drawn: resamples of the table's goldens; see `multiplicities`.
@@ -105,7 +103,6 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
     residuals = table.scores - table.expected[:, :, None]
     resampled = means(table.scores, drawn)
     resampled_residuals = means(residuals, drawn)
-    again = table.place(FailureMode.NONE, 0.0)
 
     def point(place: int, column: int) -> TrajectoryPoint | None:
         scores = table.scores[:, place, column]
@@ -129,11 +126,7 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
         Trajectory(
             facts.name,
             mode,
-            tuple(
-                found
-                for place in (*(() if again is None else (again,)), *table.places(mode))
-                if (found := point(place, column)) is not None
-            ),
+            tuple(found for place in table.places(mode) if (found := point(place, column)) is not None),
         )
         for mode in table.modes
         for column, facts in enumerate(table.metrics)

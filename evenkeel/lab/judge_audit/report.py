@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.figures import number, percent, usd
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
-from evenkeel.lab.charts import Bar, bar_plot
 from evenkeel.lab.judge_audit.attack import Move
 from evenkeel.lab.judge_audit.judgements import Strategy
 from evenkeel.release.kit.charts import Point, dot_plot
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
     from evenkeel.lab.judge_audit.run import AuditOutcome
     from evenkeel.monitor.labels import Share
-    from evenkeel.release.kit.document import Bounded, Value
+    from evenkeel.release.kit.document import Block, Bounded, Value
 
     Rows = list[tuple[Value, ...]]
 
@@ -48,7 +47,6 @@ MOVES: Final = {
     Move.TOWARDS: "towards it",
     Move.AWAY: "away from it",
 }
-_COLOURS: Final = {Move.UNCHANGED: "b0", Move.TO_CLAIM: "b7", Move.TOWARDS: "b5", Move.AWAY: "b3"}
 _ALPHA_TICKS: Final = (-1.0, -0.5, 0.0, 0.5, 1.0)
 _SHARE_TICKS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
 _NICE_TONES: Final = (0.1, 0.25, 0.5, 1.0)
@@ -203,7 +201,7 @@ def _tone(value: ToneShift) -> str:
 def _pictures(metric: MetricReport) -> Section:
     """Draw a metric: agreement, ratings kept, where they went, and the tone."""
     name = metric.metric.replace("_", " ")
-    found = [
+    found: list[Block] = [
         Picture(
             dot_plot(f"Agreement on {name}", list(_agreement(metric)), low=-1, high=1, ticks=_ALPHA_TICKS),
             "Agreement",
@@ -230,10 +228,10 @@ def _pictures(metric: MetricReport) -> Section:
                 ),
             )
         )
-    if moves := list(_moves(metric)):
-        keys = tuple((_COLOURS[move], MOVES[move]) for move in Move)
-        plot = bar_plot(f"Moves of the ratings of {name}", moves)
-        found.append(Picture(plot, "Where ratings went under attack", "", keys))
+    if moves := tuple(_moves(metric)):
+        counted = [Column(name, Form.NUMBER) for name in ("Items", *MOVES.values())]
+        columns = (Column("Strategy"), *counted)
+        found.append(Table(columns, moves, title="Where ratings went under attack"))
     if tones := list(_tones(metric)):
         ends = [abs(end) for tone in tones for end in (tone.value, tone.lower, tone.upper) if end is not None]
         reach = next((nice for nice in _NICE_TONES if max(ends) <= nice), 2.0)
@@ -276,11 +274,11 @@ def _kept(metric: MetricReport) -> Iterator[Point]:
             yield _point(f"{name}, attacked", "attacked", each.resistance.unchanged, Form.PERCENT, 0)
 
 
-def _moves(metric: MetricReport) -> Iterator[Bar]:
+def _moves(metric: MetricReport) -> Iterator[tuple[Value, ...]]:
     for each in metric.strategies:
         if each.resistance:
-            parts = tuple((_COLOURS[move], each.resistance.moves[move]) for move in Move)
-            yield Bar(_strategy(each.strategy), parts, f"{number(each.resistance.unchanged.n)} items")
+            counts = (each.resistance.moves[move] for move in Move)
+            yield (_strategy(each.strategy), each.resistance.unchanged.n, *counts)
 
 
 def _tones(metric: MetricReport) -> Iterator[Point]:

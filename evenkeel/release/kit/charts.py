@@ -1,4 +1,4 @@
-"""Charts of documents, laid out in user units: rows of dots with intervals; bars and curves are in the lab.
+"""Charts of documents, laid out in user units: rows of dots with intervals; curves are in the lab.
 
 The templates of `evenkeel.release.kit.renderings` draw them; scales and paths are those of
 `evenkeel.core.geometry`.

@@ -45,7 +45,7 @@ def test_goldens_become_a_calibration_that_flags_what_lost_its_steps(calibrated)
     folder, _ = calibrated
     found = calibration_in(folder)
     assert (found.encoder, found.goldens.count) == (None, 24)
-    assert {result.mode for result in found.modes} == set(FailureMode) - {FailureMode.NONE}
+    assert {result.mode for result in found.modes} == set(FailureMode)
     primary = found.of(FailureMode.MISSING).primary
     assert primary.metric == "workflow_chain_f1"
     rows = [json.loads(line) for line in (folder / "calibration-scores.jsonl").read_text().splitlines()[1:]]
