@@ -247,7 +247,7 @@ def _switch(outcome: CheckOutcome, first: str, second: str) -> str:
                 f"{second} must not take the place of {first} unseen: beyond noise it differs in "
                 f"{listing(names)} {wrong}."
             )
-    return f"Whether {second} may take the place of {first} is not known yet: {listing(names)} still open."
+    return f"Whether {second} may take the place of {first} is not known yet; still open: {listing(names)}."
 
 
 def _differ(outcome: CheckOutcome, first: str, second: str) -> str:
