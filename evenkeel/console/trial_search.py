@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import OTHER_MODEL
-from evenkeel.core.verdict import BASELINE
 from evenkeel.stores.trial_index import Narrow
 
 if TYPE_CHECKING:
@@ -171,7 +170,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
     changed as well or the answer held.
     """
     moved, control = verdict.shifted, verdict.control.shifted
-    if verdict.perturbation == BASELINE:
+    if verdict.is_control or verdict.is_contrast:  # the answer to another question has to move
         tier = 6
     elif moved:
         tier = {False: 0, None: 1, True: 4}[control]

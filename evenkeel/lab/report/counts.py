@@ -152,6 +152,8 @@ class Folder:
         self.last_at = at if self.last_at is None else max(at, self.last_at)
         self.costs[verdict.route].add(verdict)
         self.days[int(at // _DAY_S)].add(verdict)
+        if verdict.is_contrast:
+            return  # it costs, and says nothing about rewordings
         model = self._model(verdict)
         outcome = outcome_of(verdict)
         if verdict.is_control:
