@@ -231,7 +231,7 @@ class _Connection:
         reader, writer = self.reader, self._writer
         assert writer is not None
         self.progress = "before the answer"
-        fault = f"x-simulate-error: {request.fault}\r\n" if request.fault else ""
+        fault = f"x-chaos-fault: {request.fault}\r\n" if request.fault else ""
         head = (
             f"POST /v1/chat/completions HTTP/1.1\r\nHost: {door.host}\r\nContent-Type: application/json\r\n"
             f"Authorization: Bearer sk-chaos\r\n{ID_HEADER}: {request.id}\r\n"

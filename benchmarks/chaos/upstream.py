@@ -11,21 +11,77 @@ loses none.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import socket
+import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenkeel.simulate import ModelState, Simulation, create_app
-from evenkeel.simulate.server import BreakableProtocol
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 ID_HEADER: Final = "x-chaos-id"
+FAULT_HEADER: Final = "x-chaos-fault"
+"""Request header that asks for a fault: a status, or "reset" or "cut" of the connection."""
 _KEEP_ALIVE_S: Final = 75
+_LINGER_NOT: Final = struct.pack("ii", 1, 0)
+"""Option SO_LINGER on, for 0 seconds: closing sends a reset instead of an orderly end."""
+
+
+class BreakableProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, which lets the application break its connection."""
+
+    def on_message_begin(self) -> None:
+        """Offer the transport to the application."""
+        super().on_message_begin()
+        self.scope["extensions"] = {"transport": {"transport": self.transport}}
+
+
+class Faulty:
+    """The application, and faults that requests ask for."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or fail as asked."""
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        fault = headers.get(FAULT_HEADER)
+        if fault is None:
+            await self._app(scope, receive, send)
+            return
+        if fault.isdecimal():
+            body = json.dumps({"error": {"message": "Failed on demand.", "type": "server_error"}}).encode()
+            length = (b"content-length", str(len(body)).encode())
+            kind = (b"content-type", b"application/json")
+            await send({"type": "http.response.start", "status": int(fault), "headers": [kind, length]})
+            await send({"type": "http.response.body", "body": body, "more_body": False})
+            return
+        transport: Any = (scope["extensions"] or {})["transport"]["transport"]
+        if fault == "reset":
+            raw = transport.get_extra_info("socket")
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
+            transport.abort()
+            # The server learns of the loss a moment later, and takes an earlier return for a bug.
+            await receive()
+            return
+
+        async def cutting(message: Message) -> None:
+            if message["type"] != "http.response.body":
+                await send(message)
+            elif not transport.is_closing():
+                half = message["body"][: len(message["body"]) // 2]
+                await send({"type": "http.response.body", "body": half, "more_body": True})
+                transport.abort()
+
+        await self._app(scope, receive, cutting)
+        await receive()
 
 
 class Recorded:
@@ -109,7 +165,7 @@ def main() -> None:
     print("SIMULATED, listening", flush=True)
     server = uvicorn.Server(
         uvicorn.Config(
-            Recorded(create_app(Simulation([model])), log),
+            Recorded(Faulty(create_app(Simulation([model]))), log),
             http=BreakableProtocol,
             ws="none",
             lifespan="off",

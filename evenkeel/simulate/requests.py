@@ -1,7 +1,4 @@
-"""Requests of clients, read from its body, and error answers in OpenAI's shape.
-
-Errors are mistakes of the caller, or faults made on demand.
-"""
+"""Requests of clients, read from their bodies, and error answers in OpenAI's shape."""
 
 from __future__ import annotations
 
@@ -16,23 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-FAULT_HEADER: Final = b"x-simulate-error"
-"""Request header that asks for a fault: a status from 400 to 599, or one of `CONNECTION_FAULTS`."""
-
-CONNECTION_FAULTS: Final = ("reset", "cut", "stall")
-"""Faults without an answer: reset the connection at once, in the middle of the answer, or never answer."""
-
-_ON_DEMAND: Final = {
-    400: ("invalid_request_error", "invalid_value", "The request was called invalid"),
-    401: ("authentication_error", "invalid_api_key", "The API key was called wrong"),
-    404: ("invalid_request_error", "model_not_found", "The model was called missing"),
-    429: ("rate_limit_error", "rate_limit_exceeded", "The rate limit was called exceeded"),
-    500: ("server_error", "internal_error", "The server was called broken"),
-    503: ("server_error", "overloaded", "The server was called overloaded"),
-}
 _KEY_HEADER: Final = b"x-api-key"
 """Header in which clients in Anthropic's style put the key."""
-_STATUS_RANGE: Final = range(400, 600)
 _FIRST_SERVER_ERROR: Final = 500
 _TOO_MANY_REQUESTS: Final = 429
 
@@ -68,34 +50,6 @@ class WireError(Exception):
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Headers beside the content's: `retry-after` (seconds) where a client should come back."""
         return [(b"retry-after", b"1")] if self.status == _TOO_MANY_REQUESTS else []
-
-
-def on_demand(status: int, cause: str) -> WireError:
-    """The error answer of a status, made on purpose; `cause` says by what."""
-    fallback = ("server_error" if status >= _FIRST_SERVER_ERROR else "invalid_request_error", None, "A fault")
-    kind, code, message = _ON_DEMAND.get(status, fallback)
-    return WireError(status, f"{message} on demand, by {cause}.", kind=kind, code=code)
-
-
-def read_fault(headers: Iterable[tuple[bytes, bytes]]) -> str | WireError | None:
-    """The fault that a request asks for: one of `CONNECTION_FAULTS`, an error answer, or none.
-
-    Raises: WireError (400) if the header holds anything else.
-    """
-    for name, raw in headers:
-        if name == FAULT_HEADER:
-            value = raw.decode("latin-1").strip().lower()
-            if value in CONNECTION_FAULTS:
-                return value
-            if value.isdecimal() and int(value) in _STATUS_RANGE:
-                return on_demand(int(value), f"the header {FAULT_HEADER.decode()}")
-            raise WireError(
-                400,
-                f"{FAULT_HEADER.decode()}: expected a status from 400 to 599 or one of "
-                f"{', '.join(CONNECTION_FAULTS)}, got {value!r}",
-                param=FAULT_HEADER.decode(),
-            )
-    return None
 
 
 def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:

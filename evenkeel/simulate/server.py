@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-import struct
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
 from litestar import Litestar, Response, asgi, get, post, put
 from litestar.exceptions import HTTPException
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from evenkeel.core.pair import ToolCall
 from evenkeel.simulate.apis import SimulatedCompletion, count_prompt_tokens
@@ -22,7 +20,7 @@ from evenkeel.simulate.content import Condition
 from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
 from evenkeel.simulate.model import fill, prompt_digest, read, say
-from evenkeel.simulate.requests import ModelRequest, WireError, check_key, on_demand, read_fault, read_object
+from evenkeel.simulate.requests import ModelRequest, WireError, check_key, read_object
 from evenkeel.simulate.rewriter import REWRITER_MODEL, rewrite
 from evenkeel.simulate.simulation import FIXED_TIME, SERVANTS, Simulation, read_patch
 
@@ -87,9 +85,6 @@ def call_tool(function: dict[str, Any], reading: Reading, condition: Condition) 
     return ToolCall(function["name"], fill(function.get("parameters") or {}, values, otherwise))
 
 
-BREAK: Final = "evenkeel.simulate.break"
-"""ASGI extension that the server must offer: `cut` ends the connection at once, `reset` resets it."""
-
 _JSON: Final = (b"content-type", b"application/json")
 _EVENTS: Final = (b"content-type", b"text/event-stream; charset=utf-8")
 _SHORTEST_WAIT_S: Final = 0.001
@@ -115,7 +110,7 @@ class ServedCall:
         self._due = 0.0
 
     async def run(self) -> None:
-        """Answer the call, or break it off as asked. Counts it for the model that answers."""
+        """Answer the call, and count it for the model that answers."""
         counts = self._simulation.counts(self._state)
         try:
             request = await self._request()
@@ -141,18 +136,8 @@ class ServedCall:
 
     async def _answer(self, request: ModelRequest) -> None:
         state, simulation = self._state, self._simulation
-        fault = read_fault(self._scope["headers"])
-        if isinstance(fault, WireError):
-            raise fault
-        if fault == "stall":
-            simulation.counts(state).errors += 1
-            await self._wait(None)
-        if fault == "reset":
-            simulation.counts(state).errors += 1
-            await self._break("reset")
-            return
         if state.error_rate and simulation.rng.random() < state.error_rate:
-            raise on_demand(500, "its error rate")
+            raise WireError(500, "Failed by the error rate.", kind="server_error", code="internal_error")
         if request.flex and simulation.rng.random() < state.flex_refusals:
             raise WireError(429, "Resource unavailable.", kind="requests", code="resource_unavailable")
         completion = complete(simulation, state, request, self._api.id_prefix)
@@ -163,31 +148,22 @@ class ServedCall:
                 include_usage=request.include_usage,
                 tokens_per_event=simulation.settings.tokens_per_event,
             )
-            await self._stream(completion, list(events), cut=fault == "cut")
+            await self._stream(completion, list(events))
             return
         await self._spend(state.latency_s)
         content = self._api.body(completion)
         headers = [_JSON, (b"x-request-id", completion.id.encode())]
-        if fault == "cut":
-            headers.append((b"content-length", str(len(content)).encode()))
-            await self._head(200, headers)
-            await self._part(content[: len(content) // 2])
-            await self._break("cut")
-            return
         await self._start(200, headers, content)
 
-    async def _stream(self, completion: SimulatedCompletion, events: list[bytes], *, cut: bool) -> None:
+    async def _stream(self, completion: SimulatedCompletion, events: list[bytes]) -> None:
         latency_s = self._state.latency_s
         await self._spend(latency_s / 2)
         headers = [_EVENTS, (b"cache-control", b"no-cache"), (b"x-request-id", completion.id.encode())]
         await self._head(200, headers)
         pause_s = latency_s / 2 / len(events)
-        for event in events[: len(events) // 2] if cut else events[:-1]:
+        for event in events[:-1]:
             await self._spend(pause_s)
             await self._part(event)
-        if cut:
-            await self._break("cut")
-            return
         await self._send({"type": "http.response.body", "body": events[-1], "more_body": False})
 
     async def _body(self) -> bytes:
@@ -220,21 +196,13 @@ class ServedCall:
         if left >= _SHORTEST_WAIT_S:
             await self._wait(left)
 
-    async def _wait(self, seconds: float | None) -> None:
-        """Wait that long, None = forever, but not longer than the client."""
+    async def _wait(self, seconds: float) -> None:
+        """Wait that long, but not longer than the client."""
         if self._watch is None:
             self._watch = asyncio.ensure_future(self._receive())
         done, _ = await asyncio.wait((self._watch,), timeout=seconds)
         if done:
             raise _ClientLeftError
-
-    async def _break(self, how: Literal["cut", "reset"]) -> None:
-        extension = (self._scope.get("extensions") or {}).get(BREAK)
-        if extension is None:
-            raise ConnectionResetError("this server cannot break a connection: use `run` or `serving`")
-        cast("Callable[[], None]", extension[how])()
-        # The server learns of the loss a moment later, and takes an earlier return for a bug.
-        await self._receive()
 
 
 def complete(
@@ -302,27 +270,6 @@ _DEPLOYMENTS: Final = "/openai/deployments"
 _KEEP_ALIVE_S = 75
 """Usual in production. A server that closes a kept connection just when a request is on its way fails that
 request, through a proxy as without one: uvicorn's 5 seconds would make tests fail by chance."""
-
-
-_LINGER_NOT: Final = struct.pack("ii", 1, 0)
-"""Option SO_LINGER on, for 0 seconds: closing sends a reset instead of an orderly end."""
-
-
-class BreakableProtocol(HttpToolsProtocol):
-    """uvicorn's protocol, with a way for the application to break its connection."""
-
-    def on_message_begin(self) -> None:
-        """Offer `BREAK` to the application."""
-        super().on_message_begin()
-        extensions: dict[str, dict[object, object]] = {
-            BREAK: {"cut": self.transport.abort, "reset": self._reset}
-        }
-        self.scope["extensions"] = extensions
-
-    def _reset(self) -> None:
-        raw = self.transport.get_extra_info("socket")
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
-        self.transport.abort()
 
 
 def create_app(simulation: Simulation) -> Litestar:
@@ -510,7 +457,6 @@ def _server(simulation: Simulation) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             create_app(simulation),
-            http=BreakableProtocol,
             ws="none",
             lifespan="off",
             log_config=None,

@@ -180,7 +180,7 @@ class CallCounts:
     calls: int = 0
     streamed: int = 0
     errors: int = 0
-    """Answers with an error status or a broken connection, on demand or by the error rate."""
+    """Answers with an error status."""
     abandoned: int = 0
     """Calls whose client left before the end."""
     conditions: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Condition), 0))

@@ -117,20 +117,16 @@ def test_messages(http):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_errors_in_the_shape_of_the_api(http, path):
-    """Mistakes and faults on demand are answered in the shape of the API that was asked."""
+    """Mistakes are answered in the shape of the API that was asked."""
     body = {"model": "sound", "max_tokens": 1, "messages": [{"role": "user"}], "input": "x", "prompt": "x"}
-    expected = [(429, "rate_limit_error"), (500, "api_error"), (503, "overloaded_error")]
-    for status, kind in [*expected, (418, "invalid_request_error")]:
-        reply = http.post(path, json=body, headers={"x-simulate-error": str(status)})
-        assert reply.status_code == status
-        error = reply.json()["error"]
-        if path == "/v1/messages":
-            assert reply.json()["type"] == "error"
-            assert set(error) == {"type", "message"}
-            assert error["type"] == kind
-        else:
-            assert set(error) == {"message", "type", "param", "code"}
+    reply = http.post(path, json=body, headers={"x-api-key": "wrong"})
+    assert reply.status_code == 401
+    error = reply.json()["error"]
+    if path == "/v1/messages":
+        assert (reply.json()["type"], error.keys()) == ("error", {"type", "message"})
+        assert error["type"] == "authentication_error"
+    else:
+        assert set(error) == {"message", "type", "param", "code"}
     assert http.post(path, content=b"{").status_code == 400
     assert http.post(path, json={"messages": []}).status_code == 400
     assert http.get(path).status_code == 405
-    assert http.post(path, json=body, headers={"x-api-key": "wrong"}).status_code == 401

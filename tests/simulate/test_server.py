@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 
 import httpx2
@@ -180,57 +179,6 @@ def test_bad_requests(simulated_http, body, message):
     assert set(error) == {"message", "type", "param", "code"}
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        ("429", openai.RateLimitError),
-        ("500", openai.InternalServerError),
-        ("503", openai.InternalServerError),
-        ("418", openai.APIStatusError),
-        ("nonsense", openai.BadRequestError),
-    ],
-)
-def test_status_on_demand(simulated_sdk, fault, expected):
-    """The fault header brings any error status, streamed or not."""
-    for stream in (False, True):
-        with pytest.raises(expected) as caught:
-            simulated_sdk.chat.completions.create(
-                model="sound", messages=CHAT, stream=stream, extra_headers={"x-simulate-error": fault}
-            )
-        assert ("retry-after" in caught.value.response.headers) == (fault == "429")
-
-
-def test_reset_on_demand(simulated_url):
-    """`reset` resets the connection before a byte of the answer."""
-    host, port = simulated_url.removeprefix("http://").split(":")
-    body = json.dumps({"model": "sound", "messages": CHAT}).encode()
-    with socket.create_connection((host, int(port)), timeout=240) as raw:
-        raw.sendall(
-            b"POST /v1/chat/completions HTTP/1.1\r\nhost: simulated\r\nx-simulate-error: reset\r\n"
-            b"content-length: %d\r\n\r\n" % len(body) + body
-        )
-        with pytest.raises(ConnectionResetError):
-            raw.recv(1)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_cut_on_demand(simulated_http, stream):
-    """`cut` breaks the connection in the middle of the answer."""
-    request = {"model": "sound", "messages": CHAT, "stream": stream}
-    seen: list[bytes] = []
-
-    def ask() -> None:
-        headers = {"x-simulate-error": "cut"}
-        with simulated_http.stream("POST", "/v1/chat/completions", json=request, headers=headers) as reply:
-            assert reply.status_code == 200
-            seen.extend(reply.iter_raw())
-
-    with pytest.raises(httpx2.RemoteProtocolError):
-        ask()
-    assert seen
-    assert b"[DONE]" not in b"".join(seen)
-
-
 def wait_for(condition):
     """Poll until a condition holds, for at most ten seconds."""
     deadline = time.monotonic() + 240
@@ -239,17 +187,14 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
-@pytest.mark.parametrize(
-    ("model", "stream", "fault"), [("sound", False, "stall"), ("slow", False, ""), ("slow", True, "")]
-)
-def test_client_that_leaves(simulated_http, model, stream, fault):
-    """`stall` never answers, a slow model late; the call ends when the client leaves, and is counted so."""
+@pytest.mark.parametrize("stream", [False, True])
+def test_client_that_leaves(simulated_http, stream):
+    """A slow model answers late; the call ends when the client leaves, and is counted so."""
 
     def abandoned() -> int:
-        return simulated_http.get("/simulate/stats").json()[model]["abandoned"]
+        return simulated_http.get("/simulate/stats").json()["slow"]["abandoned"]
 
-    before, request = abandoned(), {"model": model, "messages": CHAT, "stream": stream}
-    headers = {"x-simulate-error": fault} if fault else {}
+    before, request = abandoned(), {"model": "slow", "messages": CHAT, "stream": stream}
     with pytest.raises(httpx2.ReadTimeout):
-        simulated_http.post("/v1/chat/completions", json=request, headers=headers, timeout=0.2)
+        simulated_http.post("/v1/chat/completions", json=request, timeout=0.2)
     wait_for(lambda: abandoned() == before + 1)
