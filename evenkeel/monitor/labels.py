@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+    from evenkeel.core.verdict import Verdict
     from evenkeel.stores.labels import DecidedBy, Label, LabelStore
 
 
+_SAME = 3
+"""Rating of answers with the same content."""
 Source = Literal["drawn", "chosen"]
 """Origin of the labelled verdicts: drawn at random, or chosen by people, mostly because they looked wrong.
 Only for drawn verdicts does the agreement tell how often the judge is right."""
@@ -106,6 +109,92 @@ def people_say(labels: Iterable[Label]) -> int | None:
     """Return the rating that most people gave a verdict; None if nobody rated it or they are split."""
     given = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
     return _most(given) if given else None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Share of the drawn verdicts of one kind that people rated."""
+
+    shifted: bool
+    """True for verdicts in which the judge found another content."""
+    labelled: Share
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLabels:
+    """Labels of verdicts that were drawn at random: who was rated, and what that says of the judge."""
+
+    responses: tuple[Response, Response]
+    """Verdicts that the judge called shifted, and those that it did not."""
+    depends: bool
+    """True if people rate the one kind more often than the other, beyond chance: whoever skips where the
+    judge seems right makes it look worse, and agreement then says little."""
+    judged: Share
+    """Share of the drawn verdicts that the judge called shifted."""
+    corrected: Share
+    """The share that people would call shifted, each kind weighed as it was drawn, whoever answered; its
+    value is None unless both kinds were rated. `count` and `n` are of the ratings that it rests on."""
+
+
+def drawn_labels(labels: Iterable[Label], drawn: Iterable[Verdict]) -> DrawnLabels:
+    """Compare what the judge and people say of verdicts that were drawn at random.
+
+    Args:
+        labels: Labels of any verdicts; only those that were given blind count.
+        drawn: Verdicts that were drawn, whether anybody rated them or not.
+
+    Source: post-stratification by the judge's finding; Wilson 1927 for the intervals, of which the ends are
+    combined so that the corrected one holds whenever both do.
+    """
+    by_verdict: dict[str, list[Label]] = {}
+    for label in labels:
+        if label.drawn:
+            by_verdict.setdefault(label.verdict_id, []).append(label)
+    asked: Counter[bool] = Counter()
+    rated: Counter[bool] = Counter()
+    moved: Counter[bool] = Counter()
+    for verdict in drawn:
+        if verdict.shifted is None:
+            continue
+        asked[verdict.shifted] += 1
+        said = people_say(by_verdict.get(verdict.id, ()))
+        if said is not None:
+            rated[verdict.shifted] += 1
+            moved[verdict.shifted] += said < _SAME
+    shifted, other = (wilson(rated[kind], asked[kind]) for kind in (True, False))
+    judged = wilson(asked[True], asked.total())
+    return DrawnLabels(
+        (Response(shifted=True, labelled=shifted), Response(shifted=False, labelled=other)),
+        _apart(shifted, other),
+        judged,
+        _corrected(judged, wilson(moved[True], rated[True]), wilson(moved[False], rated[False])),
+    )
+
+
+def _apart(one: Share, other: Share) -> bool:
+    """Return whether the intervals of two shares do not overlap."""
+    if one.lower is None or one.upper is None or other.lower is None or other.upper is None:
+        return False
+    return one.lower > other.upper or other.lower > one.upper
+
+
+def _corrected(judged: Share, shifted: Share, other: Share) -> Share:
+    """Return people's share of shifted answers, from that among each kind of verdict of the judge."""
+    count, n = shifted.count + other.count, shifted.n + other.n
+    if judged.value is None or shifted.value is None or other.value is None:
+        return Share(count, n, None, None, None)
+    assert shifted.lower is not None
+    assert shifted.upper is not None
+    assert other.lower is not None
+    assert other.upper is not None
+    part = judged.value
+    return Share(
+        count,
+        n,
+        part * shifted.value + (1 - part) * other.value,
+        part * shifted.lower + (1 - part) * other.lower,
+        part * shifted.upper + (1 - part) * other.upper,
+    )
 
 
 def _of_group(

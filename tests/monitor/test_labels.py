@@ -12,7 +12,7 @@ from evenkeel.core.verdict import Evidence, Failure, QualityScore
 from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
-from evenkeel.monitor.labels import LabelCollector, human_agreement, people_say
+from evenkeel.monitor.labels import LabelCollector, drawn_labels, human_agreement, people_say
 from evenkeel.stores.labels import Label, LabelError, LabelStore, Said, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -177,3 +177,35 @@ def test_the_audit_reads_what_labels_write(tmp_path):
 def test_a_judge_can_be_asked_about_every_metric_of_labels():
     """Each has a definition among the built-in ones."""
     assert set(METRICS) <= set(rubrics())
+
+
+def test_the_response_to_drawn_verdicts_and_the_corrected_share():
+    """The judge calls 20 of 100 shifted. People rate all of these, agree with 15, and find 2 of 20 others.
+
+    The other 60 are skipped: 0.2 · 15/20 + 0.8 · 2/20 = 0.23, where the labels alone say 17 of 40.
+    """
+    drawn = [altered(VERDICT, id=f"v{number}", rating=1 if number < 20 else 3) for number in range(100)]
+    said = [
+        label_of(
+            drawn[number], Said("ann", 1 if number < 15 or number in {20, 21} else 3, drawn=True), at=1.0
+        )
+        for number in range(40)
+    ]
+    found = drawn_labels(said, drawn)
+    assert [(kind.shifted, kind.labelled.count, kind.labelled.n) for kind in found.responses] == [
+        (True, 20, 20),
+        (False, 20, 80),
+    ]
+    assert found.depends
+    assert (found.judged.value, found.corrected.n) == (0.2, 40)
+    assert found.corrected.value == pytest.approx(0.23)
+    assert found.corrected.lower < 0.23 < found.corrected.upper
+
+
+def test_people_who_answer_alike_raise_no_warning():
+    """Half of each kind is rated; without ratings of both kinds there is no corrected share."""
+    drawn = [altered(VERDICT, id=f"v{number}", rating=1 if number < 20 else 3) for number in range(100)]
+    half = [label(verdict, rating=verdict.rating, drawn=True) for verdict in drawn[::2]]
+    found = drawn_labels(half, drawn)
+    assert (found.depends, found.corrected.value) == (False, pytest.approx(0.2))
+    assert drawn_labels(half[10:], drawn).corrected.value is None
