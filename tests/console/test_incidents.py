@@ -20,7 +20,7 @@ from tests.monitor.notify.scene import BILLING, FOUND, SPELLING, TONE, decided, 
 WRITER = Writer({"support": Contact("@support-ml", "", "helm rollback support")})
 FIRST = "support: answers became fragile at 1 Jan 1970 00:16 UTC, after helpdesk-1 → helpdesk-2."
 """Of the alert alone; reference prompts say that it began earlier."""
-HEADLINE = "support: answers became fragile at 1 Jan 1970 00:15 UTC, after helpdesk-1 → helpdesk-2."
+HEADLINE = "support: answers became fragile at 1 Jan 1970 00:16 UTC, after helpdesk-1 → helpdesk-2."
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED
 from evenkeel.monitor.changes import ChangeRecord
 from evenkeel.monitor.changes.causes import Candidate, Cause
-from evenkeel.monitor.changes.comparison import CellSides, Comparison, JudgeSides, Sides
+from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
 from evenkeel.monitor.changes.effects import Finding
 from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import Tally
@@ -184,7 +184,7 @@ def change_report(route: str, now: float) -> ChangeReport:
         CellSides("baseline.identical", sides(0.04, 0.05), nothing, sides(0.98, 0.97)),
         CellSides("general.spelling", sides(0.05, 0.46), sides(0.01, 0.42), sides(0.97, 0.66)),
     )
-    comparison = Comparison(400, 200, sides(0.05, 0.31), cells, (), JudgeSides(sides(0.05, 0.06), nothing))
+    comparison = Comparison(400, 200, sides(0.05, 0.31), cells, ())
     return ChangeReport(
         id="c-7",
         route=route,

@@ -113,15 +113,6 @@ class ShareSides:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSides:
-    """Behavior of the judge before and after the change."""
-
-    noise: Sides
-    """Probability that a pair gets another rating when it is judged again."""
-    swap_consistency: Sides
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Comparison of all figures before and after a change."""
 
@@ -134,7 +125,6 @@ class Comparison:
     cells: tuple[CellSides, ...]
     """Cells by name, the resend first."""
     traits: tuple[TraitSides, ...]
-    judge: JudgeSides
     answers: tuple[ShareSides, ...] = ()
     """Lengths of answers and their similarity by heuristics, without any judge. Only classes known on both
     sides are listed."""
@@ -177,7 +167,6 @@ def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int
         traits=tuple(
             _trait(name, before, after) for name in sorted(before.traits.keys() & after.traits.keys())
         ),
-        judge=_judge(before, after, alpha / 2, min_trials),
         answers=_answers(before, after, alpha, min_trials),
     )
 
@@ -293,16 +282,3 @@ def _trait(name: str, before: Tally, after: Tally) -> TraitSides:
     ]
     rows.sort(key=lambda row: (-max(row[1:]), row[0]))
     return TraitSides(name, tuple(rows[:_SHOWN_VALUES]), distance(old, new))
-
-
-def _judge(before: Tally, after: Tally, alpha: float, min_trials: int) -> JudgeSides:
-    def sides(yes: str, no: str) -> Sides:
-        counted = [(getattr(tally.judge, yes), getattr(tally.judge, no)) for tally in (before, after)]
-        return Sides(
-            *(proportion(one, one + other, alpha=alpha, min_trials=min_trials) for one, other in counted)
-        )
-
-    return JudgeSides(
-        sides("other_again", "same_again"),
-        sides("same_swapped", "other_swapped"),
-    )

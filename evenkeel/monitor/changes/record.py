@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
@@ -17,7 +15,6 @@ from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.changes.stay import End, Stay, turns_of
 from evenkeel.monitor.changes.traits import alike_step, length_step
 from evenkeel.monitor.estimate import Counts
-from evenkeel.monitor.noise import JudgeCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +35,7 @@ class Tally:
     """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     __slots__ = (
-        "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judge", "traits",
+        "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judged", "traits",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,7 +50,8 @@ class Tally:
         of the class. No judge is involved."""
         self.invalid: Counter[str] = Counter()
         """Answers by perturbation that ignore the format or language asked for."""
-        self.judge = JudgeCounts()
+        self.judged = False
+        """True if a judge took part in a rating."""
         self.began_at: float | None = None
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
@@ -71,8 +69,7 @@ class Tally:
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
         self._compare(verdict)
-        if verdict.scoring.scorer == "judge":
-            self.judge.add(verdict)
+        self.judged = self.judged or (verdict.scoring.scorer == "judge" and verdict.rating is not None)
 
     def _compare(self, verdict: Verdict) -> None:
         """Count how long the answer is, and how alike the two answers are."""
@@ -105,7 +102,7 @@ class Tally:
             for name, values in own.items():
                 _counted(self.answers.setdefault(trait, {}), name).update(values)
         self.invalid.update(other.invalid)
-        self.judge.merge(other.judge)
+        self.judged = self.judged or other.judged
         if self.began_at is None:
             self.began_at = other.began_at
         if other.ended_at is not None:
@@ -128,7 +125,7 @@ class Tally:
             "traits": self.traits,
             "answers": self.answers,
             "invalid": self.invalid,
-            "judge": msgspec.to_builtins(self.judge),
+            "judged": self.judged,
             "at": [self.began_at, self.ended_at],
         }
 
@@ -144,7 +141,7 @@ class Tally:
             for trait, own in raw["answers"].items()
         }
         tally.invalid = Counter(raw["invalid"])
-        tally.judge = msgspec.convert(raw["judge"], JudgeCounts)
+        tally.judged = raw["judged"]
         tally.began_at, tally.ended_at = raw["at"]
         return tally
 
@@ -228,7 +225,7 @@ class ChangeRecord:
     @property
     def judged(self) -> bool:
         """True if a judge took part in the ratings."""
-        return any(sum(side.judge.decided.values()) for side in (self.before, self.after))
+        return self.before.judged or self.after.judged
 
     @property
     def at(self) -> float:

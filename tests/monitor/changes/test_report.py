@@ -77,15 +77,6 @@ def test_a_mix_is_compared_by_the_share_that_would_have_to_move():
     assert trait.shares[:2] == (("de", 0.0, 0.75), ("en", 0.75, 0.0))
 
 
-def test_the_judge_is_compared_by_what_it_says_twice():
-    """Another rating in one of twenty, then in one of two."""
-    found = compare(
-        tally(300, 20, judge=lambda number: {"judged_again": 1.0 if number % 20 == 0 else 3.0}),
-        tally(300, 20, judge=lambda number: {"judged_again": 1.0 if number % 2 == 0 else 3.0}),
-    )
-    assert found.judge.noise.rose
-
-
 def test_tallies_add_up_and_stay_small():
     """Two stretches are one long one; values beyond twelve are counted together."""
     whole = tally(100, 10)
