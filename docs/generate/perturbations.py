@@ -16,7 +16,7 @@ from evenkeel.shadow.prompt.template import fixed_template
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.cli.perturb import Tried
+    from evenkeel.cli.perturb import PerturbationPreview
     from evenkeel.core.rewordings import Category
     from evenkeel.shadow.perturbations import Perturbation
 
@@ -124,7 +124,7 @@ def _example(kind: Perturbation, prompt: PromptView) -> str:
             return "```diff\n" + "\n".join(lines) + "\n```\n"
 
 
-def _asked(tried: Tried, prompt: PromptView) -> str:
+def _asked(tried: PerturbationPreview, prompt: PromptView) -> str:
     asked = f"On the example it {asked_of_rewriter(tried)}."
     texts = [task.text for task in tried.outcome.tasks] if isinstance(tried.outcome, Draft) else []
     if texts == [prompt.input_text]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.budget import CallBudget
     from evenkeel.settings import Route, Settings
-    from evenkeel.shadow.perturbations import Outcome, Perturbation, Protected
+    from evenkeel.shadow.perturbations import Outcome, Perturbation, ProtectedSpan
     from evenkeel.shadow.prompt import Api, Classifier, InputSource
 
 
@@ -150,7 +150,7 @@ _PROMPT_MEMBERS: Final = frozenset(member for api in APIS for member in api.prom
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class PerturbationPreview:
     """A perturbation and its result for a prompt."""
 
     kind: Perturbation
@@ -167,7 +167,9 @@ class Tried:
         return ": ".join(part for part in (self.outcome.reason, self.outcome.detail) if part)
 
 
-def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, seed: str) -> tuple[Tried, ...]:
+def try_all(
+    view: PromptView, kinds: Iterable[Perturbation], severity: float, seed: str
+) -> tuple[PerturbationPreview, ...]:
     """Apply each kind to a prompt, as the worker would.
 
     Args:
@@ -179,7 +181,7 @@ def try_all(view: PromptView, kinds: Iterable[Perturbation], severity: float, se
     return tuple(_try(view, kind, severity if kind.graded else _ALL, seed) for kind in kinds)
 
 
-def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tried:
+def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> PerturbationPreview:
     number = seed_for(seed, kind.name, severity, kind.version)
     outcome = attempt(kind, view, severity, random.Random(number))
     status: Status = "changed"
@@ -189,10 +191,10 @@ def _try(view: PromptView, kind: Perturbation, severity: float, seed: str) -> Tr
         status = "needs_rewriter"
     elif outcome.body() == view.body():
         status = "unchanged"
-    return Tried(kind, severity, number, status, outcome)
+    return PerturbationPreview(kind, severity, number, status, outcome)
 
 
-class _Remembered:
+class _RunCache:
     """A `Cache` for one run."""
 
     def __init__(self) -> None:
@@ -205,17 +207,19 @@ class _Remembered:
         self._bodies[key] = body
 
 
-async def written(tried: Sequence[Tried], settings: Settings, max_usd: float) -> tuple[Tried, ...]:
+async def written(
+    tried: Sequence[PerturbationPreview], settings: Settings, max_usd: float
+) -> tuple[PerturbationPreview, ...]:
     """Have the rewriter of the settings write what the variants wait for."""
     chosen = settings.replays.rewriter
     assert chosen is not None  # its model is named
     budget = PayeeBudget(Costs(max_usd))
     model = endpoint(chosen, prices(settings))
-    async with Rewriter(model, cache=_Remembered(), headroom_tokens=chosen.headroom_tokens) as rewriter:
+    async with Rewriter(model, cache=_RunCache(), headroom_tokens=chosen.headroom_tokens) as rewriter:
         return tuple([await _written(one, rewriter, budget) for one in tried])
 
 
-async def _written(tried: Tried, rewriter: Rewriter, budget: CallBudget) -> Tried:
+async def _written(tried: PerturbationPreview, rewriter: Rewriter, budget: CallBudget) -> PerturbationPreview:
     outcome = tried.outcome
     while isinstance(outcome, Draft):
         texts: list[str] = []
@@ -230,13 +234,13 @@ async def _written(tried: Tried, rewriter: Rewriter, budget: CallBudget) -> Trie
     return replace(tried, status=_status(outcome, tried), outcome=outcome)
 
 
-def _status(outcome: Outcome, tried: Tried) -> Status:
+def _status(outcome: Outcome, tried: PerturbationPreview) -> Status:
     if isinstance(outcome, NotApplicable):
         return "not_applicable"
     return "changed" if tried.status == "needs_rewriter" else tried.status
 
 
-def protected_in(view: PromptView) -> list[tuple[int, Protected, str]]:
+def protected_in(view: PromptView) -> list[tuple[int, ProtectedSpan, str]]:
     """Return the protected spans of the input, in order: number of the segment, span and text."""
     return [
         (segment.index, span, segment.text[span.start : span.end])
@@ -349,7 +353,7 @@ _MANY_LINES: Final = 1_000
 _STYLES: Final = {"-": "red", "+": "green"}
 
 
-def show(view: PromptView, tried: Sequence[Tried], console: Console) -> None:
+def show(view: PromptView, tried: Sequence[PerturbationPreview], console: Console) -> None:
     """Print what was read, what is protected, a diff for each variant, and why others don't apply."""
     _prompt(view, console)
     _protected(view, console)
@@ -395,7 +399,7 @@ def _protected(view: PromptView, console: Console) -> None:
         _say(console, f"  … and {len(found) - _MOST_SPANS} more; --json lists all")
 
 
-def _title(tried: Tried) -> str:
+def _title(tried: PerturbationPreview) -> str:
     wanted = tried.kind.wanted
     asks = [form for form in (wanted.format, wanted.language) if form]
     answer = f", answer in {', '.join(asks)}" if asks else ""
@@ -442,7 +446,7 @@ def _marked(old: str, new: str) -> tuple[Text, Text]:
     return before, after
 
 
-def asked_of_rewriter(tried: Tried) -> str:
+def asked_of_rewriter(tried: PerturbationPreview) -> str:
     """Describe the request to a rewriter; "" if there is none."""
     tasks = tried.outcome.tasks if isinstance(tried.outcome, Draft) else ()
     asks = dict.fromkeys(f"{one.kind} to {one.target}" if one.target else one.kind for one in tasks)
@@ -451,7 +455,7 @@ def asked_of_rewriter(tried: Tried) -> str:
     return f"would rewrite {texts} ({', '.join(asks)}){also}"
 
 
-def _listed(title: str, lines: Sequence[tuple[Tried, str]], console: Console) -> None:
+def _listed(title: str, lines: Sequence[tuple[PerturbationPreview, str]], console: Console) -> None:
     if not lines:
         return
     _say(console)
@@ -474,7 +478,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _MOST_CHARACTERS else line[: _MOST_CHARACTERS - 1] + "…"
 
 
-def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
+def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, Any]:
     """Return everything that the page shows, and the whole body of each variant, as values for JSON.
 
     Lone surrogates, which a body may hold, stay: write it with escapes.
@@ -500,7 +504,7 @@ def record(view: PromptView, tried: Sequence[Tried]) -> dict[str, Any]:
     }
 
 
-def _outcome(view: PromptView, tried: Tried) -> dict[str, Any]:
+def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
     kind = tried.kind
     found: dict[str, Any] = {
         "name": kind.name,

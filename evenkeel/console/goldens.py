@@ -87,7 +87,7 @@ def golden_list(
     )
 
 
-class Rated(NamedTuple):
+class GoldenRating(NamedTuple):
     """The rating of a golden's answer in the last run of its goldens."""
 
     said: str
@@ -98,7 +98,7 @@ class Rated(NamedTuple):
     """True if the answer differed from the approved one."""
 
 
-def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
+def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating | None:
     """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
     run = runs.get(golden.route)
     key = key_of(golden.id, golden.version)
@@ -106,16 +106,16 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> Rated | None:
     if run is None or found is None:
         return None
     if not found.breaches:
-        return Rated(f"not rated: {found.failure.replace('_', ' ')}", run.at, run.model, changed=False)
+        return GoldenRating(f"not rated: {found.failure.replace('_', ' ')}", run.at, run.model, changed=False)
     breached = [name.replace("_", " ") for name, breach in found.breaches.items() if breach]
-    return Rated(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
+    return GoldenRating(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 
 def golden_page(
     history: Sequence[Golden],
     trail: Sequence[Entry],
     actions: Sequence[Action] = (),
-    rating: Rated | None = None,
+    rating: GoldenRating | None = None,
 ) -> Page:
     """Build the page of a golden.
 

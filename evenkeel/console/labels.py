@@ -16,7 +16,7 @@ from evenkeel.console.access import Recorder, json_only, own_pages_only, signed,
 from evenkeel.console.api import json_object, json_response
 from evenkeel.console.rendering import AnyRequest, Form, QueryText, see_other
 from evenkeel.monitor.labels import human_agreement
-from evenkeel.stores.labels import CountedLabels, LabelError, Said, decided_by, label_of
+from evenkeel.stores.labels import CountedLabels, LabelError, LabelStatement, decided_by, label_of
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
     rating, quality = asked.get("rating", ""), asked.get("quality", "")
     if rating not in ("", "1", "2", "3"):
         raise LabelError(f"the rating {rating[:20]!r} is none of 1, 2, 3")
-    said = Said(
+    said = LabelStatement(
         by,
         rating=int(rating) if rating else None,
         quality=quality or None,  # type: ignore[arg-type]  # checked where the label is made

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
-    from evenkeel.stores.counters import Untried
+    from evenkeel.stores.counters import UntriedPerturbation
 
 
 STUCK_AFTER_S: Final = 120.0
@@ -66,9 +66,9 @@ class UntriedLine:
     """Number of times, or "always" if these rewordings cannot run with the current settings."""
 
 
-def untried_lines(untried: Sequence[Untried]) -> tuple[UntriedLine, ...]:
+def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, ...]:
     """Group by route, category and reason; what can never run comes first, then the most frequent."""
-    groups: dict[tuple[str, str, str, bool], list[Untried]] = {}
+    groups: dict[tuple[str, str, str, bool], list[UntriedPerturbation]] = {}
     for one in untried:
         key = (one.route, rewordings.category(one.perturbation).name, one.reason, one.count is None)
         groups.setdefault(key, []).append(one)
@@ -92,11 +92,11 @@ def reason_in_words(reason: str) -> str:
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
-def _total(found: Sequence[Untried]) -> int:
+def _total(found: Sequence[UntriedPerturbation]) -> int:
     return sum(one.count or 0 for one in found)
 
 
-def _kinds(category: str, found: Sequence[Untried]) -> str:
+def _kinds(category: str, found: Sequence[UntriedPerturbation]) -> str:
     names = sorted({one.perturbation for one in found}, key=rewordings.position)
     names = [rewordings.label(name) if together_count(name) > 1 else name for name in names]
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.changes import CheckRun, GateRun, GoldenRun
-    from evenkeel.stores.counters import RouteFlow, Untried
+    from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
     from evenkeel.stores.monitor_state import MonitorStore
@@ -57,7 +57,7 @@ class PipelineView:
     """True if the upstream is `evenkeel simulate`, so that nobody mistakes a demo for production."""
     minimum_trials: int = 30
     """Trials that a cell needs before it reports anything."""
-    untried: tuple[Untried, ...] = ()
+    untried: tuple[UntriedPerturbation, ...] = ()
     """Rewordings that were requested but could not be tried."""
     notices: Sequence[str] = ()
     """Things an operator must know, each a sentence that says what to do."""

@@ -192,7 +192,7 @@ _LONGEST_STEP: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TrialPage:
     """Trials, newest first."""
 
     trials: tuple[LoggedVerdict, ...]
@@ -200,7 +200,7 @@ class Found:
     """Position from which to continue, as `before`; None if the start of the log was reached."""
 
 
-def search(log: VerdictLog, narrow: Narrow | None, *, most: int, before: int | None = None) -> Found:
+def search(log: VerdictLog, narrow: Narrow | None, *, most: int, before: int | None = None) -> TrialPage:
     """Return the newest trials that match.
 
     Args:
@@ -219,4 +219,4 @@ def search(log: VerdictLog, narrow: Narrow | None, *, most: int, before: int | N
     if len(found) > most:
         found = found[:most]
         at = found[-1].offset
-    return Found(tuple(found), at or None)
+    return TrialPage(tuple(found), at or None)

@@ -17,8 +17,8 @@ from evenkeel.console.trial_search import (
     CONTROLS,
     RATINGS,
     SIDES,
-    Found,
     TrialFilter,
+    TrialPage,
     badness,
     narrowed,
     search,
@@ -204,7 +204,7 @@ def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
     return Table.of((trial.verdict for trial in found.trials), *_COLUMNS)
 
 
-def _found(sources: ConsoleSources, query: Mapping[str, Any], most: int) -> Found:
+def _found(sources: ConsoleSources, query: Mapping[str, Any], most: int) -> TrialPage:
     incidents = IncidentBoard(sources.monitor_store).all()
     narrow = narrowed(TrialFilter.of(query), _changes(sources), incidents, lambda one: _began(sources, one))
     return search(sources.log, narrow, most=most, before=_place(query))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
 
 
-class Bounded(Protocol):
+class RatioInterval(Protocol):
     """An interval of ratios."""
 
     @property
@@ -28,7 +28,7 @@ class Bounded(Protocol):
         """The upper end."""
 
 
-class Measured(Bounded, Protocol):
+class RatioFigure(RatioInterval, Protocol):
     """A ratio, or a difference of ratios, with its interval."""
 
     @property
@@ -76,7 +76,7 @@ def percent(ratio: float, digits: int = 0) -> str:
     return f"{number(ratio * 100, digits)}{_NARROW_SPACE}%"
 
 
-def interval(one: Bounded, digits: int = 0) -> str:
+def interval(one: RatioInterval, digits: int = 0) -> str:
     """Return the interval of an estimate in percent, "[24, 38] %"."""
     return f"[{number(one.lower * 100, digits)},\u00a0{number(one.upper * 100, digits)}]{_NARROW_SPACE}%"
 
@@ -96,29 +96,29 @@ def share(part: float, whole: float, digits: int = 1) -> str:
     return percent(part / whole, digits) if whole else MISSING
 
 
-def points(measure: Measured | None, digits: int = 1) -> str:
+def points(measure: RatioFigure | None, digits: int = 1) -> str:
     """Return a ratio in points of 100, "88.8"."""
     return MISSING if measure is None else number(measure.value * 100, digits)
 
 
-def points_interval(measure: Bounded | None, digits: int = 1) -> str:
+def points_interval(measure: RatioInterval | None, digits: int = 1) -> str:
     """Return the interval in points of 100, "[86.3, 90.9]"; "" without a measure."""
     if measure is None:
         return ""
     return f"[{number(measure.lower * 100, digits)},\u00a0{number(measure.upper * 100, digits)}]"
 
 
-def points_text(measure: Measured | None, digits: int = 1) -> str:
+def points_text(measure: RatioFigure | None, digits: int = 1) -> str:
     """Return value and interval in points of 100, "88.8 [86.3, 90.9]"."""
     return f"{points(measure, digits)} {points_interval(measure, digits)}".strip()
 
 
-def difference(measure: Measured | None, digits: int = 1) -> str:
+def difference(measure: RatioFigure | None, digits: int = 1) -> str:
     """Return a difference of ratios in points of 100 with its sign, "+22.2"."""
     return MISSING if measure is None else _signed(measure.value, digits)
 
 
-def difference_interval(measure: Bounded | None, digits: int = 1) -> str:
+def difference_interval(measure: RatioInterval | None, digits: int = 1) -> str:
     """Return the interval of a difference in points of 100, "[+12.1, +33.0]"; "" without a measure."""
     if measure is None:
         return ""

@@ -58,7 +58,7 @@ class Answer:
 Format = Literal["free", "json", "yaml", "xml", "html", "markdown"]
 
 
-class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
+class AnswerForm(Struct, frozen=True, omit_defaults=True, gc=False):
     """Form that a variant requires of its answer, where it differs from the original's."""
 
     format: Format | None = None
@@ -66,7 +66,7 @@ class Wanted(Struct, frozen=True, omit_defaults=True, gc=False):
     """BCP 47 tag."""
 
 
-AS_BEFORE: Final = Wanted()
+AS_BEFORE: Final = AnswerForm()
 """Form of the original answer: same format and language."""
 
 
@@ -82,7 +82,7 @@ class Pair:
     """Text of the original prompt: what faithfulness and completeness are judged against."""
     task: str | None = None
     """Task name from the route or the application, e.g. "case_summary"; None = generic chat."""
-    wanted: Wanted = AS_BEFORE
+    wanted: AnswerForm = AS_BEFORE
     """Format and language that the variant asked the candidate for."""
 
 

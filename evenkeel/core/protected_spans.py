@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Protected:
+class ProtectedSpan:
     """A half-open span of a text that must survive as it is."""
 
     start: int
@@ -184,12 +184,12 @@ ahead."""
 
 
 @lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
-def protected_spans(text: str) -> tuple[Protected, ...]:
+def protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
     """Return the spans of a text that must survive, in order and without overlap.
 
     Linear in the length of the text.
     """
-    found: list[Protected] = []
+    found: list[ProtectedSpan] = []
     failed = 0
     at = 0
     while at < len(text):
@@ -212,7 +212,7 @@ def protected_spans(text: str) -> tuple[Protected, ...]:
         elif rule == "code_line":
             below = _INDENTED.match(text, at)
             at = at if below is None else below.end()
-        found.append(Protected(start, at, rule))
+        found.append(ProtectedSpan(start, at, rule))
     return tuple(_apart(sorted((*found, *_spaced(text)), key=lambda span: (span.start, -span.end))))
 
 
@@ -271,19 +271,19 @@ _INDENTED: Final = re.compile(r"(?:\n[ \t]++\S[^\n]*+)*+")
 """Lines that go on with the code above them."""
 
 
-def _spaced(text: str) -> Iterator[Protected]:
+def _spaced(text: str) -> Iterator[ProtectedSpan]:
     for rule, pattern in _SPACED.items():
         for match in pattern.finditer(text):
             end = match.start() + len(match[0].rstrip(".,;:!?"))
-            yield Protected(match.start(), end, rule)
+            yield ProtectedSpan(match.start(), end, rule)
 
 
-def _apart(spans: Iterable[Protected]) -> Iterator[Protected]:
+def _apart(spans: Iterable[ProtectedSpan]) -> Iterator[ProtectedSpan]:
     """Yield the spans; of two that overlap the later one loses its beginning."""
     end = 0
     for span in spans:
         if span.end > end:
-            yield span if span.start >= end else Protected(end, span.end, span.rule)
+            yield span if span.start >= end else ProtectedSpan(end, span.end, span.rule)
             end = span.end
 
 

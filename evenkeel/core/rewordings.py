@@ -70,12 +70,12 @@ class LanguagePair(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Published:
+class _Vocabulary:
     rewordings: dict[str, Rewording] = field(default_factory=dict)
     categories: dict[str, Category] = field(default_factory=dict)
 
 
-_PUBLISHED: Final = _Published()
+_PUBLISHED: Final = _Vocabulary()
 """Published words of this process: every page and report reads them, and none is ever removed."""
 
 

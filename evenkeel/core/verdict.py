@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from evenkeel.core.pair import AS_BEFORE, Answer, Wanted
+from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -265,7 +265,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     control: Control = NO_CONTROL
     free: FreeComparison = NOT_COMPARED
     origin: Origin = NO_ORIGIN
-    wanted: Wanted = AS_BEFORE
+    wanted: AnswerForm = AS_BEFORE
     """The form that the variant asked for."""
     selection: Selection = ALWAYS_SELECTED
     cost: TrialCost = NO_COST

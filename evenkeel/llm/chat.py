@@ -77,7 +77,7 @@ _ABOUT_FORMAT: Final = ("response_format", "json_schema", "json_object", "struct
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class ParameterSupport:
     """The optional parameters that a server has not rejected so far."""
 
     output: Output = "json_schema"
@@ -105,7 +105,7 @@ class Accepted:
             body["service_tier"] = "flex"
         return body
 
-    def after(self, complaint: str, request: ChatRequest) -> Accepted | None:
+    def after(self, complaint: str, request: ChatRequest) -> ParameterSupport | None:
         """Return what to try after a rejection with this message; None if nothing is left to leave out.
 
         A parameter that the message names goes first. A message that names none is taken to be about the

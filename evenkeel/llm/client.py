@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 
 from evenkeel.core.budget import NOTHING, Spend, booked
-from evenkeel.llm.chat import Accepted, ChatRequest, Completion, completion_of, result_of
+from evenkeel.llm.chat import ChatRequest, Completion, ParameterSupport, completion_of, result_of
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
 from evenkeel.llm.price import bound_of, estimate_tokens, free, tokens_at_most
-from evenkeel.llm.wire import FLEX_TIMES, Unanswered, Wire
+from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -74,7 +74,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class TextVectors:
     """The vectors of some texts."""
 
     vectors: list[Vector] | Fault
@@ -164,7 +164,7 @@ class Endpoint:
         self._sleep = sleep
         self._observer = observer
         self._budget = budget
-        self._accepted = Accepted()
+        self._accepted = ParameterSupport()
         self._unexplained = 0
         """Calls in a row that were answered after a rejection that named no parameter."""
 
@@ -280,7 +280,7 @@ class Endpoint:
         """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
         return self._limits.pause_left_s
 
-    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None = None) -> Embedded:
+    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None = None) -> TextVectors:
         """The texts' vectors by the server's `/embeddings`.
 
         Args:
@@ -314,14 +314,14 @@ class Endpoint:
 
         reply = await self._make(send, lambda: expected, None, None, ask_canary)
         if isinstance(reply, Fault):
-            return Embedded(reply)
+            return TextVectors(reply)
         tokens = result_of(reply).input_tokens or estimate_tokens("".join(texts))
         self._limits.count(0, tokens - expected)
         try:
             vectors: list[Vector] | Fault = vectors_of(reply, len(texts))
         except ValueError as error:
             vectors = Fault("bad_schema", str(error))
-        return Embedded(vectors, *self.spend(tokens))
+        return TextVectors(vectors, *self.spend(tokens))
 
     def _embedded(self, reply: Mapping[str, Any]) -> Spend | None:
         """Return what vectors cost as the server reports it; None if it does not."""
@@ -344,7 +344,7 @@ class Endpoint:
     ) -> Completion | Fault:
         """The call, sent again without what the server rejects; what worked is remembered."""
         deadline = asyncio.get_running_loop().time() + limit_s
-        accepted: Accepted | None = self._accepted
+        accepted: ParameterSupport | None = self._accepted
         got: Completion | Fault | None = None
         explained = True
         while accepted is not None:
@@ -426,7 +426,7 @@ class Endpoint:
             response = await self._wire.post(
                 url, json.dumps(body).encode(), list(report.headers.items()), limit_s
             )
-            if isinstance(response, Unanswered) or not response.is_success:
+            if isinstance(response, MissingResponse) or not response.is_success:
                 fault = fault_of(response, self._api_key)
             else:
                 try:

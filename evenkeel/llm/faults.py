@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evenkeel.core.backoff import Backoff
-from evenkeel.llm.wire import Received, Unanswered
+from evenkeel.llm.wire import MissingResponse, RawResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,14 +52,14 @@ _LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
 """Parameters that can be left out: a complaint about one is not about the question."""
 
 
-def fault_of(response: Received | Unanswered, api_key: str) -> Fault:
+def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
     """Why a request brought no answer; the detail never holds the key.
 
     Args:
         response: An error, or none.
         api_key: What the request was sent with.
     """
-    if isinstance(response, Unanswered):
+    if isinstance(response, MissingResponse):
         passing = response.reason in UNHEALTHY
         reason = response.reason if passing else "bad_schema"
         return Fault(reason, _without(api_key, response.detail), passing, unbilled=response.is_free)

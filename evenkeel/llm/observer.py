@@ -92,7 +92,7 @@ class _NoReport:
 NO_REPORT: Final[CallReport] = _NoReport()
 
 
-class Unobserved:
+class NullObserver:
     """Nobody looks on."""
 
     def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
@@ -101,4 +101,4 @@ class Unobserved:
         return nullcontext(NO_REPORT)
 
 
-UNOBSERVED: Final[CallObserver] = Unobserved()
+UNOBSERVED: Final[CallObserver] = NullObserver()

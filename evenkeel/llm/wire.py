@@ -28,7 +28,7 @@ _ERROR_BYTES: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class RawResponse:
     """A response, its body as it came, still compressed."""
 
     status: int
@@ -79,7 +79,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
+class MissingResponse:
     """A request without a response."""
 
     reason: str
@@ -135,7 +135,7 @@ class Wire:
         timeout_s: float,
         *,
         unix_path: str | None = None,
-    ) -> Received | Unanswered:
+    ) -> RawResponse | MissingResponse:
         """Send a JSON request once.
 
         Args:
@@ -160,12 +160,12 @@ class Wire:
                     return await _received(response)
         except (httpx2.TimeoutException, TimeoutError) as error:
             detail = f"no answer in time ({type(error).__name__})"
-            return Unanswered("timeout", detail, not isinstance(error, _NEVER_SENT))
+            return MissingResponse("timeout", detail, not isinstance(error, _NEVER_SENT))
         except UnreadableBody as error:
-            return Unanswered(error.reason, error.detail)
+            return MissingResponse(error.reason, error.detail)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             detail = f"{type(error).__name__}: {error}"
-            return Unanswered("connection", detail, not isinstance(error, _NEVER_SENT))
+            return MissingResponse("connection", detail, not isinstance(error, _NEVER_SENT))
 
     def _client(self, unix_path: str | None) -> httpx2.AsyncClient:
         if unix_path not in self._clients:
@@ -189,7 +189,7 @@ class Wire:
         return self._clients[unix_path]
 
 
-async def _received(response: httpx2.Response) -> Received:
+async def _received(response: httpx2.Response) -> RawResponse:
     """Read a response, whose compression the client would undo without a limit.
 
     Raises: UnreadableBody "too_large".
@@ -201,4 +201,4 @@ async def _received(response: httpx2.Response) -> Received:
         if room < 0:
             raise UnreadableBody("too_large", f"the answer is larger than {MAX_DECODED_BYTES} bytes")
         pieces.append(piece)
-    return Received(response.status_code, response.headers, b"".join(pieces))
+    return RawResponse(response.status_code, response.headers, b"".join(pieces))

@@ -14,30 +14,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+    from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
     from evenkeel.core.verdict import Failure, Judgement, QualityScore
     from evenkeel.llm.client import Endpoint
     from evenkeel.metrics.judge import Judge
     from evenkeel.metrics.pairs import PairError, score_pairs
     from evenkeel.metrics.protocol import About
-    from evenkeel.metrics.registry import Listed, UnknownMetricError, heuristics, metric, metrics
+    from evenkeel.metrics.registry import MetricEntry, UnknownMetricError, heuristics, metric, metrics
     from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, judge_scorer
 
 __all__ = [
     "About",
     "Answer",
+    "AnswerForm",
     "Endpoint",
     "Failure",
     "Judge",
     "Judgement",
-    "Listed",
+    "MetricEntry",
     "Pair",
     "PairError",
     "QualityScore",
     "ToolCall",
     "TwoStageScorer",
     "UnknownMetricError",
-    "Wanted",
     "heuristic_scorer",
     "heuristics",
     "judge_scorer",
@@ -48,13 +48,13 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
     _HOMES = {
-        "core.pair": ("Answer", "Pair", "ToolCall", "Wanted"),
+        "core.pair": ("Answer", "Pair", "ToolCall", "AnswerForm"),
         "core.verdict": ("Failure", "Judgement", "QualityScore"),
         "llm.client": ("Endpoint",),
         "metrics.judge": ("Judge",),
         "metrics.pairs": ("PairError", "score_pairs"),
         "metrics.protocol": ("About",),
-        "metrics.registry": ("Listed", "UnknownMetricError", "heuristics", "metric", "metrics"),
+        "metrics.registry": ("MetricEntry", "UnknownMetricError", "heuristics", "metric", "metrics"),
         "metrics.scoring": ("TwoStageScorer", "heuristic_scorer", "judge_scorer"),
     }
     _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import canonical_tag
-from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import stage_of
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.metrics.tasks import task_named
@@ -70,7 +70,7 @@ def _task(given: object) -> str | None:
         raise PairError(f"task: {error}") from error
 
 
-def _wanted(given: object) -> Wanted:
+def _wanted(given: object) -> AnswerForm:
     if given is None:
         return AS_BEFORE
     if not isinstance(given, dict) or not _MEMBERS.issuperset(given):
@@ -82,7 +82,7 @@ def _wanted(given: object) -> Wanted:
         tag = None if language is None else canonical_tag(language)
     except (ValueError, AttributeError, TypeError) as error:
         raise PairError(f"wanted.language: {language!r} is no language tag") from error
-    return Wanted(format=given.get("format"), language=tag)
+    return AnswerForm(format=given.get("format"), language=tag)
 
 
 def finding(judgement: Judgement) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class UnknownMetricError(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class MetricEntry:
     """Metric with the facts needed to choose it. All values are ratios in [0, 1]."""
 
     kind: type[Metric | AsyncMetric]
@@ -93,12 +93,12 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class _Catalogue:
-    metrics: Mapping[str, Listed]
+    metrics: Mapping[str, MetricEntry]
     refused: Mapping[str, str]
     """Reason for each refused metric, by the name of its entry point."""
 
 
-def metrics() -> tuple[Listed, ...]:
+def metrics() -> tuple[MetricEntry, ...]:
     """Return all metrics, ours first. Other people's packages are imported at the first call."""
     return tuple(_catalogue().metrics.values())
 
@@ -114,7 +114,7 @@ def heuristics() -> tuple[Metric, ...]:
     return tuple(built(metric) for metric in metrics() if metric.about.needs == "nothing")
 
 
-def built(listed: Listed, *needed: object) -> Metric:
+def built(listed: MetricEntry, *needed: object) -> Metric:
     """Return a metric of that kind, built with what it needs.
 
     Args:
@@ -126,7 +126,7 @@ def built(listed: Listed, *needed: object) -> Metric:
     return made
 
 
-def metric(name: str) -> Listed:
+def metric(name: str) -> MetricEntry:
     """Return the metric of a name.
 
     Raises:
@@ -157,7 +157,7 @@ def telling(form: AnswerForm) -> tuple[str, ...]:
 
 @cache
 def _catalogue() -> _Catalogue:
-    found: dict[str, Listed] = {}
+    found: dict[str, MetricEntry] = {}
     for place in BUILTIN:
         module, _, kind = place.partition(":")
         one = _listed(getattr(import_module(module), kind))
@@ -174,11 +174,11 @@ def _catalogue() -> _Catalogue:
     return _Catalogue(found, refused_ones)
 
 
-def _listed(kind: Any) -> Listed:
-    return Listed(kind, kind.name, kind.version, kind.about)
+def _listed(kind: Any) -> MetricEntry:
+    return MetricEntry(kind, kind.name, kind.version, kind.about)
 
 
-def _offered(extension: Extension, known: Collection[str]) -> Listed:
+def _offered(extension: Extension, known: Collection[str]) -> MetricEntry:
     """Return the metric of an entry point.
 
     Raises: ExtensionError if it cannot be loaded, is no metric, or has the name of a known one.

@@ -29,7 +29,7 @@ _MOST_REMEMBERED = 256
 _SHOWN = 100
 
 
-class Refused(NamedTuple):
+class KeyRefusal(NamedTuple):
     """Reason why a request may not use the key."""
 
     fault: Fault
@@ -59,7 +59,7 @@ class Callers:
         self._known: set[bytes] = set()
         """Values of `Host` that are already known to be accepted."""
 
-    def refused(self, head: RequestHead, *, named: bool = False) -> Refused | None:
+    def refused(self, head: RequestHead, *, named: bool = False) -> KeyRefusal | None:
         """Return why a request may not use evenkeel's key; None if it may.
 
         Args:
@@ -70,7 +70,7 @@ class Callers:
         if not named:
             host = b"" if head.host is None else raw[head.host[0] : head.host[1]]
             if host not in self._known and not self._knows(host):
-                return Refused(Fault.HOST, repr(host[:_SHOWN].decode("latin-1")))
+                return KeyRefusal(Fault.HOST, repr(host[:_SHOWN].decode("latin-1")))
         fields = raw[head.line_end : head.end].lower()
         if b"\norigin:" in fields or b"\nsec-fetch-site:" in fields:
             return self._page(fields)
@@ -93,7 +93,7 @@ class Callers:
             return False
         return self._any_address or address.is_loopback or str(address) in self._names
 
-    def _page(self, fields: bytes) -> Refused | None:
+    def _page(self, fields: bytes) -> KeyRefusal | None:
         """Return why a browser's request may not use the key; None if it may. Fields are in lower case."""
         said = selected(fields, _PAGE)
         origins = [value for name, value in said if name == "origin"]
@@ -101,4 +101,4 @@ class Callers:
             others = [origin for origin in origins if origin not in self._origins]
         else:
             others = [value for _, value in said if value not in _OWN]
-        return Refused(Fault.ORIGIN, repr(others[0][:_SHOWN])) if others else None
+        return KeyRefusal(Fault.ORIGIN, repr(others[0][:_SHOWN])) if others else None

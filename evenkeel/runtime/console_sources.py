@@ -23,7 +23,7 @@ from evenkeel.runtime.replays import unavailable
 from evenkeel.runtime.stores import budgets
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.settings.types import without_credentials
-from evenkeel.stores.counters import RouteFlow, Untried, merge, route_flows, untried
+from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, merge, route_flows, untried
 
 if TYPE_CHECKING:
     from evenkeel.console import ConsoleSources
@@ -168,10 +168,10 @@ class Pipeline:
         gauges = [gauge for snapshot in self._counters.read() for gauge in snapshot.get("gauges", ())]
         return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
 
-    def _untried(self) -> tuple[Untried, ...]:
+    def _untried(self) -> tuple[UntriedPerturbation, ...]:
         """Return the rewordings that were not tried, first those that can never run, then by frequency."""
         never = [
-            Untried(route, kind, reason, None)
+            UntriedPerturbation(route, kind, reason, None)
             for route, kinds in self._unavailable.items()
             for kind, reason in kinds.items()
         ]

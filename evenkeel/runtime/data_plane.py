@@ -234,14 +234,14 @@ def run(briefing: Briefing) -> None:
 
             when_orphaned(lambda: loop.call_soon_threadsafe(stop.set), told)
 
-        shared = Shared(briefing.source, os.getppid())
+        shared = SharedStore(briefing.source, os.getppid())
         await serve(briefing.settings, briefing.open_sockets(), stop, started=started, shared=shared)
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(serve_until_stopped())
 
 
-class Shared(NamedTuple):
+class SharedStore(NamedTuple):
     """Connection of a data plane to a store that other processes use as well."""
 
     source: str
@@ -258,7 +258,7 @@ async def serve(
     stop: asyncio.Event,
     *,
     started: Callable[[Running], None],
-    shared: Shared | None = None,
+    shared: SharedStore | None = None,
 ) -> Callable[[], Snapshot]:
     """Forward until `stop` is set, then drain and empty the hand-off. Return a reader of the counters.
 
@@ -324,7 +324,7 @@ def _salt(settings: Settings) -> bytes:
 
 
 def _bodies(
-    settings: Settings, running: Running, shared: Shared, stopping: threading.Event
+    settings: Settings, running: Running, shared: SharedStore, stopping: threading.Event
 ) -> tuple[Callable[[], None], ...]:
     """Return the bodies of the threads that connect a data plane and the store, until `stopping` is set."""
 

@@ -165,7 +165,7 @@ async def _proxy(start: _Start) -> None:
         start.ready()
 
     # With Redis, other processes show its counters, too; a file has no other readers.
-    shared = data_plane.Shared(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
+    shared = data_plane.SharedStore(f"proxy.{int(time.time())}", os.getpid(), follower.reloader.snapshot)
     async with served(partial(probes, settings, lambda: [snapshot()]), settings, start.ports.admin):
         await data_plane.serve(
             settings,

@@ -154,7 +154,7 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             f"{where}: no upstream to forward to; name one with --upstream URL, or under `routes:` in a file"
         )
 
-    class Loaded(Settings):
+    class LoadedSettings(Settings):
         @classmethod
         def settings_customise_sources(
             cls,
@@ -168,7 +168,7 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             return init_settings, env_settings, InitSettingsSource(settings_cls, raw)
 
     try:
-        return Loaded(**overrides)
+        return LoadedSettings(**overrides)
     except ValidationError as error:
         raise SettingsError(f"{where}: {_describe(error)}") from error
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.shadow.groups import Looked, Root
+    from evenkeel.shadow.groups import Root, RootTrials
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Draft, Outcome, Perturbation
     from evenkeel.shadow.planner import Needs, Trial
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _CONTROL: Final = Control()
 
 
-class Planned(NamedTuple):
+class PlannedTrial(NamedTuple):
     """Planned trial, with the outcome of applying its perturbation to the prompt."""
 
     trial: Trial
@@ -84,14 +84,14 @@ class ExchangeTrial:
         if self._adaptive:
             chance = random.Random(f"{original.exchange.id}/severity")
             self._severity = chance.choice(route.severities)
-        self._roots: tuple[Looked, ...] = ()
+        self._roots: tuple[RootTrials, ...] = ()
 
     @property
     def control(self) -> Verdict | None:
         """Return the verdict of the identical resend; None while there is none."""
         return self.verdicts.get(self.control_trial.id)
 
-    def first(self) -> list[Planned] | None:
+    def first(self) -> list[PlannedTrial] | None:
         """Return the trials of the first round, led by the identical resend if it has no verdict yet.
 
         Returns: None if everything is settled and chance leaves the exchange out.
@@ -104,16 +104,16 @@ class ExchangeTrial:
             rewordings = self._by_need()
         rewordings += self._contrast()
         if self.control is None:
-            return [Planned(self.control_trial, self.original.view), *rewordings]
+            return [PlannedTrial(self.control_trial, self.original.view), *rewordings]
         return rewordings
 
-    def follow(self) -> list[Planned]:
+    def follow(self) -> list[PlannedTrial]:
         """Return the single rewordings to try, given the answers to the groups that contain them."""
         groups = [looked for looked in self._roots if looked.whole and looked.root.is_group]
         trials = [trial for looked in groups for trial in self._singles(looked)]
         return self._applicable(trials, len(trials))
 
-    def _by_need(self) -> list[Planned]:
+    def _by_need(self) -> list[PlannedTrial]:
         """Return as many rewordings as the route allows, the least known first."""
         original = self.original
         made = [
@@ -122,17 +122,17 @@ class ExchangeTrial:
         trials = candidates(original.exchange.id, original.route, self._needs.cells)
         return self._applicable(trials, original.route.trials_per_exchange - len(made))
 
-    def _contrast(self) -> list[Planned]:
+    def _contrast(self) -> list[PlannedTrial]:
         """Return the contrast of this exchange, if it has one and none was made."""
         if any(verdict.is_contrast for verdict in self.verdicts.values()):
             return []
         for trial in contrasts_of(self.original.exchange.id, self.original.route):
             outcome = self._outcome(trial)
             if not isinstance(outcome, NotApplicable):
-                return [Planned(trial, outcome)]
+                return [PlannedTrial(trial, outcome)]
         return []
 
-    def _roots_to_try(self) -> list[Planned] | None:
+    def _roots_to_try(self) -> list[PlannedTrial] | None:
         """Return the applicable trials of the adaptive plan; None if the exchange is left out."""
         original = self.original
         assert original.route.settled_rate is not None
@@ -154,7 +154,7 @@ class ExchangeTrial:
         self._roots = plan.roots
         return found
 
-    def _singles(self, looked: Looked) -> Iterator[Trial]:
+    def _singles(self, looked: RootTrials) -> Iterator[Trial]:
         """Yield all rewordings of a group that is split; else only the drawn one, if there is one."""
         root, exchange_id = looked.root, self.original.exchange.id
         drawn = drawn_of(exchange_id, root, looked.pace)
@@ -167,9 +167,9 @@ class ExchangeTrial:
             weight = MOVED_WEIGHT if split else 1.0
             yield replace(self._part(root, kind), path_weight=weight, split_of=because)
 
-    def _applicable(self, trials: Sequence[Trial], count: int) -> list[Planned]:
+    def _applicable(self, trials: Sequence[Trial], count: int) -> list[PlannedTrial]:
         """Return the first `count` trials that apply and have no verdict yet."""
-        planned: list[Planned] = []
+        planned: list[PlannedTrial] = []
         for trial in trials:
             if len(planned) >= count:
                 break
@@ -179,7 +179,7 @@ class ExchangeTrial:
             if isinstance(outcome, NotApplicable):
                 self._skip(trial, outcome.reason)
             else:
-                planned.append(Planned(trial, outcome))
+                planned.append(PlannedTrial(trial, outcome))
         return planned
 
     def _trial(self, perturbation: Perturbation) -> Trial:

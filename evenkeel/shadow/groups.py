@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evenkeel.shadow.perturbations import Perturbation
-    from evenkeel.shadow.planner import Need, Needs
+    from evenkeel.shadow.planner import LearningNeed, Needs
 
 _CHANCE_VERSION: Final = 1
 _UNIT: Final = 1 << 53
@@ -97,7 +97,9 @@ def _parts(kinds: list[Perturbation]) -> Iterator[Root]:
         yield _root(kinds[part::parts], str(part + 1) if parts > 1 else "")
 
 
-def is_learning(kinds: Sequence[Perturbation], trials_per_exchange: int, needs: Mapping[str, Need]) -> bool:
+def is_learning(
+    kinds: Sequence[Perturbation], trials_per_exchange: int, needs: Mapping[str, LearningNeed]
+) -> bool:
     """Return whether any rewording still has fewer trials than a report needs.
 
     One that does not get them though there was ample chance, because it rarely applies, is not waited for.
@@ -120,7 +122,7 @@ def is_suspected(needs: Needs) -> bool:
     return needs.urgent or any(need.up or need.suspicion >= SUSPECTED for need in needs.cells.values())
 
 
-class Looked(NamedTuple):
+class RootTrials(NamedTuple):
     """Trials planned for one root on one exchange."""
 
     root: Root
@@ -134,7 +136,7 @@ class Looked(NamedTuple):
 class ExchangePlan(NamedTuple):
     """First trials planned for an exchange."""
 
-    roots: tuple[Looked, ...]
+    roots: tuple[RootTrials, ...]
     drawn: bool
     """True if the exchange is sampled even when every root is settled."""
 
@@ -142,7 +144,7 @@ class ExchangePlan(NamedTuple):
 def plan_of(
     exchange_id: str,
     roots: Sequence[Root],
-    needs: Mapping[str, Need],
+    needs: Mapping[str, LearningNeed],
     settled_rate: float,
     *,
     urgent: bool = False,
@@ -172,7 +174,7 @@ def plan_of(
                 alone.append(kind)
         whole = draw < look.chance
         if whole or alone:
-            looked.append(Looked(root, whole, tuple(alone), look.pace))
+            looked.append(RootTrials(root, whole, tuple(alone), look.pace))
     return ExchangePlan(tuple(looked), draw < settled_rate)
 
 
@@ -187,7 +189,7 @@ _CLOSE: Final = _Look(1.0, SUSPECTING)
 _ALERTING: Final = _Look(ALERTING, SUSPECTING)
 
 
-def _is_little_known(root: Root, needs: Mapping[str, Need]) -> bool:
+def _is_little_known(root: Root, needs: Mapping[str, LearningNeed]) -> bool:
     """Return whether a rewording of a group has few trials by itself and had too few chances to get more."""
     chances = needs.get(root.perturbation.name, UNKNOWN).trials
     return (
@@ -197,7 +199,7 @@ def _is_little_known(root: Root, needs: Mapping[str, Need]) -> bool:
     )
 
 
-def _look(need: Need, rate: float) -> _Look:
+def _look(need: LearningNeed, rate: float) -> _Look:
     """Return the chance and pace that a root gets from its own cell."""
     if need.up:
         return _ALERTING

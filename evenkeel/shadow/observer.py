@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
-from evenkeel.llm.observer import CallObserver, Unobserved
+from evenkeel.llm.observer import CallObserver, NullObserver
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
@@ -17,7 +17,7 @@ ExchangeOutcome = Literal["scored", "skipped", "dead"]
 """Ways in which work on an exchange can end."""
 
 
-class Judged(NamedTuple):
+class AnswerIds(NamedTuple):
     """Ids that the endpoint gave to the answers that a verdict compares; None where it gave none."""
 
     candidate: str | None = None
@@ -26,7 +26,7 @@ class Judged(NamedTuple):
     """Id of the answer that the user got."""
 
 
-NOTHING_JUDGED: Final = Judged()
+NOTHING_JUDGED: Final = AnswerIds()
 
 
 class ExchangeReport(Protocol):
@@ -65,7 +65,7 @@ class TrialReport(Protocol):
         """Note that the trial is not made, and why."""
         ...
 
-    def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
+    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
         """Note that the trial's verdict is in the log. `judged` names the answers that it compares."""
         ...
 
@@ -111,7 +111,7 @@ class _NoTrialReport:
     def skipped(self, reason: str) -> None:
         del reason
 
-    def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
+    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
         del verdict, judged
 
 
@@ -119,7 +119,7 @@ _NO_EXCHANGE_REPORT: Final[ExchangeReport] = _NoExchangeReport()
 _NO_TRIAL_REPORT: Final[TrialReport] = _NoTrialReport()
 
 
-class _Nobody(Unobserved):
+class _Nobody(NullObserver):
     """Observes nothing."""
 
     def exchange(self, exchange: Exchange, attempt: int) -> AbstractContextManager[ExchangeReport]:

@@ -87,7 +87,7 @@ def api_headers(exchange: Exchange) -> tuple[tuple[str, str], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnreadableExchange:
     """An exchange that is not tried."""
 
     reason: str
@@ -123,27 +123,27 @@ class Reader:
     stated: Mapping[str, StatedTemplate] = field(default_factory=dict)
     """Templates from the settings, by route."""
 
-    def read(self, exchange: Exchange) -> Original | Left:
+    def read(self, exchange: Exchange) -> Original | UnreadableExchange:
         """Return an exchange's prompt and answer, or the reason why it is not tried. CPU work, no I/O."""
         route = self.routes.get(exchange.route)
         if route is None:
-            return Left("route_gone", dead=True)
+            return UnreadableExchange("route_gone", dead=True)
         # Behind the upstream's address anything but a path could lead elsewhere ("@elsewhere/v1/…").
         api = api_of(exchange.path) if exchange.path.startswith("/") else None
         if api is None:
-            return Left("api_unsupported", dead=False)
+            return UnreadableExchange("api_unsupported", dead=False)
         try:
             body = decode_body(dict(exchange.request_headers), exchange.request_body)
             view = PromptView.parse(body, api=api)
             refused = refusal(view)
             reason = refused.reason if refused else limits.beyond(view)
             if reason is not None:
-                return Left(reason, dead=False)
+                return UnreadableExchange(reason, dead=False)
             answer = read_answer(dict(exchange.response_headers), exchange.response_body, api.answer_reader())
             if limits.is_too_long(answer):
-                return Left("answer_too_long", dead=False)
+                return UnreadableExchange("answer_too_long", dead=False)
         except (UnreadablePrompt, UnreadableBody) as error:
-            return Left(error.reason, dead=True)
+            return UnreadableExchange(error.reason, dead=True)
         view, template = self._classified(exchange, view)
         view = view.changing(route.inputs)
         model = named(answer.model or view.model or "unknown")

@@ -30,7 +30,7 @@ from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room
 from evenkeel.llm.limits import RateLimits
 from evenkeel.llm.observer import NO_REPORT, CallResult
-from evenkeel.llm.wire import FLEX_TIMES, Received, Unanswered, Wire
+from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, RawResponse, Wire
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.limits import LONGEST_ANSWER_CHARS, is_too_long
 from evenkeel.shadow.prompt import CHAT
@@ -70,7 +70,7 @@ _LOOKS_SECRET: Final = re.compile(
 )
 
 
-def excerpt(response: Received, credentials: Iterable[str] = (), *, message: bool = True) -> str:
+def excerpt(response: RawResponse, credentials: Iterable[str] = (), *, message: bool = True) -> str:
     """Return an error body as one line: "invalid_request_error, context_length_exceeded: The …".
 
     Args:
@@ -161,7 +161,7 @@ class Replay:
 class _Attempt(NamedTuple):
     """Attempt: the response to a request, and its outcome."""
 
-    response: Received | Unanswered
+    response: RawResponse | MissingResponse
     outcome: Replay | Failure
 
 
@@ -283,7 +283,7 @@ class Replayer:
             if tried is None:
                 return outcome or _failure("budget", "the day's budget does not allow the call")
             response, outcome = tried
-            if isinstance(response, Unanswered):
+            if isinstance(response, MissingResponse):
                 break
             if asks_usage and _rejects(response, _ABOUT_USAGE):
                 self._without_usage.add(target.url)
@@ -321,7 +321,7 @@ class Replayer:
                 unix_path=target.unix_path,
             )
             outcome: Replay | Failure
-            if isinstance(response, Unanswered):
+            if isinstance(response, MissingResponse):
                 outcome = _failure(response.reason, response.detail)
             else:
                 outcome = _read(target, response, self._clock() - started, api)
@@ -352,7 +352,7 @@ class Replayer:
         return self._throttles[key]
 
 
-def _read(target: Target, response: Received, duration_s: float, api: Api) -> Replay | Failure:
+def _read(target: Target, response: RawResponse, duration_s: float, api: Api) -> Replay | Failure:
     """Return the answer to a replay, or the failure if the upstream gave none."""
     if response.is_error:
         credentials = [value for _, value in target.headers]
@@ -401,7 +401,7 @@ def _streams_without_options(body: bytes) -> bool:
     return asked.stream is True and asked.stream_options is None
 
 
-def _rejects(response: Received, words: Iterable[bytes]) -> bool:
+def _rejects(response: RawResponse, words: Iterable[bytes]) -> bool:
     """Return whether an upstream rejects a request with one of these words."""
     said = response.raw[:_COMPLAINT_BYTES].lower()
     return response.status in _INVALID and any(word in said for word in words)
@@ -415,7 +415,7 @@ def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
     return quote.proven(outcome.answer, outcome.tier) if isinstance(outcome, Replay) else quote.estimate
 
 
-def _flexed(response: Received, outcome: Replay | Failure) -> Replay | Failure:
+def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failure:
     """Return a flex request's outcome, with the tier that answered or the reason for a refusal."""
     if isinstance(outcome, Replay):
         found = _SERVICE_TIER.search(response.body())
@@ -429,7 +429,7 @@ def _flexed(response: Received, outcome: Replay | Failure) -> Replay | Failure:
     return outcome
 
 
-def _refused(response: Received, said: str, *, own: bool) -> Failure:
+def _refused(response: RawResponse, said: str, *, own: bool) -> Failure:
     """Return an error response as a failure that quotes the upstream.
 
     Args:

@@ -48,7 +48,7 @@ _GRACE_S: Final = 1.0
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 
-class Left(NamedTuple):
+class AbandonedExchanges(NamedTuple):
     """Exchanges that a killed worker left behind, by id."""
 
     over: list[str]
@@ -123,11 +123,11 @@ class Timesheet:
             if held and id_.rstrip(b"\0").decode() in exchange_ids:
                 struct.pack_into("<q", self._memory, row, 2)
 
-    def left(self) -> Left:
+    def left(self) -> AbandonedExchanges:
         """Return the exchanges that the previous worker left behind."""
         rows = list(_HELD.iter_unpack(self._memory[_HELD_FROM:]))
         over, others = ([id_.rstrip(b"\0").decode() for was, id_ in rows if was == mark] for mark in (2, 1))
-        return Left(over, others)
+        return AbandonedExchanges(over, others)
 
     def clear(self) -> None:
         """Erase all rows."""

@@ -17,7 +17,7 @@ from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure, Judgement
 from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.groups import SettledNeeds
-from evenkeel.shadow.observer import NOBODY, Judged
+from evenkeel.shadow.observer import NOBODY, AnswerIds
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.perturbations.format.forms import FREE
 from evenkeel.shadow.planner import WHOLE, Needs, trial_id
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.llm.price import Quote
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.shadow.exchange_trial import Planned
+    from evenkeel.shadow.exchange_trial import PlannedTrial
     from evenkeel.shadow.observer import ShadowObserver, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Outcome as Perturbed
@@ -167,7 +167,7 @@ class TrialMaker:
         return NO_REWRITER if isinstance(made, Draft) and self._rewriter is None else made
 
     async def carry_out(
-        self, state: ExchangeTrial, planned: Sequence[Planned]
+        self, state: ExchangeTrial, planned: Sequence[PlannedTrial]
     ) -> Refused | Literal["unpriced"] | None:
         """Make some trials of an exchange; none of them if the budget is too small for all.
 
@@ -225,7 +225,7 @@ class TrialMaker:
         self._tally.add("spend_usd", spent.usd, route=route)
 
     def _book(
-        self, state: ExchangeTrial, planned: Sequence[Planned]
+        self, state: ExchangeTrial, planned: Sequence[PlannedTrial]
     ) -> Booking | Refused | Literal["unpriced"]:
         """Reserve what a round may cost; nothing if a budget refuses or a price is unknown."""
         original, route = state.original, state.original.exchange.route
@@ -251,7 +251,7 @@ class TrialMaker:
     async def _make(
         self,
         state: ExchangeTrial,
-        planned: Sequence[Planned],
+        planned: Sequence[PlannedTrial],
         booking: Booking,
         reports: Sequence[TrialReport],
     ) -> None:
@@ -279,14 +279,19 @@ class TrialMaker:
             state.verdicts[verdict.id] = verdict
             self._count_spend(outcome.spent, route)
             answer_id = outcome.answer.response_id if outcome.answer else None
-            reports[place].logged(verdict, Judged(answer_id, original.answer.response_id))
+            reports[place].logged(verdict, AnswerIds(answer_id, original.answer.response_id))
             self._count(verdict)
         for failed in replayed:
             if isinstance(failed, BaseException):
                 raise failed
 
     async def _replay(
-        self, state: ExchangeTrial, planned: Planned, quote: Quote, budget: Allowance, report: TrialReport
+        self,
+        state: ExchangeTrial,
+        planned: PlannedTrial,
+        quote: Quote,
+        budget: Allowance,
+        report: TrialReport,
     ) -> Outcome | None:
         """Finish a variant and replay it. Return None if it turns out not to apply."""
         trial, outcome = planned

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.core.exchange import ProcessorTimeError
-from evenkeel.shadow.original import Left, api_headers, api_path
+from evenkeel.shadow.original import UnreadableExchange, api_headers, api_path
 from evenkeel.shadow.prompt.members import counted
 from evenkeel.stores.archive import ArchivedExchange
 
@@ -202,7 +202,7 @@ class Worker:
             await self._bury(exchange, "too_many_attempts", report)
             return
         original = await asyncio.to_thread(self._reader.read, exchange)
-        if isinstance(original, Left):
+        if isinstance(original, UnreadableExchange):
             if original.dead:
                 await self._bury(exchange, original.reason, report)
             else:

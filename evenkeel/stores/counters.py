@@ -69,7 +69,7 @@ class RouteFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Untried:
+class UntriedPerturbation:
     """Perturbation that was not tried on a route, and the reason."""
 
     route: str
@@ -111,10 +111,10 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
     }
 
 
-def untried(snapshots: Iterable[Snapshot]) -> list[Untried]:
+def untried(snapshots: Iterable[Snapshot]) -> list[UntriedPerturbation]:
     """Return the perturbations that did not apply, most frequent first."""
     found = [
-        Untried(labels["route"], labels["perturbation"], labels["reason"], int(number))
+        UntriedPerturbation(labels["route"], labels["perturbation"], labels["reason"], int(number))
         for name, labels, number in merge(snapshots)["counters"]
         if name == "trials_skipped"
     ]

@@ -100,7 +100,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class GoldenImport:
     """Result of an import."""
 
     added: int
@@ -175,7 +175,7 @@ class GoldenStore:
             _GOLDENS, lambda change: _in_use_again(change, self._approvable(golden_id, by), by, at)
         )
 
-    def add(self, goldens: Sequence[Golden], *, by: str, at: float) -> Imported:
+    def add(self, goldens: Sequence[Golden], *, by: str, at: float) -> GoldenImport:
         """Import goldens with the versions that they have: all of them, or none.
 
         A golden that does not say who approved it and when gets `by` and `at`.
@@ -184,7 +184,7 @@ class GoldenStore:
             could not be approved either.
         """
 
-        def work(change: Change) -> Imported:
+        def work(change: Change) -> GoldenImport:
             added: dict[tuple[str, int], Golden] = {}
             known = 0
             for given in goldens:
@@ -209,7 +209,7 @@ class GoldenStore:
                         f'write "version": {highest + 1} to replace it, or give it another "id"; '
                         "nothing was imported"
                     )
-            return Imported(len(added), known)
+            return GoldenImport(len(added), known)
 
         return self._documents.change(_GOLDENS, work)
 

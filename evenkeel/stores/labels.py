@@ -44,7 +44,7 @@ class LabelError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LabelStatement:
     """Statement of one person about a verdict: `rating`, `quality`, or both."""
 
     by: str
@@ -125,7 +125,7 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.judge_direction or "equal"
 
 
-def label_of(verdict: Verdict, said: Said, *, at: float) -> Label:
+def label_of(verdict: Verdict, said: LabelStatement, *, at: float) -> Label:
     """Return the label that a statement makes of a verdict, in version 1.
 
     Args:

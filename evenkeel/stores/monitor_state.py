@@ -141,7 +141,7 @@ class IncidentRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ChannelState:
     """State of one channel's messages about one incident."""
 
     messages: int
@@ -233,11 +233,11 @@ class MonitorStore(Protocol):
         """Remember that an event was notified."""
         ...
 
-    def sent(self, incident: str, channel: str) -> Sent | None:
+    def sent(self, incident: str, channel: str) -> ChannelState | None:
         """Return the state of a channel's messages about an incident; None if it sent none."""
         ...
 
-    def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
+    def put_sent(self, incident: str, channel: str, sent: ChannelState) -> None:
         """Store the state of a channel's messages about an incident. The latest thousand are kept."""
         ...
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.verdict import QualityScore, Verdict
     from evenkeel.llm.observer import CallReport, CallResult, Message, ModelCall
-    from evenkeel.shadow.observer import ExchangeOutcome, ExchangeReport, Judged, TrialReport
+    from evenkeel.shadow.observer import AnswerIds, ExchangeOutcome, ExchangeReport, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
     from evenkeel.tracing.forwarded import ChosenIds
@@ -362,7 +362,7 @@ class _TrialSpan:
         """Mark the trial as skipped, with the reason."""
         self._span.set_attributes({names.OUTCOME: "skipped", names.REASON: reason})
 
-    def logged(self, verdict: Verdict, judged: Judged = NOTHING_JUDGED) -> None:
+    def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
         """Add a trial's verdict to the span, and its scores as events."""
         said = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
@@ -381,7 +381,7 @@ class _TrialSpan:
         if verdict.failure:
             mark_failed(self._span, verdict.failure.reason)
 
-    def _record(self, event: dict[str, Sent], verdict: Verdict, judged: Judged) -> LogRecord:
+    def _record(self, event: dict[str, Sent], verdict: Verdict, judged: AnswerIds) -> LogRecord:
         """Return the evaluation as a log event, which names its subject by itself."""
         said = {
             names.RESPONSE_ID: judged.candidate,

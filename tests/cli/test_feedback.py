@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Evidence, QualityScore
-from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from evenkeel.stores.redis.documents import RedisDocuments
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -39,7 +39,7 @@ def folder(tmp_path):
         given = verdict(number, quality=(QualityScore("f", 1, 3, 1),) if JUDGE[number] < 3 else ())
         log.append(given, TEXTS)
         for by in ("ann", "bob")[: 1 if number == 9 else 2]:
-            said = Said(by, rating, "worse" if rating < 3 else "equal", drawn=number < 4)
+            said = LabelStatement(by, rating, "worse" if rating < 3 else "equal", drawn=number < 4)
             store.put(label_of(given, said, at=float(number)), TEXTS)
     database.close()
     return tmp_path
@@ -92,7 +92,7 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
     """No labels, no judge, several judges, a folder that is not there."""
     store = LabelStore(SqliteDocuments(Database(folder / "evenkeel.db")))
     cheap = altered(BASE, id="c", exchange_id="c", scorer="metrics", judge_model="")
-    store.put(label_of(cheap, Said("ann", 3), at=1.0), None)
+    store.put(label_of(cheap, LabelStatement("ann", 3), at=1.0), None)
 
     def refused(*arguments):
         result = CliRunner().invoke(main, ["feedback", "export", "--data-dir", str(folder), *arguments])
@@ -102,7 +102,7 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
     recorded = str(tmp_path / "j.jsonl")
     assert "no matching ratings" in refused("--route", "none")
     assert "no judge decided" in refused("--judge", "", "--recorded", recorded)
-    store.put(label_of(altered(BASE, judge_model="j-2"), Said("ann", 3), at=1.0), None)
+    store.put(label_of(altered(BASE, judge_model="j-2"), LabelStatement("ann", 3), at=1.0), None)
     assert "several judges (j-1, j-2)" in refused("--recorded", recorded)
     assert "No such file" in refused("-o", str(tmp_path / "none" / "x.jsonl"))
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_exported_is_said(folder, tmp_path):
 def test_labels_in_a_redis_are_read_with_its_settings(redis_server, tmp_path):
     """As `--config` names it."""
     store = a_store(redis_server)
-    LabelStore(RedisDocuments(store)).put(label_of(BASE, Said("ann", 2), at=1.0), TEXTS)
+    LabelStore(RedisDocuments(store)).put(label_of(BASE, LabelStatement("ann", 2), at=1.0), TEXTS)
     config = tmp_path / "evenkeel.yaml"
     place = {"url": store.place.url, "prefix": store.place.prefix}
     config.write_text(

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evenkeel.cli.main import main
 from evenkeel.cli.perturb import read_prompt, show, try_all, written
-from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import (
@@ -53,7 +53,7 @@ class Sworn:
     version: ClassVar[int] = 3
     graded: ClassVar[bool] = False
     requires = frozenset({"rewriter", "judge"})
-    wanted = Wanted(language="fr")
+    wanted = AnswerForm(language="fr")
 
     def apply(self, view, severity, rng):
         tasks = (RewriteTask("translation", "one", "fr"), RewriteTask("translation", "two", "fr"))

@@ -17,8 +17,8 @@ from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.proposals import LimitProposal
-from evenkeel.stores.counters import Untried
-from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.counters import UntriedPerturbation
+from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from tests.console.memory_stores import MemoryLog
 from tests.console.reading import words
 from tests.console.scenes import Scene
@@ -237,7 +237,7 @@ def test_the_judge_is_held_against_people(shown, documents):
     labels = LabelStore(documents)
     rated = [one for one in shown.scene.log.verdicts if one.rating is not None][:2]
     for verdict, rating in zip(rated, (3, 1), strict=True):
-        said = Said("ann", rating=rating, drawn=True)
+        said = LabelStatement("ann", rating=rating, drawn=True)
         labels.put(label_of(altered(verdict, details={}, rating=3), said, at=1.0), None)
     with TestClient(create_app(altered(shown.sources, labels=labels))) as client:
         text = words(client.get("/judge"))
@@ -250,7 +250,9 @@ def test_the_judge_is_held_against_people(shown, documents):
 
 def test_kinds_of_one_category_and_reason_share_a_line() -> None:
     """80 pairs of languages that need a rewriter are one line, and it says what to set."""
-    pairs = [Untried("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)]
+    pairs = [
+        UntriedPerturbation("r", f"crosslingual.de_to_{number}", "no_rewriter", None) for number in range(80)
+    ]
     (line,) = untried_lines(pairs)
     assert (line.route, line.kinds, line.count) == ("r", "80 rewordings of crosslingual", "always")
     assert "replays.rewriter.model" in line.reason
@@ -260,10 +262,10 @@ def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
     """Then the most frequent reason, with the sum over its kinds."""
     lines = untried_lines(
         [
-            Untried("r", "positional.context", "no_context", 7),
-            Untried("r", "general.tone", "language_unknown", 30),
-            Untried("r", "positional.mixed", "no_context", 5),
-            Untried("r", "multilingual.de", "no_judge", None),
+            UntriedPerturbation("r", "positional.context", "no_context", 7),
+            UntriedPerturbation("r", "general.tone", "language_unknown", 30),
+            UntriedPerturbation("r", "positional.mixed", "no_context", 5),
+            UntriedPerturbation("r", "multilingual.de", "no_judge", None),
         ]
     )
     assert [(line.kinds, line.count) for line in lines] == [

@@ -14,7 +14,7 @@ from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.console.trial_search import CONTROLS, RATINGS, TrialFilter, badness, narrowed, search
-from evenkeel.core.pair import Answer, Wanted
+from evenkeel.core.pair import Answer, AnswerForm
 from evenkeel.core.verdict import (
     BASELINE,
     Control,
@@ -62,7 +62,7 @@ def made(number):
             prompt_language="en",
             client=f"c-{number % 4}",
         ),
-        wanted=Wanted(
+        wanted=AnswerForm(
             format="json" if kind == "format.json" else None,
             language="de" if kind == "multilingual.de" else None,
         ),

@@ -33,7 +33,7 @@ from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.settings import Route, Settings
 from evenkeel.settings.in_effect import settings_in_effect
 from evenkeel.stores.changes import AnswerScores, GateRun, ScoredReference
-from evenkeel.stores.counters import Untried
+from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.monitor_state import AlertEvent, TrendPoint
 from evenkeel.stores.references import AskedToday, KeptAnswer, Reference, ReferenceStore
 from tests.kit.cells import with_figures
@@ -111,7 +111,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
         judge="referee-2",
         dead=3,
         budget_tokens=2_000_000,
-        untried=(Untried(route, "general.paraphrase", "no_rewriter", None),),
+        untried=(UntriedPerturbation(route, "general.paraphrase", "no_rewriter", None),),
     )
     changes = (change_report(route, now), silent_change(now))
     spelling = scene.store.history[-1]

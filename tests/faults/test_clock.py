@@ -11,7 +11,7 @@ import pytest
 
 from evenkeel.core.exchange import Lease
 from evenkeel.shadow.observer import NOBODY
-from evenkeel.shadow.original import Left
+from evenkeel.shadow.original import UnreadableExchange
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.sqlite.database import Database
@@ -96,7 +96,7 @@ class Reading:
     def read(self, exchange):
         self.count += 1
         assert self.queue.all_delivered.wait(240)
-        return Left("not_supported", dead=False)
+        return UnreadableExchange("not_supported", dead=False)
 
 
 def test_a_worker_does_not_begin_again_what_it_holds():

@@ -10,7 +10,7 @@ import pytest
 
 from evenkeel.core.budget import Spend
 from evenkeel.llm.chat import ChatRequest, Completion
-from evenkeel.llm.client import Embedded, Endpoint
+from evenkeel.llm.client import Endpoint, TextVectors
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, RateLimits
 from evenkeel.llm.observer import Message
@@ -555,23 +555,23 @@ def vectors(request: dict[str, Any]) -> Canned:
     )
 
 
-def embed(script: Any, **settings: Any) -> tuple[Embedded, Scripted]:
-    async def scene(endpoint: Endpoint, server: Scripted) -> tuple[Embedded, Scripted]:
+def embed(script: Any, **settings: Any) -> tuple[TextVectors, Scripted]:
+    async def scene(endpoint: Endpoint, server: Scripted) -> tuple[TextVectors, Scripted]:
         return await endpoint.embed(["north", "east"]), server
 
-    result: tuple[Embedded, Scripted] = run(script, scene, **settings)
+    result: tuple[TextVectors, Scripted] = run(script, scene, **settings)
     return result
 
 
 def test_vectors_come_in_the_order_of_the_texts() -> None:
     """Tokens and their price as the server reports them, or by length: 9 characters are 3 tokens."""
     got, server = embed(vectors, price=price)
-    assert got == Embedded([[0.0, 1.0], [1.0, 1.0]], 7, 7.0)
+    assert got == TextVectors([[0.0, 1.0], [1.0, 1.0]], 7, 7.0)
     assert server.asked[0]["input"] == ["north", "east"]
     silent = Canned(
         body={name: value for name, value in vectors(server.asked[0]).body.items() if name != "usage"}
     )
-    assert embed([silent], price=price)[0] == Embedded([[0.0, 1.0], [1.0, 1.0]], 3, 3.0)
+    assert embed([silent], price=price)[0] == TextVectors([[0.0, 1.0], [1.0, 1.0]], 3, 3.0)
 
 
 def test_embedding_is_tried_again_and_paced_like_everything_else() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted, draw
+from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall, draw
 from evenkeel.core.verdict import (
     DECIDED_BY,
     JUDGED_AGAIN,
@@ -26,7 +26,7 @@ from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.scoring import TwoStageScorer
-from evenkeel.metrics.similarity.meaning import Measured
+from evenkeel.metrics.similarity.meaning import MeaningScore
 from tests.kit.public import DATA
 from tests.kit.recorded import gpt4o_kinds
 from tests.kit.records import altered
@@ -62,8 +62,8 @@ def rated(pair: Pair, judge: Script) -> Rating:
     return rating
 
 
-def pair_of(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "question", None, wanted or Wanted())
+def pair_of(reference: str, candidate: str, wanted: AnswerForm | None = None) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "question", None, wanted or AnswerForm())
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_judge_that_fails_on_a_doubtful_pair_leaves_no_rating():
 def test_pairs_in_two_languages_go_to_the_judge():
     """No words in common decides nothing there."""
     judge = Script(3)
-    pair = pair_of(SAME, "Der Import von Auftrag 4711 ist mittags gescheitert.", Wanted(language="de"))
+    pair = pair_of(SAME, "Der Import von Auftrag 4711 ist mittags gescheitert.", AnswerForm(language="de"))
     assert rated(pair, judge).outcome == 3
     assert judge.seen == [pair]
 
@@ -140,7 +140,7 @@ class Paid:
 
     async def measure(self, _):
         """The same for all."""
-        return Measured(0.9, 3, 0.25)
+        return MeaningScore(0.9, 3, 0.25)
 
 
 def test_paid_embeddings_are_part_of_a_ratings_price():
@@ -163,9 +163,9 @@ def test_data_is_compared_by_its_values():
     """JSON and YAML of the same content are equal; another value is for the judge."""
     judge = Script()
     reference = '{"site": "Berlin", "count": 4, "open": true}'
-    same = rated(pair_of(reference, "count: 4\nopen: true\nsite: Berlin\n", Wanted("yaml")), judge)
+    same = rated(pair_of(reference, "count: 4\nopen: true\nsite: Berlin\n", AnswerForm("yaml")), judge)
     assert (same.outcome, same.details[DECIDED_BY]) == (3, 0)
-    changed = rated(pair_of(reference, "count: 5\nopen: true\nsite: Berlin\n", Wanted("yaml")), judge)
+    changed = rated(pair_of(reference, "count: 5\nopen: true\nsite: Berlin\n", AnswerForm("yaml")), judge)
     assert changed.details[DECIDED_BY] == 2
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from evenkeel.core.languages import language_of
-from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure, stage_of
 from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater, nearer_by_meaning
 from evenkeel.metrics.similarity.embeddings import Embeddings
@@ -141,7 +141,7 @@ def test_two_languages_get_no_rating(
     reference: str, candidate: str, wanted: str | None, expected: int | str | None
 ) -> None:
     """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
-    pair = Pair(Answer(reference), Answer(candidate), "", None, Wanted(language=wanted))
+    pair = Pair(Answer(reference), Answer(candidate), "", None, AnswerForm(language=wanted))
     outcome = HeuristicRater(language_of=known_language).rate_now(pair).outcome
     assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.metrics.identity import identical, only_one_is_empty, plain, same_data
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def pair(reference: Answer | str, candidate: Answer | str, wanted: Format | None = None) -> Pair:
     sides = [Answer(side) if isinstance(side, str) else side for side in (reference, candidate)]
-    return Pair(*sides, context="", wanted=Wanted(format=wanted))
+    return Pair(*sides, context="", wanted=AnswerForm(format=wanted))
 
 
 def call(*named_arguments: str, text: str = "") -> Answer:

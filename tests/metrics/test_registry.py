@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.labels import label
-from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.calibrate.columns import heuristic_columns
 from evenkeel.metrics import registry
@@ -190,19 +190,19 @@ ANSWERS = st.builds(
 WANTED = st.sampled_from(
     (
         AS_BEFORE,
-        Wanted("json"),
-        Wanted("yaml"),
-        Wanted("xml"),
-        Wanted("html"),
-        Wanted("markdown"),
-        Wanted("free", "de"),
+        AnswerForm("json"),
+        AnswerForm("yaml"),
+        AnswerForm("xml"),
+        AnswerForm("html"),
+        AnswerForm("markdown"),
+        AnswerForm("free", "de"),
     )
 )
 
 
 @given(ANSWERS, ANSWERS, TEXTS, WANTED)
 def test_no_answer_breaks_a_cheap_metric(
-    reference: Answer, candidate: Answer, context: str, wanted: Wanted
+    reference: Answer, candidate: Answer, context: str, wanted: AnswerForm
 ) -> None:
     """Each gives a ratio or a failure with its own name and a label as reason; the same one each time."""
     one = Pair(reference, candidate, context, wanted=wanted)

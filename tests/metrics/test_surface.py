@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.surface.language import LanguageMatch
 from evenkeel.metrics.surface.length import LengthRatio
@@ -65,8 +65,8 @@ ANSWERING = (
 )
 
 
-def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or Wanted())
+def pair(reference: str, candidate: str, wanted: AnswerForm | None = None) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or AnswerForm())
 
 
 def reason(score: float | Failure) -> str:
@@ -145,14 +145,14 @@ def test_language_match_follows_what_was_asked_for_or_else_the_reference() -> No
     metric = LanguageMatch(by_mark)
     assert metric.score(pair("the tray", "open the tray")) == 1.0
     assert metric.score(pair("the tray", "der Schacht")) == 0.0
-    assert metric.score(pair("the tray", "der Schacht", Wanted(language="de-AT"))) == 1.0
-    assert metric.score(pair("the tray", "open the tray", Wanted(language="de"))) == 0.0
+    assert metric.score(pair("the tray", "der Schacht", AnswerForm(language="de-AT"))) == 1.0
+    assert metric.score(pair("the tray", "open the tray", AnswerForm(language="de"))) == 0.0
 
 
 def test_only_values_of_a_structured_answer_tell_its_language() -> None:
     """English keys around German text are a German answer."""
     text = '{"the": "der Schacht klemmt"}'
-    assert LanguageMatch(by_mark).score(pair("x", text, Wanted(language="de"))) == 1.0
+    assert LanguageMatch(by_mark).score(pair("x", text, AnswerForm(language="de"))) == 1.0
 
 
 def test_an_uncertain_language_is_a_failure() -> None:
@@ -160,7 +160,7 @@ def test_an_uncertain_language_is_a_failure() -> None:
     metric = LanguageMatch(by_mark)
     assert reason(metric.score(pair("the tray", "ok"))) == "unknown_language"
     assert reason(metric.score(pair("ok", "the tray"))) == "unknown_language"
-    assert metric.score(pair("ok", "the tray", Wanted(language="en"))) == 1.0
+    assert metric.score(pair("ok", "the tray", AnswerForm(language="en"))) == 1.0
     assert reason(metric.score(pair("the tray", " "))) == "no_text"
     assert reason(metric.score(pair("", "the tray"))) == "no_text"
 

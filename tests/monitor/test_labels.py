@@ -13,7 +13,7 @@ from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.questions import rubrics
 from evenkeel.lab.judge_audit.ratings import read_ratings
 from evenkeel.monitor.labels import LabelCollector, drawn_labels, human_agreement, people_say
-from evenkeel.stores.labels import Label, LabelError, LabelStore, Said, label_of
+from evenkeel.stores.labels import Label, LabelError, LabelStatement, LabelStore, label_of
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
@@ -23,20 +23,20 @@ VERDICT = altered(JUDGED, route="desk", details={"decided_by": 2.0}, judge_model
 
 
 def label(verdict=VERDICT, by="ann", at=1.0, **what):
-    return label_of(verdict, Said(by, **(what or {"rating": 3})), at=at)
+    return label_of(verdict, LabelStatement(by, **(what or {"rating": 3})), at=at)
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (Said("  ", 3), "give your name"),
-        (Said("a\nb", 3), "is no name"),
-        (Said("\u202eann", 3), "is no name"),
-        (Said("a" * 201, 3), "is no name"),
-        (Said("ann"), "say how alike"),
-        (Said("ann", 4), "none of 1, 2, 3"),
-        (Said("ann", quality="mixed"), "none of worse, equal, better"),
-        (Said("ann", 3, note="n" * 2001), "2,001 characters"),
+        (LabelStatement("  ", 3), "give your name"),
+        (LabelStatement("a\nb", 3), "is no name"),
+        (LabelStatement("\u202eann", 3), "is no name"),
+        (LabelStatement("a" * 201, 3), "is no name"),
+        (LabelStatement("ann"), "say how alike"),
+        (LabelStatement("ann", 4), "none of 1, 2, 3"),
+        (LabelStatement("ann", quality="mixed"), "none of worse, equal, better"),
+        (LabelStatement("ann", 3, note="n" * 2001), "2,001 characters"),
     ],
 )
 def test_what_cannot_be_said_is_refused(said, why):
@@ -187,7 +187,9 @@ def test_the_response_to_drawn_verdicts_and_the_corrected_share():
     drawn = [altered(VERDICT, id=f"v{number}", rating=1 if number < 20 else 3) for number in range(100)]
     said = [
         label_of(
-            drawn[number], Said("ann", 1 if number < 15 or number in {20, 21} else 3, drawn=True), at=1.0
+            drawn[number],
+            LabelStatement("ann", 1 if number < 15 or number in {20, 21} else 3, drawn=True),
+            at=1.0,
         )
         for number in range(40)
     ]

@@ -19,7 +19,7 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.core.records import from_json, to_json
 from evenkeel.lab.bench.items import ItemError, item_of
 from evenkeel.lab.rows import numbered_objects
-from evenkeel.llm.wire import Received
+from evenkeel.llm.wire import RawResponse
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
 from evenkeel.shadow.protection import BUILTIN, Redactor
@@ -77,7 +77,7 @@ def excerpts(data: bytes) -> None:
     """What is kept of an upstream's error is a short line without the credential it was asked with."""
     body = data.replace(b"@", _KEY.encode())
     for whole in (body, json.dumps({"error": {"message": body.decode("latin-1")}}).encode()):
-        said = excerpt(Received(400, httpx2.Headers(), whole), [f"Bearer {_KEY}"])
+        said = excerpt(RawResponse(400, httpx2.Headers(), whole), [f"Bearer {_KEY}"])
         assert len(said) <= LONGEST
         assert len(said.splitlines()) <= 1
         assert _KEY not in said

@@ -22,7 +22,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Control, Evidence, QualityScore, Scoring, Verdict
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.goldens import Golden
-from evenkeel.stores.labels import Said, label_of
+from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.sqlite.database import Database
 from tests.kit.records import altered
 from tests.security.desk import console_over
@@ -185,7 +185,7 @@ def desk(tmp_path):
             quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
         )  # fmt: skip
         sources.log.append(verdict, Evidence(text, text + "a", said, Answer(text + "b")))
-        sources.labels.put(label_of(verdict, Said("<i>ann</i>", 3, note=text), at=1.0), None)
+        sources.labels.put(label_of(verdict, LabelStatement("<i>ann</i>", 3, note=text), at=1.0), None)
     yield sources
     database.close()
 

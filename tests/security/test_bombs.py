@@ -15,7 +15,7 @@ import zstandard
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
-from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 
@@ -91,7 +91,7 @@ def test_a_captured_bomb_ends_among_the_dead_letters(encoding, side):
     bomb = exchange(coded, body) if side == "request" else exchange(response=coded, response_body=body)
     reader = Reader({"main": RoutePlan((), (0.1,), 1, None)})
     with memory_below(3 * MAX_DECODED_BYTES):
-        assert reader.read(bomb) == Left(reason, dead=True)
+        assert reader.read(bomb) == UnreadableExchange(reason, dead=True)
 
 
 def answered(head, body, *, endless=False):

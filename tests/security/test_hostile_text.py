@@ -26,7 +26,7 @@ from evenkeel.monitor.export import CellCollector
 from evenkeel.monitor.notify import Message, Webhook
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
@@ -237,7 +237,7 @@ def folder(tmp_path: Path) -> Path:
         said = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
         log.append(said, Evidence(STEERING, STEERING, answer, answer))
     texts = Evidence(STEERING, STEERING, answer, answer)
-    LabelStore(documents).put(label_of(said, Said("ann", rating=3, note=STEERING), at=2.0), texts)
+    LabelStore(documents).put(label_of(said, LabelStatement("ann", rating=3, note=STEERING), at=2.0), texts)
     cell = ApprovedCell(STEERING, "general.spelling", 0.2, 0.1, 0.3, 9)
     log.note(Approval.of(ROUTE, [cell], by="ann", at=3.0, note=STEERING))
     request = json.dumps({"messages": [{"role": "user", "content": STEERING}]})

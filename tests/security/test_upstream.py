@@ -12,7 +12,7 @@ from evenkeel.proxy import Route, Upstream
 from evenkeel.proxy.capture import capturable
 from evenkeel.runtime import replays
 from evenkeel.settings import Settings
-from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from tests.proxy.conftest import eventually, fake_upstream, relay
 
@@ -153,7 +153,7 @@ def test_a_replay_stays_with_its_upstream(target, monkeypatch):
     reader = Reader({"default": RoutePlan((), (0.1,), 1, None)})
     if not path.startswith("/"):
         assert not capturable(b"POST", path.encode())
-        assert reader.read(body) == Left("api_unsupported", dead=False)
+        assert reader.read(body) == UnreadableExchange("api_unsupported", dead=False)
         return
     url = replays.replay_target(settings)(body).url
     assert url.startswith("http://model.test:8080/")

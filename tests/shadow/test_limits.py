@@ -10,7 +10,7 @@ import pytest
 
 from evenkeel.core.exchange import Exchange
 from evenkeel.shadow import limits
-from evenkeel.shadow.original import Left, Original, Reader
+from evenkeel.shadow.original import Original, Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import BUILTIN, NotApplicable
 from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.planner import RoutePlan
@@ -48,7 +48,7 @@ def read(messages, answer="Yes."):
 )
 def test_what_is_beyond_a_limit_is_skipped(messages, answer, reason):
     """A prompt of 300,002 characters, 2,001 messages and an answer of 200,002 characters are not tried."""
-    assert read(messages, answer) == Left(reason, dead=False)
+    assert read(messages, answer) == UnreadableExchange(reason, dead=False)
 
 
 def test_what_is_within_the_limits_is_read():

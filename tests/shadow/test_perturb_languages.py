@@ -13,7 +13,7 @@ from evenkeel.core.languages import (
     english_request,
     native_request,
 )
-from evenkeel.core.pair import Wanted
+from evenkeel.core.pair import AnswerForm
 from evenkeel.shadow.perturbations import RewriteTask
 from evenkeel.shadow.perturbations.catalogue import catalogue
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
@@ -67,7 +67,7 @@ def test_a_multilingual_variant_is_translated_and_asks_in_its_language(tag) -> N
     assert changed.text.endswith(f"\n\n{native_request(tag)}")
     assert native_request(tag) != english_request(tag)
     assert kind.name == f"multilingual.{tag}"
-    assert kind.wanted == Wanted(language=tag)
+    assert kind.wanted == AnswerForm(language=tag)
     assert kind.requires == {"rewriter", "judge"}
 
 
@@ -167,7 +167,7 @@ def test_crosslingual_translates_the_input_and_asks_in_english() -> None:
     assert tasks == [RewriteTask("translation", QUESTION, "es")]
     assert changed.segments[0].text == SYSTEM
     assert changed.text.endswith("\n\nWrite the whole answer in Japanese.")
-    assert (kind.name, kind.wanted) == ("crosslingual.es_to_ja", Wanted(language="ja"))
+    assert (kind.name, kind.wanted) == ("crosslingual.es_to_ja", AnswerForm(language="ja"))
     assert kind.requires == {"rewriter", "judge"}
 
 

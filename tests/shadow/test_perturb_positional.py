@@ -17,7 +17,7 @@ from evenkeel.shadow.perturbations.positional import (
     LISTED,
     POSITIONAL,
     Context,
-    Mixed,
+    MixedMoves,
     OutputInstructions,
     Reordering,
 )
@@ -97,13 +97,13 @@ def test_a_heading_of_documents_stays_above_them() -> None:
 
 def test_mixed_does_at_least_two_moves() -> None:
     """Documents in another order and a part elsewhere, or two parts elsewhere."""
-    for text in variants(Mixed(), PROMPT):
+    for text in variants(MixedMoves(), PROMPT):
         places = [text.index(part) for part in (*FACTS.split("\n\n"), ASKED, FORM)]
         reordered = places[:3] != sorted(places[:3])
         context = min(places[:3]) > places[3]
         output = places[4] < max(places)
         assert reordered + context + output >= 2, text
-    assert reason(Mixed(), view_of(("user", f"{FACTS}\n\nWhere are lamps?"))) == "too_few_changes"
+    assert reason(MixedMoves(), view_of(("user", f"{FACTS}\n\nWhere are lamps?"))) == "too_few_changes"
 
 
 def test_demonstrations_change_places_and_the_open_one_stays() -> None:
@@ -178,7 +178,7 @@ def test_a_form_stays_behind_the_words_that_announce_it() -> None:
     """A skeleton goes along with its output instructions, with or without a colon between them."""
     shown = 'Output instructions:\n- Use the following JSON format.\n\n{\n  "a": "<b>"\n}'
     view = view_of(("user", f"{ROLE}\n\n{FACTS}\n\n{ASKED}\n\n{shown}"))
-    for kind in (Context(), OutputInstructions(), Mixed()):
+    for kind in (Context(), OutputInstructions(), MixedMoves()):
         assert all(shown in text for text in variants(kind, view))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
@@ -167,7 +167,7 @@ def test_a_compound_is_what_its_parts_are() -> None:
     kind = Compound("x", (Multilingual("es"), Spelling(), Paraphrase()))
     assert kind.name == "compound.x"
     assert kind.requires == {"rewriter", "judge"}
-    assert kind.wanted == Wanted(language="es")
+    assert kind.wanted == AnswerForm(language="es")
     assert kind.graded
     assert kind.version == sum(part.version for part in kind.parts)
     plain = Compound("y", (Paraphrase(), Tone("rewriter")))

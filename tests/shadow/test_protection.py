@@ -21,7 +21,7 @@ from evenkeel.core.protected_spans import protected_spans
 from evenkeel.llm.encodings import decode_body
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.observer import NOBODY
-from evenkeel.shadow.original import Left, Reader
+from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.protection import BUILTIN, ProtectionError, RedactedSink, Redactor
@@ -224,7 +224,7 @@ def test_what_cannot_be_looked_at_does_not_leave(body, headers, reason):
     assert found.exchange.request_body == b""
     assert found.emptied == (reason,)
     left = Reader({"main": RoutePlan((), (0.1,), 1, None)}).read(found.exchange)
-    assert isinstance(left, Left)
+    assert isinstance(left, UnreadableExchange)
 
 
 class Kept:
@@ -360,10 +360,10 @@ def test_odd_traffic_is_redacted_and_still_read():
         wild = WildExchanges(rng).exchange(number)
         reader = Reader({wild.route: RoutePlan((), (0.3,), 0, None)})
         found = redactor.redact(wild)
-        if found.emptied or isinstance(reader.read(wild), Left):
+        if found.emptied or isinstance(reader.read(wild), UnreadableExchange):
             continue
         compared += 1
-        assert not isinstance(reader.read(found.exchange), Left)
+        assert not isinstance(reader.read(found.exchange), UnreadableExchange)
     assert compared > 10
 
 

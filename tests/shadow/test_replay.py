@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices, Quote
-from evenkeel.llm.wire import Received, Wire
+from evenkeel.llm.wire import RawResponse, Wire
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
@@ -207,7 +207,7 @@ def test_the_answer_says_in_which_tier_it_was_made(upstream, said, tier):
 
 
 def refusal(body, encoding=""):
-    return Received(400, httpx2.Headers({"content-encoding": encoding}), body)
+    return RawResponse(400, httpx2.Headers({"content-encoding": encoding}), body)
 
 
 def said(body, **options):

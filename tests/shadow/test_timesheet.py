@@ -12,7 +12,7 @@ import time
 import pytest
 
 from evenkeel.core.exchange import ProcessorTimeError
-from evenkeel.shadow.timesheet import Deadline, Left, Timesheet
+from evenkeel.shadow.timesheet import AbandonedExchanges, Deadline, Timesheet
 
 PAST_S, LATER_S = -1.0, 1e9
 
@@ -68,9 +68,9 @@ def test_the_next_worker_learns_what_was_over_and_what_was_held_beside(sheet):
     sheet.let_go(sheet.hold("two"))
     sheet.hold("three")
     sheet.mark(["three", "", "four"])
-    assert sheet.left() == Left(["three"], ["one"])
+    assert sheet.left() == AbandonedExchanges(["three"], ["one"])
     sheet.clear()
-    assert sheet.left() == Left([], [])
+    assert sheet.left() == AbandonedExchanges([], [])
 
 
 def bounded(sheet, work, limit_s=0.05):
@@ -93,7 +93,7 @@ def test_an_exchange_may_not_take_too_much_in_slices(sheet):
 
     with pytest.raises(ProcessorTimeError):
         bounded(sheet, slices)
-    assert sheet.left() == Left([], [])
+    assert sheet.left() == AbandonedExchanges([], [])
 
 
 def test_what_others_compute_is_not_counted(sheet):

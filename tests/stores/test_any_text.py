@@ -10,7 +10,7 @@ from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Evidence, Failure
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
-from evenkeel.stores.labels import LabelStore, Said, label_of
+from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
 from evenkeel.stores.sealing import KEY_VARIABLE, seal_of
 from tests.kit.records import altered
@@ -69,7 +69,7 @@ def test_verdicts_evidence_and_notes_round_trip(backend, opened, said):
     assert again.evidence(kept.id) == evidence
 
     seen = ReferenceAnswered(f"s {short}", 1.0, short, short, short, short, short, "round")
-    label = label_of(kept, Said("ann", rating=3, note=short), at=2.0)
+    label = label_of(kept, LabelStatement("ann", rating=3, note=short), at=2.0)
     cell = ApprovedCell(short, short, 0.2, 0.1, 0.3, 9)
     approval = Approval.of(short, [cell], by=f"ann {short}", at=3.0, note=f"a {short} b")
     for note in (seen, label, approval):
@@ -87,7 +87,7 @@ def test_labels_goldens_references_archive_and_audit_log_round_trip(backend, ope
     short = said[:200]
     answer = Answer(said, (ToolCall(short, said),), short, short)
     labelled = verdict(1, id=f"v {short}", explanation=said)
-    label = label_of(labelled, Said("ann", rating=3, note=short), at=2.0)
+    label = label_of(labelled, LabelStatement("ann", rating=3, note=short), at=2.0)
     golden = Golden(id="g/1", route=short, request=said, answer=answer, note=short, model=short)
     kept = KeptAnswer(answer, 1.0, short, "original")
     reference = Reference(

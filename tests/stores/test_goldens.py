@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, GoldenStore, Imported
+from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, GoldenImport, GoldenStore
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "é"}'),), "m-1", "fp", "stop", 7, 2)
 GOLDEN = Golden(
@@ -172,8 +172,8 @@ def test_an_import_keeps_versions_and_approvals(store):
         other("y", version=3),
         other("z", id="b"),
     ]
-    assert store.add(goldens, by="ann", at=9.0) == Imported(3, 0)
-    assert store.add(goldens, by="bob", at=10.0) == Imported(0, 3)
+    assert store.add(goldens, by="ann", at=9.0) == GoldenImport(3, 0)
+    assert store.add(goldens, by="bob", at=10.0) == GoldenImport(0, 3)
     first, third = store.history("delivery/1")
     assert first == goldens[0]
     assert (third.version, third.approved_by, third.approved_at) == (3, "ann", 9.0)

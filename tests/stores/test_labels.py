@@ -6,7 +6,7 @@ import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
-from evenkeel.stores.labels import LabelError, LabelStore, Said, label_of
+from evenkeel.stores.labels import LabelError, LabelStatement, LabelStore, label_of
 from evenkeel.stores.sealing import PayloadKey, Seal, SealError
 from tests.stores.examples import verdict
 
@@ -36,7 +36,7 @@ def store(reopen):
 
 
 def said(by="ann", *, at=1000.0, verdict=VERDICT, **what):
-    return label_of(verdict, Said(by, **(what or {"rating": 3})), at=at)
+    return label_of(verdict, LabelStatement(by, **(what or {"rating": 3})), at=at)
 
 
 def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):

@@ -8,7 +8,7 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.monitor_state import IncidentRow, Sent
+from evenkeel.stores.monitor_state import ChannelState, IncidentRow
 from evenkeel.stores.redis.monitor import OtherMonitorError, RedisMonitorStore
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
@@ -65,7 +65,10 @@ def test_the_record_of_an_incident_is_the_one_that_is_furthest_in_the_log(monito
 def test_what_a_channel_has_sent_is_remembered(monitor_store):
     """By incident and channel, the latest of each."""
     assert monitor_store.sent("i1", "chat") is None
-    first, later = Sent(1, "opened", "fragile", 1, "11.5"), Sent(2, "resolved", "fragile", 2, "11.5")
+    first, later = (
+        ChannelState(1, "opened", "fragile", 1, "11.5"),
+        ChannelState(2, "resolved", "fragile", 2, "11.5"),
+    )
     monitor_store.put_sent("i1", "chat", first)
     monitor_store.put_sent("i2", "chat", first)
     monitor_store.put_sent("i1", "chat", later)

@@ -12,7 +12,7 @@ from evenkeel.core.incidents import Decision
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Failure
 from evenkeel.monitor.monitor import Monitor, MonitorSettings
-from evenkeel.stores.labels import Said, label_of
+from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 from evenkeel.stores.trial_index import ANYTHING, Narrow
@@ -68,7 +68,7 @@ def test_an_id_is_logged_once(log):
 def test_a_label_is_an_entry_without_its_texts(log):
     """Each version has a place of its own, once; who reads verdicts and approvals sees none of it."""
     log.append(verdict(1), EVIDENCE)
-    said = label_of(verdict(1), Said("ann", rating=3, note="as he says"), at=5.0)
+    said = label_of(verdict(1), LabelStatement("ann", rating=3, note="as he says"), at=5.0)
     assert log.note(said)
     assert not log.note(said)
     log.append(verdict(2), None)
@@ -106,7 +106,7 @@ def test_sightings_stand_among_the_verdicts(log):
 def test_sightings_go_with_the_verdicts_around_them(backend):
     """What people said is kept for good."""
     log = backend.verdicts(kept=400)
-    said = label_of(verdict(1), Said("ann", rating=3), at=5.0)
+    said = label_of(verdict(1), LabelStatement("ann", rating=3), at=5.0)
     log.note(SEEN)
     log.note(said)
     for number in range(1000):

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Meta
 
 from evenkeel.core.errors import UserError
-from evenkeel.core.pair import Format, Wanted
+from evenkeel.core.pair import AnswerForm, Format
 from evenkeel.core.records import from_json
 from evenkeel.core.verdict import (
     BASELINE,
@@ -42,7 +42,7 @@ from evenkeel.core.verdict import (
     drawn_for_label,
 )
 from evenkeel.monitor.estimate import weight_of, weight_sign
-from evenkeel.stores.labels import Said, label_of
+from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _labelled(verdict: Verdict, line: Line) -> Iterator[Verdict | Label]:
     """The verdict, and what a person says of it."""
     yield verdict
     if line.label is not None:
-        said = Said("log", rating=line.label, drawn=line.label_share > 0)
+        said = LabelStatement("log", rating=line.label, drawn=line.label_share > 0)
         yield label_of(verdict, said, at=verdict.scored_at)
 
 
@@ -396,7 +396,7 @@ def _variant(line: Line, control: _Control, exchange: str, at: float, name: str)
             client=line.client,
             answer_chars=line.answer_chars,
         ),
-        wanted=Wanted(line.wanted_format, line.wanted_language),
+        wanted=AnswerForm(line.wanted_format, line.wanted_language),
         selection=Selection(line.exchange_weight, line.path_weight, line.split_of, line.label_share),
         settings=line.settings,
     )

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import AS_BEFORE, Wanted
+from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.core.verdict import BASELINE
 from evenkeel.metrics.tasks import Task
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
@@ -93,7 +93,7 @@ class TaskVariant:
     kind: str
     """Name of the perturbation."""
     view: PromptView
-    wanted: Wanted = AS_BEFORE
+    wanted: AnswerForm = AS_BEFORE
     to_free: bool = False
     """Compared with the free answer in place of the original's."""
     as_original: bool = False

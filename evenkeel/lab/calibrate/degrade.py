@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.lab.calibrate.calibration import FailureMode
 from evenkeel.lab.calibrate.step_wording import FOREIGN_STEPS, foreign_steps, reworded_step, uncapitalised
-from evenkeel.metrics.workflow.alignment import Alignment, Matched, canonical_text
+from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, canonical_text
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.diagrams import write_node_edge
 from evenkeel.metrics.workflow.reading import read_answer
@@ -224,7 +224,7 @@ def _moved(size: int, chosen: Sequence[int], rng: random.Random) -> list[int]:
 
 
 def _in_order(given: Workflow, places: Sequence[int]) -> int:
-    alignment = Alignment(tuple(Matched(index, place) for index, place in enumerate(places)))
+    alignment = Alignment(tuple(StepMatch(index, place) for index, place in enumerate(places)))
     return chain_f1(given, given, alignment).length
 
 

@@ -16,7 +16,7 @@ from evenkeel.monitor.fold import CheckpointError, MonitorSettings
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.monitor.notify import summary
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.stores.counters import RouteFlow, Untried, route_flows, untried
+from evenkeel.stores.counters import RouteFlow, UntriedPerturbation, route_flows, untried
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +75,7 @@ class Gaps:
     """Perturbations with too few observations for a figure."""
     flows: tuple[RouteFlow, ...]
     """Counts from request to verdict, since the service started; not of the period."""
-    untried: tuple[Untried, ...]
+    untried: tuple[UntriedPerturbation, ...]
     """Perturbations that did not apply to a prompt, since the service started."""
     notes: tuple[str, ...] = ()
     """Stores that could not be read, a sentence each."""

@@ -20,7 +20,7 @@ def render(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-class Shortened(NamedTuple):
+class TrimmedTexts(NamedTuple):
     """Two texts without most of the lines that both begin and end with."""
 
     texts: tuple[str, str]
@@ -30,13 +30,13 @@ class Shortened(NamedTuple):
     """Number of lines left out of the end of each."""
 
 
-def shortened(first: str, second: str) -> Shortened:
+def shortened(first: str, second: str) -> TrimmedTexts:
     """Leave equal lines out of two long texts; short ones stay as they are.
 
     What differs is never cut: two texts that are still too long are not judged.
     """
     if len(first) + len(second) <= LONG_CHARS:
-        return Shortened((first, second))
+        return TrimmedTexts((first, second))
     sides = first.split("\n"), second.split("\n")
     shortest = min(len(lines) for lines in sides)
     head = 0
@@ -47,4 +47,4 @@ def shortened(first: str, second: str) -> Shortened:
         tail += 1
     head, tail = max(0, head - _SHOWN_LINES), max(0, tail - _SHOWN_LINES)
     one, other = ("\n".join(lines[head : len(lines) - tail]) for lines in sides)
-    return Shortened((one, other), head, tail)
+    return TrimmedTexts((one, other), head, tail)

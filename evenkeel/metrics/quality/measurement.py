@@ -43,7 +43,7 @@ class QualityMetric(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class QualityMeasurement:
     """Outcome of measuring one quality on a pair, and its cost."""
 
     outcome: QualityScore | Failure | None
@@ -72,7 +72,7 @@ class PairQuality(Protocol):
         """Version, raised whenever the same pair may be measured differently than before."""
         ...
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> QualityMeasurement:
         """Measure both answers. Never raises for what an answer, a model or a network can do."""
         ...
 
@@ -93,17 +93,17 @@ class EachSide:
         """Version of the metric."""
         return self._metric.version
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> QualityMeasurement:
         """Rate the reference, then the candidate; if the former fails, the latter is not asked for.
 
         One after the other, because both questions begin with the request: by then a provider has cached it.
         """
         reference = await self._metric.rate(pair.reference, pair.context)
         if not isinstance(before := reference.outcome, int):
-            return Measured(before, reference.tokens, reference.cost_usd)
+            return QualityMeasurement(before, reference.tokens, reference.cost_usd)
         candidate = await self._metric.rate(pair.candidate, pair.context)
         after = candidate.outcome
-        return Measured(
+        return QualityMeasurement(
             QualityScore(self.name, self.version, before, after) if isinstance(after, int) else after,
             reference.tokens + candidate.tokens,
             reference.cost_usd + candidate.cost_usd,
@@ -154,17 +154,19 @@ class Agreement:
         """Version of the metric."""
         return self._metric.version
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> QualityMeasurement:
         """Return the metric's value on the scale "agreement"; computed in a thread."""
         if not self._applies(pair):
-            return Measured(None)
+            return QualityMeasurement(None)
         value = await asyncio.to_thread(self._metric.score, pair)
         if isinstance(value, Failure):
-            return Measured(None if value.reason in self._silent else value)
+            return QualityMeasurement(None if value.reason in self._silent else value)
         if not isfinite(value):
-            return Measured(Failure(self.name, self.version, "not_finite", f"The metric returned {value}."))
+            return QualityMeasurement(
+                Failure(self.name, self.version, "not_finite", f"The metric returned {value}.")
+            )
         score = QualityScore(self.name, self.version, 1.0, value, "agreement", self._tolerance)
-        return Measured(score)
+        return QualityMeasurement(score)
 
 
 @dataclass(frozen=True, slots=True)

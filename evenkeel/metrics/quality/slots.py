@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.entity import Slot, read_schema, read_slots, slot_key
-from evenkeel.metrics.quality.measurement import Measured
+from evenkeel.metrics.quality.measurement import QualityMeasurement
 from evenkeel.metrics.structured.tree import UnreadableError
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ class SlotCoverage:
     name: ClassVar[str] = "slot_coverage"
     version: ClassVar[int] = 1
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> QualityMeasurement:
         """Return `measure_now`, computed in a thread."""
-        return Measured(await asyncio.to_thread(self.measure_now, pair))
+        return QualityMeasurement(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
         """Return the share of filled slots on each side, on the scale "ratio".
@@ -145,9 +145,9 @@ class SlotGrounding:
     name: ClassVar[str] = "slot_grounding"
     version: ClassVar[int] = 1
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> QualityMeasurement:
         """Return `measure_now`, computed in a thread."""
-        return Measured(await asyncio.to_thread(self.measure_now, pair))
+        return QualityMeasurement(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
         """Return the share of supported values on each side, on the scale "ratio".

@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.quality.measurement import Measured
+from evenkeel.metrics.quality.measurement import QualityMeasurement
 from evenkeel.metrics.similarity.words import content_words, stem
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
-from evenkeel.metrics.workflow.alignment import Alignment, Matched, equal_steps
+from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, equal_steps
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.metrics.workflow.workflow import WorkflowError
@@ -52,7 +52,7 @@ class SharedWords:
         )
         likeness = [[_dice(row, column) for column in columns] for row in rows]
         found = [
-            Matched(right[column], left[row])
+            StepMatch(right[column], left[row])
             for row, column in best_assignment(likeness)
             if likeness[row][column] >= FLOOR
         ]
@@ -128,9 +128,9 @@ class StepsKept:
         """
         self._asked_for = asked_for
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> QualityMeasurement:
         """Return `measure_now`, computed in a thread."""
-        return Measured(await asyncio.to_thread(self.measure_now, pair))
+        return QualityMeasurement(await asyncio.to_thread(self.measure_now, pair))
 
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
         """Return the agreement of two workflows, or the loss of one on the scale "ratio".

@@ -32,7 +32,7 @@ _LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _Parts:
     """Parts of a text that are compared; every part but the size is a multiset."""
 
     size: int
@@ -104,12 +104,12 @@ def likeness(reference: str, candidate: str) -> float:
 
 
 @lru_cache(maxsize=128)
-def _read(text: str) -> _Read:
+def _read(text: str) -> _Parts:
     text = text[:_LONGEST].strip()
     every = words(text)
     sentences = [found for part in _SENTENCE.split(text) if (found := words(part))]
     lines = [line for line in text.split("\n") if line.strip()]
-    return _Read(
+    return _Parts(
         len(every),
         _twos(every),
         Counter(stem(word) for word in every if word not in GLUE),

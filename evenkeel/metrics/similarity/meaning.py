@@ -28,7 +28,7 @@ _MOST_PAIRS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeaningScore:
     """Score that may have cost something."""
 
     outcome: float | Failure
@@ -54,7 +54,7 @@ class Meaning(Protocol):
         """Return an upper estimate of the cost of measuring answers of so many characters together."""
         ...
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> MeaningScore:
         """Return the score of a pair; a `Failure` for whatever a model or a network can do."""
         ...
 
@@ -73,7 +73,7 @@ class PairBatches:
 
     def __init__(
         self,
-        measure_all: Callable[[Sequence[Pair]], Awaitable[Sequence[Measured]]],
+        measure_all: Callable[[Sequence[Pair]], Awaitable[Sequence[MeaningScore]]],
         *,
         at_once: int = 1,
         most_pairs: int = _MOST_PAIRS,
@@ -94,9 +94,9 @@ class PairBatches:
         self._waiting: list[_Waiting] = []
         self._calls: set[asyncio.Task[None]] = set()
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> MeaningScore:
         """Return the result of the batched call for this pair. Raises whatever the call raises."""
-        future: asyncio.Future[Measured] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[MeaningScore] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(pair, future, SCORING_BUDGET.get()))
         if len(self._calls) < self._at_once:
             call = asyncio.create_task(self._work())
@@ -136,7 +136,7 @@ class _Waiting(NamedTuple):
     """Pair in the queue, the future of its result, and the budget that pays."""
 
     pair: Pair
-    future: asyncio.Future[Measured]
+    future: asyncio.Future[MeaningScore]
     budget: CallBudget | None
 
 
@@ -167,12 +167,12 @@ class EncoderMeaning:
         """Return the cost of a measurement: nothing."""
         return self._embeddings.expense(texts_chars)
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> MeaningScore:
         """Return the result of `Embeddings.score`."""
         return await self._batches.measure(pair)
 
-    async def _in_a_thread(self, pairs: Sequence[Pair]) -> list[Measured]:
-        return [Measured(score) for score in await asyncio.to_thread(self._embeddings.score_all, pairs)]
+    async def _in_a_thread(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
+        return [MeaningScore(score) for score in await asyncio.to_thread(self._embeddings.score_all, pairs)]
 
 
 _PIECE_WORDS = 1000
@@ -263,11 +263,11 @@ class EndpointEmbeddings:
         """Return the result of `score` for each pair, in order, in as few requests as possible."""
         return [measured.outcome for measured in await self.measure_all(pairs)]
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> MeaningScore:
         """Return the result of `score` and its cost; pairs that come at the same time share requests."""
         return await self._batches.measure(pair)
 
-    async def measure_all(self, pairs: Sequence[Pair]) -> list[Measured]:
+    async def measure_all(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
         """Return the result of `score` and its cost for each pair, in order, in as few requests as possible.
 
         If a request fails, the pairs that needed a vector of it have the failure. A text costs the first
@@ -287,7 +287,7 @@ class EndpointEmbeddings:
         outcomes = [
             texts if isinstance(texts, Failure) else self._compared(texts, vectors) for texts in asked
         ]
-        return [Measured(*each) for each in zip(outcomes, tokens, usd, strict=True)]
+        return [MeaningScore(*each) for each in zip(outcomes, tokens, usd, strict=True)]
 
     def _compared(self, texts: _Texts, vectors: dict[str, _Paid]) -> float | Failure:
         if texts.left == texts.right:

@@ -19,7 +19,7 @@ MOST_CELLS = 2_500
 """Most pairs of items that are compared with each other (0.1 s); beyond, callers use a simpler method."""
 
 
-class Assigned(NamedTuple):
+class ItemMatch(NamedTuple):
     """Indexes of an item in each list."""
 
     row: int
@@ -28,7 +28,7 @@ class Assigned(NamedTuple):
 
 def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
     likeness: Sequence[Sequence[float]],
-) -> list[Assigned]:
+) -> list[ItemMatch]:
     """Assign rows to columns, one to one, so that the sum of their likeness is greatest.
 
     Written out because scipy, which has it, takes a second and 60 MB to load for lists of a
@@ -43,7 +43,7 @@ def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
     """
     if len(likeness) > len(likeness[0]):
         turned = best_assignment(list(zip(*likeness, strict=True)))
-        return sorted(Assigned(column, row) for row, column in turned)
+        return sorted(ItemMatch(column, row) for row, column in turned)
     rows, columns = len(likeness), len(likeness[0])
     # Index 0 stands for "none yet" on both sides, so rows and columns count from 1.
     row_potential, column_potential = [0.0] * (rows + 1), [0.0] * (columns + 1)
@@ -74,7 +74,7 @@ def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
         while column:
             row_of[column] = row_of[came_from[column]]
             column = came_from[column]
-    return sorted(Assigned(row - 1, column - 1) for column, row in enumerate(row_of) if column and row)
+    return sorted(ItemMatch(row - 1, column - 1) for column, row in enumerate(row_of) if column and row)
 
 
 _SAME_KEY = 0.8
@@ -195,7 +195,7 @@ def _align_sequences(left: tuple[Tree, ...], right: tuple[Tree, ...], found: lis
         _unmatched(one, other, found)
         return
     if len(one) * len(other) > MOST_CELLS:
-        pairs = [Assigned(index, index) for index in range(min(len(one), len(other)))]
+        pairs = [ItemMatch(index, index) for index in range(min(len(one), len(other)))]
     else:
         texts = [flat(item)[:_COMPARED] for item in one], [flat(item)[:_COMPARED] for item in other]
         pairs = best_assignment(_likeness(*texts))

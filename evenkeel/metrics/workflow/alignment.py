@@ -28,7 +28,7 @@ _LEAST_WORDS = 3
 """Words of a step that may be said otherwise; a shorter one is a name."""
 
 
-class Matched(NamedTuple):
+class StepMatch(NamedTuple):
     """Index of a step in each workflow."""
 
     candidate: int
@@ -39,7 +39,7 @@ class Matched(NamedTuple):
 class Alignment:
     """Steps that two workflows share, one to one, in the candidate's canonical order."""
 
-    matched: tuple[Matched, ...]
+    matched: tuple[StepMatch, ...]
 
     def __len__(self) -> int:
         return len(self.matched)
@@ -89,7 +89,7 @@ class ExactText:
         return _arranged([*found, *_reworded(reference, candidate, found)], candidate)
 
 
-class Embedded:
+class EncoderAligner:
     """Aligner by an encoder: optimal assignment by cosine, then a floor."""
 
     name = "embeddings"
@@ -137,7 +137,7 @@ class Embedded:
         except Exception as error:
             raise CannotAlignError("encoder_failed", f"{type(error).__name__}: {error}"[:200]) from error
         found = (
-            Matched(int(row), int(column))
+            StepMatch(int(row), int(column))
             for row, column in zip(rows, columns, strict=True)
             if cosines[row, column] >= self._floor
         )
@@ -168,7 +168,7 @@ def equal_steps(reference: Workflow, candidate: Workflow) -> Alignment:
     return _arranged(_exact(reference, candidate), candidate)
 
 
-def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
+def _exact(reference: Workflow, candidate: Workflow) -> list[StepMatch]:
     # Numbers instead of texts: the library compares hashes.
     numbers: dict[str, int] = defaultdict(lambda: len(numbers))
     left, right = (
@@ -178,18 +178,18 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
     if len(set(left)) == len(left) and len(set(right)) == len(right):
         place_of = dict(zip(left, reference.order, strict=True))
         return [
-            Matched(index, place_of[number])
+            StepMatch(index, place_of[number])
             for number, index in zip(right, candidate.order, strict=True)
             if number in place_of
         ]
-    found: list[Matched] = []
+    found: list[StepMatch] = []
     used: set[int] = set()
     for code in LCSseq.opcodes(left, right) if len(left) * len(right) <= _MOST_CELLS else ():
         if code.tag == "equal":
             for offset in range(code.src_end - code.src_start):
                 place = code.src_start + offset
                 used.add(place)
-                found.append(Matched(candidate.order[code.dest_start + offset], reference.order[place]))
+                found.append(StepMatch(candidate.order[code.dest_start + offset], reference.order[place]))
     taken = {match.candidate for match in found}
     rest: dict[int, deque[int]] = defaultdict(deque)
     for place, number in enumerate(left):
@@ -197,11 +197,11 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[Matched]:
             rest[number].append(place)
     for place, number in enumerate(right):
         if candidate.order[place] not in taken and rest[number]:
-            found.append(Matched(candidate.order[place], reference.order[rest[number].popleft()]))
+            found.append(StepMatch(candidate.order[place], reference.order[rest[number].popleft()]))
     return found
 
 
-def _reworded(reference: Workflow, candidate: Workflow, found: Sequence[Matched]) -> Iterator[Matched]:
+def _reworded(reference: Workflow, candidate: Workflow, found: Sequence[StepMatch]) -> Iterator[StepMatch]:
     """Yield the steps between the same neighbours, where there are as many on both sides."""
     partner = {match.candidate: match.reference for match in found}
     taken = set(partner.values())
@@ -224,9 +224,9 @@ def _reworded(reference: Workflow, candidate: Workflow, found: Sequence[Matched]
             for index, other in zip(steps, gaps[place], strict=True):
                 texts = candidate.steps[index], reference.steps[other]
                 if all(len(text.split()) >= _LEAST_WORDS for text in texts):
-                    yield Matched(index, other)
+                    yield StepMatch(index, other)
 
 
-def _arranged(found: Iterable[Matched], candidate: Workflow) -> Alignment:
+def _arranged(found: Iterable[StepMatch], candidate: Workflow) -> Alignment:
     rank = {index: place for place, index in enumerate(candidate.order)}
     return Alignment(tuple(sorted(found, key=lambda match: rank[match.candidate])))

@@ -29,7 +29,7 @@ class Both:
 
 
 @dataclass(frozen=True, slots=True)
-class Aligned:
+class WorkflowAlignment:
     """Workflows of a pair of answers, and the steps that they share."""
 
     reference: Workflow
@@ -62,10 +62,10 @@ class Comparison:
             aligner: Default: equal texts.
         """
         self._aligner = aligner or ExactText()
-        self._kept: OrderedDict[Both, Aligned] = OrderedDict()
+        self._kept: OrderedDict[Both, WorkflowAlignment] = OrderedDict()
         self._lock = Lock()
 
-    def aligned(self, metric: str, version: int, pair: Pair) -> Aligned | Failure:
+    def aligned(self, metric: str, version: int, pair: Pair) -> WorkflowAlignment | Failure:
         """Return both workflows and the steps they share.
 
         Returns: a `Failure` as `read_both`, or with the aligner's reason.
@@ -81,7 +81,7 @@ class Comparison:
             alignment = self._aligner.align(both.reference, both.candidate)
         except CannotAlignError as error:
             return Failure(metric, version, error.reason, str(error))
-        found = Aligned(both.reference, both.candidate, alignment)
+        found = WorkflowAlignment(both.reference, both.candidate, alignment)
         with self._lock:
             self._kept[both] = found
             while len(self._kept) > _KEPT:

@@ -8,15 +8,15 @@ no restart), which is what makes a checkpoint and an offset enough to resume.
 have cells of their own; `events` are what it reports on the way.
 """
 
-from evenkeel.monitor.fold.events import Applied, TrendRow
+from evenkeel.monitor.fold.events import FoldOutcome, TrendRow
 from evenkeel.monitor.fold.settings import MonitorSettings
 from evenkeel.monitor.fold.silent import SilentReport
 from evenkeel.monitor.fold.state import Checkpoint, CheckpointError, MonitorState
 
 __all__ = [
-    "Applied",
     "Checkpoint",
     "CheckpointError",
+    "FoldOutcome",
     "MonitorSettings",
     "MonitorState",
     "SilentReport",

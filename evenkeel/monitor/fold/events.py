@@ -33,7 +33,7 @@ class TrendRow(NamedTuple):
     point: TrendPoint
 
 
-class Applied(NamedTuple):
+class FoldOutcome(NamedTuple):
     """Events and trend points that one verdict caused."""
 
     events: list[AlertEvent]

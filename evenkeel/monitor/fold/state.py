@@ -23,7 +23,7 @@ from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
 from evenkeel.monitor.estimate import Counts, Windows, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
-    Applied,
+    FoldOutcome,
     TrendRow,
     alert_event,
     cell_left,
@@ -169,7 +169,7 @@ class MonitorState:
         self._rules: dict[tuple[str, int], tuple[AlertRules, DriftRules]] = {}
         """Rules of cells by route and by number of combined rewordings."""
 
-    def apply(self, logged: Logged) -> Applied:
+    def apply(self, logged: Logged) -> FoldOutcome:
         """Apply one entry of the log: a verdict, a sighting, an approval, a label or a decision.
 
         An entry at or before `offset` is counted already and changes nothing.
@@ -177,39 +177,41 @@ class MonitorState:
         Returns: the alert events and trend points it gave rise to, mostly none.
         """
         if logged.offset <= self.offset:
-            return Applied([], [])
+            return FoldOutcome([], [])
         self.offset = logged.offset
         applied = self._applied(logged)
         dropped = self._incidents.dropped
-        placed = Applied([self._incidents.place(event) for event in applied.events], applied.trend)
+        placed = FoldOutcome([self._incidents.place(event) for event in applied.events], applied.trend)
         if self._incidents.dropped > dropped:
             self._stored = False  # the store has a part of what is gone
         return placed
 
-    def _applied(self, logged: Logged) -> Applied:
+    def _applied(self, logged: Logged) -> FoldOutcome:
         if isinstance(logged, LoggedApproval):
-            return Applied(self._approved(logged), [])
+            return FoldOutcome(self._approved(logged), [])
         if isinstance(logged, LoggedDecision):
             incident = self._incidents.find(logged.decision.incident)
-            return Applied([] if incident is None else [decided(incident, logged)], [])
+            return FoldOutcome([] if incident is None else [decided(incident, logged)], [])
         if isinstance(logged, LoggedLabel):
-            return Applied([], [])  # labels say how good the judge is; no figure of a cell depends on them
+            return FoldOutcome(
+                [], []
+            )  # labels say how good the judge is; no figure of a cell depends on them
         if isinstance(logged, LoggedSighting):
-            return Applied(self._sighted(logged), [])
+            return FoldOutcome(self._sighted(logged), [])
         return self._scored(logged)
 
-    def _scored(self, logged: LoggedVerdict) -> Applied:
+    def _scored(self, logged: LoggedVerdict) -> FoldOutcome:
         verdict = logged.verdict
         now = self._clock.add(verdict.scored_at)
         events = [*self._silent.expire(logged.offset, now), *self._settle(logged, now)]
         if verdict.is_contrast:
             # Its answer must move, so it says nothing about rewordings: no cell, roll-up or change counts it.
-            return Applied(events, [])
+            return FoldOutcome(events, [])
         model = self._model(verdict)
         drawn = not verdict.selection.split_of
         if not drawn and together_count(verdict.perturbation) > 1:
             # A part of a group was tried only because the group moved: it says which rewordings to try.
-            return Applied(events, [])
+            return FoldOutcome(events, [])
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
         exchange = Exchange(verdict.exchange_id, verdict.route, model)
@@ -234,7 +236,7 @@ class MonitorState:
             cell.mark_trend(verdict.scored_at)
             point = trend_point(cell, verdict.scored_at, self.settings, history.era)
             trend = [TrendRow(*cell.key.parts, point)]
-        return Applied(events, trend)
+        return FoldOutcome(events, trend)
 
     def _sighted(self, logged: LoggedSighting) -> list[AlertEvent]:
         """Take an answer to a reference prompt, or a round of a judge's panel."""

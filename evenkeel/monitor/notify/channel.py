@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.backoff import Backoff
 from evenkeel.monitor.notify.notices import Message, next_phase
-from evenkeel.stores.monitor_state import Sent
+from evenkeel.stores.monitor_state import ChannelState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -214,7 +214,7 @@ class Channel:
         if receipt is None:
             return False
         first = sent.receipt if sent and sent.receipt else receipt
-        said = Sent(
+        said = ChannelState(
             number,
             phase,
             incident.effect,
@@ -226,7 +226,7 @@ class Channel:
         self._store.put_sent(case.id, self._sink.name, said)
         return True
 
-    def _show(self, case: Case, sent: Sent) -> bool:
+    def _show(self, case: Case, sent: ChannelState) -> bool:
         incident = case.whole
         phase: Phase = "resolved" if incident.state == "resolved" else "updated"
         taken = self._sink.show(self._writer.message(case, phase, sent.messages, None), sent.receipt)
@@ -263,7 +263,7 @@ class Channel:
 
     def _note_trouble(self, phase: Phase, *, told: bool) -> None:
         if told:
-            self._store.put_sent(_TROUBLE, self._sink.name, Sent(1, phase, "", 0))
+            self._store.put_sent(_TROUBLE, self._sink.name, ChannelState(1, phase, "", 0))
             self._told = phase == "opened"
 
     def _tell(self, message: Message) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.prompt_edit import WordChange
     from evenkeel.monitor.incidents import Case, Incident, Part
     from evenkeel.monitor.incidents.incident import Effect
-    from evenkeel.stores.monitor_state import Sent
+    from evenkeel.stores.monitor_state import ChannelState
 
 Phase = Literal["opened", "updated", "resolved"]
 MOST_MESSAGES: Final = 3
@@ -216,7 +216,7 @@ class Notice:
         }
 
 
-def next_phase(incident: Incident, sent: Sent | None) -> Phase | None:
+def next_phase(incident: Incident, sent: ChannelState | None) -> Phase | None:
     """Return the phase that a channel has to report about an incident now; None if nothing.
 
     Args:
@@ -279,7 +279,7 @@ class Writer:
             return Notice(incident, phase, number, over_line(incident), self._last(incident), contact, url)
         return Notice(incident, phase, number, headline(incident), self.facts(incident), contact, url)
 
-    def message(self, case: Case, phase: Phase, number: int, sent: Sent | None) -> Notice:
+    def message(self, case: Case, phase: Phase, number: int, sent: ChannelState | None) -> Notice:
         """Return the message about incidents with one cause as they are. Blocks on storage.
 
         Args:
@@ -438,7 +438,7 @@ _MOST_NAMED: Final = 12
 """Most routes, owners and links that a message lists; the page shows all."""
 
 
-def _news(incident: Incident, sent: Sent | None) -> list[str]:
+def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
     """Return what is new since the last message."""
     if sent is None:
         return []

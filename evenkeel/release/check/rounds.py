@@ -18,7 +18,7 @@ from evenkeel.shadow.perturbations.contrast import question_of
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from evenkeel.core.pair import Answer, Wanted
+    from evenkeel.core.pair import Answer, AnswerForm
     from evenkeel.core.verdict import Judgement
     from evenkeel.shadow.perturbations import Outcome, Perturbation, RewriteTask
     from evenkeel.shadow.prompt import PromptView
@@ -54,7 +54,7 @@ class Variant:
     category: str
     kind: str
     view: PromptView
-    wanted: Wanted = AS_BEFORE
+    wanted: AnswerForm = AS_BEFORE
 
 
 OTHER_QUESTIONS: Final = (

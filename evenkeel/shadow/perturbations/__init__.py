@@ -6,7 +6,7 @@ picks and rewrites a share of the rest. Changes of the template are in `position
 Perturbations that need a model ask for texts with a `Draft`; `gate` says which texts and variants are valid.
 """
 
-from evenkeel.core.protected_spans import Protected, protected_spans
+from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.catalogue import BUILTIN, by_name, catalogue
 from evenkeel.shadow.perturbations.gate import attempt
 from evenkeel.shadow.perturbations.protocol import (
@@ -27,7 +27,7 @@ __all__ = [
     "NotApplicable",
     "Outcome",
     "Perturbation",
-    "Protected",
+    "ProtectedSpan",
     "Requirement",
     "RewriteTask",
     "attempt",

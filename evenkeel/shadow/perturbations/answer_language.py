@@ -70,7 +70,7 @@ def prescribes(text: str) -> bool:
     )
 
 
-class Readdressed(NamedTuple):
+class LanguageEdit(NamedTuple):
     """Prompt whose own words now name another language for the answer."""
 
     view: PromptView
@@ -78,7 +78,7 @@ class Readdressed(NamedTuple):
     """True if the prompt names a language for the answer; if not, a request must be added."""
 
 
-def readdressed(view: PromptView, target: str) -> Readdressed | NotApplicable:
+def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
     """Return the prompt with the language that it prescribes for the answer replaced, in its own words.
 
     The language of keys ("keys in English and values in English") stays.
@@ -116,7 +116,7 @@ def readdressed(view: PromptView, target: str) -> Readdressed | NotApplicable:
             said = said or new.named
             lines[place] = new.text
         texts[segment.index] = "\n".join(lines)
-    return Readdressed(view.with_texts(texts), said)
+    return LanguageEdit(view.with_texts(texts), said)
 
 
 class _Line(NamedTuple):

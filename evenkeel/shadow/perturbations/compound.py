@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.pair import Wanted
+from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.control import Control
@@ -104,7 +104,7 @@ class Compound:
                 return self._from(place + 1, outcome, severity, seeds)
 
 
-def _merged(name: str, parts: Sequence[Perturbation]) -> Wanted:
+def _merged(name: str, parts: Sequence[Perturbation]) -> AnswerForm:
     formats = [part.wanted.format for part in parts if part.wanted.format is not None]
     languages = [part.wanted.language for part in parts if part.wanted.language is not None]
     for what, asked in (("format", formats), ("language", languages)):
@@ -112,7 +112,7 @@ def _merged(name: str, parts: Sequence[Perturbation]) -> Wanted:
             raise ValueError(
                 f"compound {name!r} asks for more than one {what} of the answer: {', '.join(asked)}"
             )
-    return Wanted(formats[0] if formats else None, languages[0] if languages else None)
+    return AnswerForm(formats[0] if formats else None, languages[0] if languages else None)
 
 
 COMPOUNDS: Final = (

@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of
-from evenkeel.core.pair import Wanted
+from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import (
     answer_request,
@@ -62,7 +62,7 @@ class CrossLingual:
         if self._source == self._target == _ENGLISH:
             raise ValueError("crosslingual from English to English changes nothing")
         self.name: Final = f"crosslingual.{self._source}_to_{self._target}"
-        self.wanted: Final = Wanted(language=self._target)
+        self.wanted: Final = AnswerForm(language=self._target)
         # An English prompt, the usual case, stays as it is.
         self.requires: Final[frozenset[Requirement]] = (
             frozenset({"judge"}) if self._source == _ENGLISH else frozenset({"rewriter", "judge"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import BUILTIN_TAGS, base_tag, canonical_tag, language_of, native_request
-from evenkeel.core.pair import Wanted
+from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.answer_language import (
     language_of_segments,
@@ -54,7 +54,7 @@ class Multilingual:
         """
         self._tag = canonical_tag(tag)
         self.name: Final = f"multilingual.{self._tag}"
-        self.wanted: Final = Wanted(language=self._tag)
+        self.wanted: Final = AnswerForm(language=self._tag)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Draft | NotApplicable:
         """Return the translation tasks, as `Perturbation.apply`.

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.protected_spans import Protected, protected_spans
+from evenkeel.core.protected_spans import ProtectedSpan, protected_spans
 from evenkeel.shadow.perturbations.protocol import NO_INPUT, NOTHING_TO_CHANGE, NotApplicable
 from evenkeel.shadow.prompt.references import asks, orders, points
 
@@ -200,7 +200,7 @@ def _choose(
 
 
 def _unprotected(
-    matches: Iterator[re.Match[str]], spans: tuple[Protected, ...], margin: int
+    matches: Iterator[re.Match[str]], spans: tuple[ProtectedSpan, ...], margin: int
 ) -> Iterator[re.Match[str]]:
     """Yield the matches that keep clear of every span.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from evenkeel.core.pair import Wanted
+    from evenkeel.core.pair import AnswerForm
     from evenkeel.core.rewordings import Rewording
 
 
@@ -94,7 +94,7 @@ class Perturbation(Protocol):
         ...
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> AnswerForm:
         """Return the form that the variant wants the answer to have."""
         ...
 

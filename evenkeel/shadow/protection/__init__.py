@@ -5,7 +5,7 @@ to the queue; `process` does so beside the data plane, whose process inflates an
 Encryption of what is kept is the stores' own (`evenkeel.stores.sealing`).
 """
 
-from evenkeel.shadow.protection.detectors import BUILTIN, Detector, Found, ProtectionError
+from evenkeel.shadow.protection.detectors import BUILTIN, Detector, ProtectionError, SensitiveSpan
 from evenkeel.shadow.protection.redaction import RedactedSink, Redactor
 
-__all__ = ["BUILTIN", "Detector", "Found", "ProtectionError", "RedactedSink", "Redactor"]
+__all__ = ["BUILTIN", "Detector", "ProtectionError", "RedactedSink", "Redactor", "SensitiveSpan"]

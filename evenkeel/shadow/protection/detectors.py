@@ -23,7 +23,7 @@ class ProtectionError(Exception):
     """Raised if a detector is not available as configured. The message gives the reason and a remedy."""
 
 
-class Found(NamedTuple):
+class SensitiveSpan(NamedTuple):
     """A value in a text."""
 
     start: int
@@ -35,7 +35,7 @@ class Found(NamedTuple):
 class Detector(Protocol):
     """Finds values of one kind or several. Safe to use from one thread at a time."""
 
-    def find(self, text: str) -> Iterable[Found]:
+    def find(self, text: str) -> Iterable[SensitiveSpan]:
         """Return the detected values in any order. None of them is empty."""
         ...
 
@@ -71,7 +71,7 @@ class Pattern:
     short: bool = True
     """True if a value has at most 512 characters."""
 
-    def find(self, text: str) -> Iterator[Found]:
+    def find(self, text: str) -> Iterator[SensitiveSpan]:
         """Implement `Detector.find`.
 
         A search does not let go of the interpreter, so a long text is searched in windows with a rest between
@@ -94,7 +94,7 @@ class Pattern:
                 done, at = match.end(), match.start(group)
                 length = self.length(match[group])
                 while length:
-                    yield Found(at, at + length, self.kind)
+                    yield SensitiveSpan(at, at + length, self.kind)
                     at += length
                     length = self._behind_value(text, at, group)
                 done = max(done, at)
@@ -326,12 +326,12 @@ class OwnPattern:
             raise ProtectionError(f"the pattern of {kind} finds empty text; make it ask for something")
         self._group = 1 if self._look.groups else 0
 
-    def find(self, text: str) -> Iterator[Found]:
+    def find(self, text: str) -> Iterator[SensitiveSpan]:
         """Implement `Detector.find`."""
         for match in self._look.finditer(text):
             start, end = match.span(self._group)
             if end > start:
-                yield Found(start, end, self.kind)
+                yield SensitiveSpan(start, end, self.kind)
 
 
 def _compiled(kind: str, written: str) -> Any:
@@ -349,7 +349,7 @@ def _compiled(kind: str, written: str) -> Any:
         ) from error
 
 
-class Recognised(Protocol):
+class RecognisedEntity(Protocol):
     """A value that the analyser recognised."""
 
     start: int
@@ -363,7 +363,7 @@ class Recognised(Protocol):
 class Analyser(Protocol):
     """Part of `presidio_analyzer.AnalyzerEngine` that is used here."""
 
-    def analyze(self, text: str, language: str, entities: list[str] | None) -> Sequence[Recognised]:
+    def analyze(self, text: str, language: str, entities: list[str] | None) -> Sequence[RecognisedEntity]:
         """Return the recognized entities. `entities` None means all kinds that the engine knows."""
         ...
 
@@ -387,11 +387,11 @@ class PresidioDetector:
         self._entities = list(entities) or None
         self._score = score
 
-    def find(self, text: str) -> Iterator[Found]:
+    def find(self, text: str) -> Iterator[SensitiveSpan]:
         """Implement `Detector.find`."""
         for one in self._analyser.analyze(text=text, language=self._language, entities=self._entities):
             if one.score >= self._score and one.end > one.start:
-                yield Found(one.start, one.end, one.entity_type.lower())
+                yield SensitiveSpan(one.start, one.end, one.entity_type.lower())
 
 
 def load_analyser(language: str) -> Any:

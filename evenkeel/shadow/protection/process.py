@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.core.exchange import Exchange
-    from evenkeel.shadow.protection.redaction import Redacted, Redactor
+    from evenkeel.shadow.protection.redaction import RedactedExchange, Redactor
 
 _READY: Final = ""
 _START_S: Final = 60.0
@@ -68,7 +68,7 @@ class RedactionProcess:
             self.close()
             raise ProtectionError(f"exchanges cannot be redacted: {problem}")
 
-    def redact(self, exchange: Exchange) -> Redacted:
+    def redact(self, exchange: Exchange) -> RedactedExchange:
         """Return the exchange redacted.
 
         Raises: TimeoutError if it takes too long; OSError, EOFError or ProtectionError if it fails.
@@ -80,7 +80,7 @@ class RedactionProcess:
             self._pipe.send(exchange)
             if not self._pipe.poll(self._limit_s):
                 raise TimeoutError(f"redaction takes more than {self._limit_s:g} s")
-            outcome: Redacted | str = self._pipe.recv()
+            outcome: RedactedExchange | str = self._pipe.recv()
         except (OSError, EOFError):
             self.close()
             raise

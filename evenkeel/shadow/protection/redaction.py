@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from evenkeel.core.exchange import Exchange, ExchangeSink
-    from evenkeel.shadow.protection.detectors import Detector, Found
+    from evenkeel.shadow.protection.detectors import Detector, SensitiveSpan
     from evenkeel.stores.counters import Tally
 
 
@@ -256,16 +256,16 @@ class Placeholders:
             found = self._found(text, [match.span() for match in _PLACEHOLDER.finditer(text)])
         return text
 
-    def _found(self, text: str, placeholders: Sequence[tuple[int, int]]) -> list[Found]:
+    def _found(self, text: str, placeholders: Sequence[tuple[int, int]]) -> list[SensitiveSpan]:
         """The values of a text in order, none of which lies in a placeholder or cuts one in two."""
-        found: list[Found] = []
+        found: list[SensitiveSpan] = []
         for detector in self._detectors:
             values = sorted(value for value in detector.find(text) if not _spoils(value, placeholders))
             if values:
                 found = _with_free(found, values)
         return found
 
-    def _replaced(self, text: str, found: Sequence[Found]) -> str:
+    def _replaced(self, text: str, found: Sequence[SensitiveSpan]) -> str:
         pieces: list[str] = []
         at = 0
         for one in found:
@@ -282,7 +282,7 @@ class Placeholders:
         return self._known[key]
 
 
-def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
+def _spoils(one: SensitiveSpan, placeholders: Sequence[tuple[int, int]]) -> bool:
     """Return whether a value lies inside a placeholder, or overlaps one without containing it."""
     at_start = bisect(placeholders, (one.start, one.start)) - 1
     at_end = bisect(placeholders, (one.end, 0)) - 1
@@ -296,9 +296,9 @@ def _spoils(one: Found, placeholders: Sequence[tuple[int, int]]) -> bool:
     return False
 
 
-def _with_free(chosen: list[Found], values: list[Found]) -> list[Found]:
+def _with_free(chosen: list[SensitiveSpan], values: list[SensitiveSpan]) -> list[SensitiveSpan]:
     """Return an ordered list with those further ordered values that overlap no other. Takes linear time."""
-    merged: list[Found] = []
+    merged: list[SensitiveSpan] = []
     place = 0
     for value in values:
         while place < len(chosen) and chosen[place].start < value.end:
@@ -314,7 +314,7 @@ _STREAM = re.compile(r"\ufeff?\s*(?:data|event|id|retry)?:")
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
+class RedactedExchange:
     """Redacted exchange, with a summary of the changes."""
 
     exchange: Exchange
@@ -335,7 +335,7 @@ class Redactor:
         """Take the detectors, in order of precedence."""
         self._detectors = tuple(detectors)
 
-    def redact(self, exchange: Exchange) -> Redacted:
+    def redact(self, exchange: Exchange) -> RedactedExchange:
         """Return the exchange with the same placeholders throughout.
 
         Never raises for any content of a body.
@@ -358,7 +358,7 @@ class Redactor:
             prompt_version=_said(exchange.prompt_version, values),
             session=_said(exchange.session, values),
         )
-        return Redacted(redacted, values.replaced, tuple(emptied))
+        return RedactedExchange(redacted, values.replaced, tuple(emptied))
 
 
 def _said(text: str | None, values: Placeholders) -> str | None:
@@ -408,7 +408,9 @@ log = logging.getLogger("evenkeel.proxy")
 class RedactedSink:
     """Redacts exchanges and passes them on. Called in the hand-off's thread, never on the event loop."""
 
-    def __init__(self, sink: ExchangeSink, redact: Callable[[Exchange], Redacted], tally: Tally) -> None:
+    def __init__(
+        self, sink: ExchangeSink, redact: Callable[[Exchange], RedactedExchange], tally: Tally
+    ) -> None:
         """Wire it.
 
         Args:

@@ -15,7 +15,7 @@ from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.faults import Fault
 from evenkeel.shadow.perturbations.gate import FLAWS, faults_of, may_stay, passages_to_keep
 from evenkeel.shadow.perturbations.protocol import RewriteTask
-from evenkeel.shadow.rewriter.prompts import Rejected, cache_key, marker_tag, request_for
+from evenkeel.shadow.rewriter.prompts import RejectedText, cache_key, marker_tag, request_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,11 +122,11 @@ def _uncounted(outcome: str) -> None:
     del outcome
 
 
-class _Failed(NamedTuple):
+class _FailedAttempt(NamedTuple):
     """An attempt that brought no valid text, and the feedback for the next one."""
 
     rejection: Rejection
-    feedback: Rejected | None
+    feedback: RejectedText | None
     patience: int
 
 
@@ -251,7 +251,7 @@ class Rewriter:
         return outcome
 
     async def _tried(self, task: RewriteTask, budget: CallBudget, rounds: int) -> str | Rejection:
-        failed = _Failed(Rejection("empty"), None, 1)
+        failed = _FailedAttempt(Rejection("empty"), None, 1)
         first = rounds * (self._attempts + 1)
         for number in range(self._attempts):
             outcome = await self._attempt(self._model, task, budget, failed, first + number)
@@ -274,8 +274,8 @@ class Rewriter:
         return failed.rejection
 
     async def _attempt(
-        self, model: Endpoint, task: RewriteTask, budget: CallBudget, before: _Failed, number: int
-    ) -> str | _Failed:
+        self, model: Endpoint, task: RewriteTask, budget: CallBudget, before: _FailedAttempt, number: int
+    ) -> str | _FailedAttempt:
         keep = () if task.kind in ("blocks", "contrast") else passages_to_keep(task)
         messages = request_for(task, keep, before.feedback)
         # At temperature 0 a model tends to write the same again, whatever the feedback.
@@ -290,14 +290,14 @@ class Rewriter:
         said = await reply_to(model, request, budget)
         if isinstance(said, Fault):
             patience = before.patience * (2 if said.reason == "truncated" else 1)
-            return _Failed(Rejection(said.reason, said.detail), before.feedback, patience)
+            return _FailedAttempt(Rejection(said.reason, said.detail), before.feedback, patience)
         if declines(said) and not declines(task.text):
-            return _Failed(Rejection("refused", "The model declined in words."), before.feedback, 1)
+            return _FailedAttempt(Rejection("refused", "The model declined in words."), before.feedback, 1)
         # In a thread: the first question about a language reads the model, which takes half a second.
         faults = await asyncio.to_thread(faults_of, task, said, marker_tag(messages))
         if faults:
-            feedback = Rejected(said, tuple(fault.detail for fault in faults))
-            return _Failed(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
+            feedback = RejectedText(said, tuple(fault.detail for fault in faults))
+            return _FailedAttempt(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
         # A list of blocks has no meaning to keep: it is checked by rule where it is used.
         wanted = task.kind != "contrast"
         same: bool | None = wanted
@@ -305,8 +305,8 @@ class Rewriter:
             same = await self._equal_meaning(task.text, said)
         if same is None:
             unknown = Rejection(_UNCHECKED, "The judge could not say whether it means the same.")
-            return _Failed(unknown, before.feedback, before.patience)
+            return _FailedAttempt(unknown, before.feedback, before.patience)
         if same is not wanted:
             wrong = _MEANING if wanted else _NO_CONTRAST
-            return _Failed(Rejection("meaning", wrong), Rejected(said, (wrong,)), before.patience)
+            return _FailedAttempt(Rejection("meaning", wrong), RejectedText(said, (wrong,)), before.patience)
         return said

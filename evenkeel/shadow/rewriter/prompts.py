@@ -42,7 +42,7 @@ _REJECTED_CHARS: Final = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedText:
     """Earlier attempt and its faults."""
 
     text: str
@@ -52,7 +52,7 @@ class Rejected:
 
 
 def request_for(
-    task: RewriteTask, keep: Sequence[str], rejected: Rejected | None = None
+    task: RewriteTask, keep: Sequence[str], rejected: RejectedText | None = None
 ) -> tuple[Message, ...]:
     """Return the messages that ask for one rewriting.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from evenkeel.core.records import from_json, to_json
-from evenkeel.stores.monitor_state import AlertEvent, IncidentRow, Sent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, ChannelState, IncidentRow, TrendPoint
 from evenkeel.stores.payloads import storable
 from evenkeel.stores.redis.connection import Script, Value, text
 
@@ -156,12 +156,12 @@ class RedisMonitorStore:
         """Remember that an event was notified."""
         self._store.client.lrem(self._waiting, 1, event_id)
 
-    def sent(self, incident: str, channel: str) -> Sent | None:
+    def sent(self, incident: str, channel: str) -> ChannelState | None:
         """Return the state of a channel's messages about an incident; None if it sent none."""
         body = self._store.client.hget(self._sent, _cell(incident, channel))
-        return None if body is None else from_json(body, Sent)
+        return None if body is None else from_json(body, ChannelState)
 
-    def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
+    def put_sent(self, incident: str, channel: str, sent: ChannelState) -> None:
         """Store the state of a channel's messages about an incident."""
         name = _cell(incident, channel)
         with self._store.client.pipeline(transaction=True) as together:

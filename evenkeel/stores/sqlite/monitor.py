@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evenkeel.core.records import from_json, to_json
-from evenkeel.stores.monitor_state import AlertEvent, IncidentRow, Sent, TrendPoint
+from evenkeel.stores.monitor_state import AlertEvent, ChannelState, IncidentRow, TrendPoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -147,14 +147,14 @@ class SqliteMonitorStore:
         with self._database.write() as connection:
             connection.execute("UPDATE alert_events SET delivered = 1 WHERE id = ?", (event_id,))
 
-    def sent(self, incident: str, channel: str) -> Sent | None:
+    def sent(self, incident: str, channel: str) -> ChannelState | None:
         """Return the state of a channel's messages about an incident; None if it sent none."""
         row = self._database.row(
             "SELECT body FROM sent_notices WHERE incident = ? AND channel = ?", (incident, channel)
         )
-        return None if row is None else from_json(row[0], Sent)
+        return None if row is None else from_json(row[0], ChannelState)
 
-    def put_sent(self, incident: str, channel: str, sent: Sent) -> None:
+    def put_sent(self, incident: str, channel: str, sent: ChannelState) -> None:
         """Store the state of a channel's messages about an incident."""
         with self._database.write() as connection:
             connection.execute(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import AS_BEFORE, Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.metrics.quality.bundles import BUNDLES, TOOL_QUALITIES
 from evenkeel.metrics.quality.measurement import measure_all
@@ -51,7 +51,7 @@ def changes(scores: dict[str, QualityScore]) -> dict[str, str | None]:
 @pytest.mark.parametrize("case", CASES["compared"].values(), ids=CASES["compared"])
 def test_scores_and_changes_of_compared_slots(case: dict[str, Any]) -> None:
     """What is lost or invented is worse, its correction better, another choice a change without direction."""
-    wanted = Wanted(language=case.get("language"))
+    wanted = AnswerForm(language=case.get("language"))
     both = Pair(
         answer(case.get("reference", FULL)), answer(case["candidate"]), PROMPT, "slot_filling", wanted
     )
@@ -73,7 +73,7 @@ def test_headings_of_a_document_are_the_keys_of_the_data(form: Format) -> None:
     document = "".join(
         titles[form].format(key.replace("_", " ").capitalize(), value) for key, value in slots.items()
     )
-    pair = Pair(answer(slots), Answer(document), PROMPT, "slot_filling", Wanted(format=form))
+    pair = Pair(answer(slots), Answer(document), PROMPT, "slot_filling", AnswerForm(format=form))
     scores = measured(pair).scores
     assert [score.metric for score in scores if score.changed] == []
     assert len(scores) == 4

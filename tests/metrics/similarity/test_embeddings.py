@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evenkeel.core.budget import NOTHING, Spend
-from evenkeel.core.pair import Pair, Wanted
+from evenkeel.core.pair import AnswerForm, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.heuristic import HeuristicRater, nearer_by_meaning
 from evenkeel.metrics.languages import Coverage
@@ -27,7 +27,7 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
     name_of,
 )
-from evenkeel.metrics.similarity.meaning import EncoderMeaning, Measured, PairBatches
+from evenkeel.metrics.similarity.meaning import EncoderMeaning, MeaningScore, PairBatches
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.tasks import Task
@@ -175,10 +175,10 @@ class Planted:
         """A token a character, a cent each."""
         return Spend(texts_chars, texts_chars / 100)
 
-    async def measure(self, pair: Pair) -> Measured:
+    async def measure(self, pair: Pair) -> MeaningScore:
         """The planted outcome."""
         self.asked.append(pair)
-        return Measured(self.outcome, 5, 0.05)
+        return MeaningScore(self.outcome, 5, 0.05)
 
 
 def rate(rater: HeuristicRater, pair: Pair = APART) -> Rating:
@@ -208,7 +208,7 @@ def test_a_failure_is_counted_and_likeness_stays() -> None:
         (pair("One.", "One.\n"), 3),
         (pair("One.", ""), 1),
         (pair("unknown tongue here", "another text there"), None),
-        (pair("One two three", "eins zwei drei", Wanted(language="de")), None),
+        (pair("One two three", "eins zwei drei", AnswerForm(language="de")), None),
     ],
 )
 def test_nobody_is_asked_where_no_answer_would_count(both: Pair, outcome: int | None) -> None:
@@ -243,13 +243,13 @@ def test_pairs_of_a_local_encoder_are_encoded_together() -> None:
     pairs = [pair(f"north {n}", f"{'east ' * n}north {n}") for n in range(10)]
     encoder = Compass()
 
-    async def run() -> list[Measured]:
+    async def run() -> list[MeaningScore]:
         meaning = EncoderMeaning(Embeddings(encoder), gather_s=0)
         return await asyncio.gather(*map(meaning.measure, pairs))
 
     together = asyncio.run(run())
     assert len(encoder.batches) == 1
-    assert together == [Measured(Embeddings(Compass()).score(one)) for one in pairs]
+    assert together == [MeaningScore(Embeddings(Compass()).score(one)) for one in pairs]
 
 
 def test_a_rating_is_the_same_with_and_without_a_wait() -> None:
@@ -271,16 +271,16 @@ def test_a_batch_is_at_most_so_large_and_one_at_a_time() -> None:
     calls: list[list[int]] = []
     under_way = 0
 
-    async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+    async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
         nonlocal under_way
         under_way += 1
         assert under_way == 1
         calls.append(numbers(pairs))
         await asyncio.sleep(0)
         under_way -= 1
-        return [Measured(number / 10) for number in numbers(pairs)]
+        return [MeaningScore(number / 10) for number in numbers(pairs)]
 
-    async def run() -> list[Measured]:
+    async def run() -> list[MeaningScore]:
         batches = PairBatches(measure_all, most_pairs=3, gather_s=0)
         return await asyncio.gather(*(batches.measure(numbered(number)) for number in range(7)))
 
@@ -291,12 +291,12 @@ def test_a_batch_is_at_most_so_large_and_one_at_a_time() -> None:
 def test_several_batches_may_be_under_way_together() -> None:
     """Two calls that wait for each other end."""
 
-    async def run() -> list[Measured]:
+    async def run() -> list[MeaningScore]:
         both = asyncio.Barrier(2)
 
-        async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+        async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
             await both.wait()
-            return [Measured(0.5) for _ in pairs]
+            return [MeaningScore(0.5) for _ in pairs]
 
         batches = PairBatches(measure_all, at_once=2, most_pairs=1, gather_s=0)
         async with asyncio.timeout(240):
@@ -309,10 +309,10 @@ def test_an_error_reaches_those_who_wait_and_the_next_batch_works() -> None:
     """A call that raises takes nobody else down."""
     broken = [True]
 
-    async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+    async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
         if broken.pop() if broken else False:
             raise ValueError("broken")
-        return [Measured(1.0) for _ in pairs]
+        return [MeaningScore(1.0) for _ in pairs]
 
     async def run() -> None:
         batches = PairBatches(measure_all, gather_s=0)
@@ -320,7 +320,7 @@ def test_an_error_reaches_those_who_wait_and_the_next_batch_works() -> None:
             batches.measure(numbered(1)), batches.measure(numbered(2)), return_exceptions=True
         ):
             assert isinstance(error, ValueError)
-        assert await batches.measure(numbered(3)) == Measured(1.0)
+        assert await batches.measure(numbered(3)) == MeaningScore(1.0)
 
     asyncio.run(run())
 
@@ -329,18 +329,18 @@ def test_who_gives_up_is_not_measured() -> None:
     """A cancelled pair leaves the batch, and the others their scores."""
     seen: list[int] = []
 
-    async def measure_all(pairs: Sequence[Pair]) -> list[Measured]:
+    async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
         seen.extend(numbers(pairs))
-        return [Measured(1.0) for _ in pairs]
+        return [MeaningScore(1.0) for _ in pairs]
 
-    async def run() -> Measured:
+    async def run() -> MeaningScore:
         batches = PairBatches(measure_all, gather_s=0)
         gone, stays = (asyncio.create_task(batches.measure(numbered(number))) for number in (1, 2))
         await asyncio.sleep(0)
         gone.cancel()
         return await stays
 
-    assert asyncio.run(run()) == Measured(1.0)
+    assert asyncio.run(run()) == MeaningScore(1.0)
     assert seen == [2]
 
 

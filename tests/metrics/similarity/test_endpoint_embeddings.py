@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.languages import base_tag
-from evenkeel.core.pair import Pair, Wanted
+from evenkeel.core.pair import AnswerForm, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.client import Embedded
+from evenkeel.llm.client import TextVectors
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.languages import Coverage, languages_of
 from evenkeel.metrics.similarity.embeddings import Embeddings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from evenkeel.core.budget import CallBudget
-    from evenkeel.metrics.similarity.meaning import Measured
+    from evenkeel.metrics.similarity.meaning import MeaningScore
 
 
 class Pretended:
@@ -41,18 +41,18 @@ class Pretended:
         self.hang = hang
         self.asked: list[list[str]] = []
 
-    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None) -> Embedded:
+    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None) -> TextVectors:
         """As `Endpoint.embed`."""
         self.asked.append(list(texts))
         if self.hang:
             await asyncio.Event().wait()
         vectors = self.replies.pop(0) if self.replies else [direction(text) for text in texts]
         if isinstance(vectors, Fault):
-            return Embedded(vectors)
-        return Embedded(vectors, self.tokens, self.tokens / 100)
+            return TextVectors(vectors)
+        return TextVectors(vectors, self.tokens, self.tokens / 100)
 
 
-def measure(endpoint: Any, pairs: Sequence[Pair], **options: Any) -> list[Measured]:
+def measure(endpoint: Any, pairs: Sequence[Pair], **options: Any) -> list[MeaningScore]:
     """What each pair has, and what it cost."""
     return asyncio.run(EndpointEmbeddings(endpoint, **options).measure_all(pairs))
 
@@ -124,7 +124,7 @@ def test_pairs_that_come_together_share_a_request() -> None:
     pairs = [pair("north", "east"), pair("north", "north east"), pair("south", "north")]
     endpoint: Any = Pretended()
 
-    async def run() -> list[Measured]:
+    async def run() -> list[MeaningScore]:
         return await asyncio.gather(*map(EndpointEmbeddings(endpoint).measure, pairs))
 
     found = asyncio.run(run())
@@ -200,7 +200,7 @@ def test_pairs_in_two_languages_are_unscorable_for_an_english_encoder(
 ) -> None:
     """What the text shows counts first, what was asked for next; an unknown language is compared."""
     refused = candidate == "nord" or (candidate == "east" and wanted == "de-AT")
-    one = pair("north", candidate, Wanted(language=wanted))
+    one = pair("north", candidate, AnswerForm(language=wanted))
     english = Coverage(frozenset(("en",)), by_mark)
     both = Coverage(frozenset(("en", "de")), by_mark)
     score = Embeddings(Compass(), coverage=english).score(one)
@@ -214,4 +214,4 @@ def test_pairs_in_two_languages_are_unscorable_for_an_english_encoder(
 def test_language_tags_are_compared_by_their_base() -> None:
     """Regions and scripts do not count."""
     assert [base_tag(tag) for tag in ("de-AT", "pt_BR", "EN", "zh-Hans-CN")] == ["de", "pt", "en", "zh"]
-    assert languages_of(pair("north", "x", Wanted(language="fr-CA")), by_mark) == ("en", "fr")
+    assert languages_of(pair("north", "x", AnswerForm(language="fr-CA")), by_mark) == ("en", "fr")

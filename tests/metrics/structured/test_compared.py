@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, Pair, ToolCall, Wanted
+from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignment, canonical_key
 from evenkeel.metrics.structured.json_rouge import JsonRouge, json_rouge
@@ -24,8 +24,8 @@ FORMS = CASES["forms"]
 JSON, YAML, XML = (FORMS[form] for form in ("json", "yaml", "xml"))
 
 
-def pair(reference: str, candidate: str, wanted: Wanted | None = None) -> Pair:
-    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or Wanted())
+def pair(reference: str, candidate: str, wanted: AnswerForm | None = None) -> Pair:
+    return Pair(Answer(reference), Answer(candidate), "", wanted=wanted or AnswerForm())
 
 
 def found(text: str) -> Structure:
@@ -232,7 +232,7 @@ def test_json_similarity_passes_failures_on_under_its_own_name() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
     """Valid alone or fenced; not with talk around it, not in another format."""
-    wanted = Wanted(format=form)
+    wanted = AnswerForm(format=form)
     metric = FormatValidity()
     assert metric.score(pair("free", FORMS[form], wanted)) == 1.0
     assert metric.score(pair("free", f"```\n{FORMS[form]}\n```", wanted)) == 1.0
@@ -260,7 +260,7 @@ def test_without_a_wanted_format_the_reference_shows_it() -> None:
     assert metric.score(pair(JSON, YAML)) == 0.0
     assert metric.score(pair(JSON[:-1], JSON)) == 1.0
     assert reason(metric.score(pair("free text", JSON))) == "no_format_wanted"
-    assert reason(metric.score(pair(JSON, JSON, Wanted(format="free")))) == "no_format_wanted"
+    assert reason(metric.score(pair(JSON, JSON, AnswerForm(format="free")))) == "no_format_wanted"
     call = Pair(Answer(JSON), Answer("", (ToolCall("x", "{}"),)), "")
     assert metric.score(call) == 0.0
 

@@ -9,7 +9,7 @@ import pytest
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.workflow.alignment import CannotAlignError, Embedded, ExactText
+from evenkeel.metrics.workflow.alignment import CannotAlignError, EncoderAligner, ExactText
 from evenkeel.metrics.workflow.chain import ChainF1
 from evenkeel.metrics.workflow.compare import Comparison
 from evenkeel.metrics.workflow.workflow import sequence
@@ -50,21 +50,21 @@ def test_equal_texts_are_paired(reference, candidate, expected) -> None:
 def test_steps_of_alike_vectors_are_paired(angles, options, reference, candidate, expected) -> None:
     """The assignment is the best in all, not step by step; pairs below the floor are dropped."""
     encoder = Planted(**angles)
-    assert pairs(reference, candidate, Embedded(encoder, **options)) == [tuple(one) for one in expected]
+    assert pairs(reference, candidate, EncoderAligner(encoder, **options)) == [tuple(one) for one in expected]
     assert encoder.calls == 1
 
 
 def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
     """One call for all steps; none if there is nothing to compare."""
     encoder = Planted(a=0)
-    assert len(pairs("aa", "aaa", Embedded(encoder, floor=1.0))) == 2
-    assert pairs("", "a", Embedded(encoder)) == []
+    assert len(pairs("aa", "aaa", EncoderAligner(encoder, floor=1.0))) == 2
+    assert pairs("", "a", EncoderAligner(encoder)) == []
     assert encoder.calls == 1
 
 
 def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
     """Whatever it raises becomes a reason."""
-    chain = ChainF1(Comparison(Embedded(Planted())))
+    chain = ChainF1(Comparison(EncoderAligner(Planted())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
     assert isinstance(found, Failure)
     assert found.reason == "encoder_failed"
@@ -73,9 +73,9 @@ def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
 @pytest.mark.parametrize(
     ("reference", "candidate", "aligner", "reason"),
     [
-        ("a", "b", Embedded(Planted(a=math.nan, b=0)), "encoder_failed"),
-        (["check"], ["prüfen und erklären"], Embedded(Planted(), coverage=ENGLISH), "cross_language"),
-        (["a"] * 5001, ["a"] * 5001, Embedded(Planted(a=0)), "too_large"),
+        ("a", "b", EncoderAligner(Planted(a=math.nan, b=0)), "encoder_failed"),
+        (["check"], ["prüfen und erklären"], EncoderAligner(Planted(), coverage=ENGLISH), "cross_language"),
+        (["a"] * 5001, ["a"] * 5001, EncoderAligner(Planted(a=0)), "too_large"),
     ],
     ids=["no numbers", "two languages", "more than memory holds"],
 )
@@ -89,4 +89,4 @@ def test_what_cannot_be_aligned_says_why(reference, candidate, aligner, reason) 
 def test_a_floor_is_a_cosine() -> None:
     """80 is no floor."""
     with pytest.raises(ValueError, match="floor"):
-        Embedded(Planted(), floor=80)
+        EncoderAligner(Planted(), floor=80)

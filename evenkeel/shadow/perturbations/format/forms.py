@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.languages import language_of
-from evenkeel.core.pair import Wanted
+from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.format.instructions import (
     LONGEST_LINE,
@@ -89,9 +89,9 @@ class Form:
         return f"format.{self.format}"
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> AnswerForm:
         """The format."""
-        return Wanted(format=self.format)
+        return AnswerForm(format=self.format)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> PromptView | NotApplicable:
         """A variant that asks for this format, as `Perturbation.apply`.

@@ -38,7 +38,7 @@ _MOST_EXAMPLES: Final = 2
 """Objects in a list that are enough to show the shape of its items."""
 
 
-class Read(NamedTuple):
+class ParsedValue(NamedTuple):
     """A value and where it ends."""
 
     node: Node
@@ -57,7 +57,7 @@ def read_json(text: str) -> Node:
     return read.node
 
 
-def json_at(text: str, start: int) -> Read:
+def json_at(text: str, start: int) -> ParsedValue:
     """Return the object or list that begins here.
 
     Raises: UnreadableSkeleton if there is none, or it does not end.
@@ -70,11 +70,11 @@ def json_at(text: str, start: int) -> Read:
         if end < 0:
             raise UnreadableSkeleton("an object without an end")
         plain = text[start : end + 2].replace("{{", "{").replace("}}", "}")
-        return Read(_value(plain, 0, 0).node, end + 2)
+        return ParsedValue(_value(plain, 0, 0).node, end + 2)
     return _json_schema_at(text, start) or _value(text, start, 0)
 
 
-def _json_schema_at(text: str, start: int) -> Read | None:
+def _json_schema_at(text: str, start: int) -> ParsedValue | None:
     """The contents that a JSON Schema asks for, if one begins here."""
     if '"properties"' not in text:
         return None
@@ -84,13 +84,13 @@ def _json_schema_at(text: str, start: int) -> Read | None:
         return None
     is_schema = isinstance(schema, dict) and isinstance(schema.get("properties"), dict)
     return (
-        Read(read_json_schema(schema), end)
+        ParsedValue(read_json_schema(schema), end)
         if is_schema and ("type" in schema or "$schema" in schema)
         else None
     )
 
 
-def _value(text: str, start: int, depth: int) -> Read:
+def _value(text: str, start: int, depth: int) -> ParsedValue:
     if depth > _DEEPEST:
         raise UnreadableSkeleton(f"nested more than {_DEEPEST} deep")
     if text.startswith("{", start):
@@ -99,7 +99,7 @@ def _value(text: str, start: int, depth: int) -> Read:
         return _listing(text, start, depth)
     string = _STRING.match(text, start)
     if string and not _CHOICE.match(text, string.end()):
-        return Read(leaf_of(_decoded(string), quoted=True), string.end())
+        return ParsedValue(leaf_of(_decoded(string), quoted=True), string.end())
     raw = _RAW.match(text, start)
     if raw is None or not raw[0].strip():
         raise UnreadableSkeleton(f"no value at character {start}")
@@ -107,10 +107,10 @@ def _value(text: str, start: int, depth: int) -> Read:
     if remark := _JSON_REMARK.search(written):
         written, note = written[: remark.start()], remark[1]
     plain = written.strip().replace('"', "") if string else written.strip()
-    return Read(noted(leaf_of(plain), note), raw.end())
+    return ParsedValue(noted(leaf_of(plain), note), raw.end())
 
 
-def _record(text: str, start: int, depth: int) -> Read:
+def _record(text: str, start: int, depth: int) -> ParsedValue:
     fields: list[Field] = []
     at, _ = _skipped(text, start + 1)
     while not text.startswith("}", at):
@@ -128,10 +128,10 @@ def _record(text: str, start: int, depth: int) -> Read:
         read = _value(text, at, depth + 1)
         at, note = _after_value(text, read.end)
         fields.append(Field(_decoded(string) if string else key[0], noted(read.node, note)))
-    return Read(Record(tuple(fields)), at + 1)
+    return ParsedValue(Record(tuple(fields)), at + 1)
 
 
-def _listing(text: str, start: int, depth: int) -> Read:
+def _listing(text: str, start: int, depth: int) -> ParsedValue:
     item: Node | None = None
     records = 0
     at, _ = _skipped(text, start + 1)
@@ -146,7 +146,7 @@ def _listing(text: str, start: int, depth: int) -> Read:
         at, note = _after_value(text, read.end)
         one = noted(read.node, note)
         item = one if item is None else merged(item, one)
-    return Read(Listing(ANYTHING if item is None else item), at + 1)
+    return ParsedValue(Listing(ANYTHING if item is None else item), at + 1)
 
 
 def _after_value(text: str, at: int) -> tuple[int, str]:

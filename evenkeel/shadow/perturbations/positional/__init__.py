@@ -10,15 +10,15 @@ from typing import Final
 
 from evenkeel.shadow.perturbations.positional.moves import (
     Context,
-    Mixed,
+    MixedMoves,
     OutputInstructions,
     Positional,
     Reordering,
 )
 
-POSITIONAL: Final[tuple[Positional, ...]] = (Context(), OutputInstructions(), Reordering(), Mixed())
+POSITIONAL: Final[tuple[Positional, ...]] = (Context(), OutputInstructions(), Reordering(), MixedMoves())
 """Every positional perturbation, by rule."""
 LISTED: Final[tuple[Positional, ...]] = tuple(type(kind)("rewriter") for kind in POSITIONAL)
 """The same with a model that lists the parts of each template."""
 
-__all__ = ["LISTED", "POSITIONAL", "Context", "Mixed", "OutputInstructions", "Positional", "Reordering"]
+__all__ = ["LISTED", "POSITIONAL", "Context", "MixedMoves", "OutputInstructions", "Positional", "Reordering"]

@@ -26,7 +26,7 @@ _FEWEST_LINES: Final = 2
 _MOST_LINES: Final = 400
 
 
-class Numbered(NamedTuple):
+class NumberedSlot(NamedTuple):
     """A slot with its lines numbered for a model."""
 
     slot: Slot
@@ -36,7 +36,7 @@ class Numbered(NamedTuple):
     task: RewriteTask
 
 
-def numbered(slot: Slot, segments: Sequence[Segment]) -> Numbered | None:
+def numbered(slot: Slot, segments: Sequence[Segment]) -> NumberedSlot | None:
     """Return a slot as lines to list; None without an application's words, and for too few or many lines."""
     if not any(segment.kind == "template" and segment.text.strip() for segment in segments):
         return None
@@ -67,10 +67,10 @@ def numbered(slot: Slot, segments: Sequence[Segment]) -> Numbered | None:
     if not _FEWEST_LINES <= len(lines) <= _MOST_LINES:
         return None
     written = "\n".join(f"{number}| {line}" for number, line in enumerate(lines, 1))
-    return Numbered(slot, text, tuple(starts), RewriteTask("blocks", written))
+    return NumberedSlot(slot, text, tuple(starts), RewriteTask("blocks", written))
 
 
-def listed(lines: Numbered, reply: str) -> Layout | None:
+def listed(lines: NumberedSlot, reply: str) -> Layout | None:
     """Return the layout that a reply lists; None if it is none."""
     blocks = blocks_of(lines.task.text, reply)
     if isinstance(blocks, str):

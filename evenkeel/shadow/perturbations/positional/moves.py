@@ -51,7 +51,7 @@ class Positional:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
 
         Not applicable: "no_context", "no_output_instructions", "nothing_to_reorder" where there is nothing of
-        the kind; "bound" where nothing of it may move; "too_few_changes" of `Mixed`.
+        the kind; "bound" where nothing of it may move; "too_few_changes" of `MixedMoves`.
         """
         del severity
         known = by_rule(view)
@@ -160,7 +160,7 @@ class Reordering(Positional):
         return NotApplicable("nothing_to_reorder", "no parts are known to be in no particular order")
 
 
-class Mixed(Positional):
+class MixedMoves(Positional):
     """Does at least two of the other positional changes, one after the other."""
 
     name = "positional.mixed"

@@ -59,7 +59,7 @@ class TemplateVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pooled:
+class _PooledRequest:
     """A request that belongs to no template yet."""
 
     shape: Shape
@@ -76,7 +76,7 @@ class RouteTemplates:
         self.clusters: list[Cluster] = []
         self.versions: OrderedDict[str, TemplateVersion] = OrderedDict()
         self.keys: OrderedDict[str, None] = OrderedDict()
-        self._pool: deque[_Pooled] = deque(maxlen=_MOST_POOLED)
+        self._pool: deque[_PooledRequest] = deque(maxlen=_MOST_POOLED)
 
     def observe(self, shape: Shape, texts: Texts) -> None:
         """Learn from one request."""
@@ -88,7 +88,7 @@ class RouteTemplates:
             units = units_in(texts)
             near = _nearest(shape, texts, units, self.clusters)
             if near is None:
-                self._pair(_Pooled(shape, texts, units, self.requests))
+                self._pair(_PooledRequest(shape, texts, units, self.requests))
                 return
             cluster, merged = near
             successor = cluster.miss(texts, merged, self.requests)
@@ -141,7 +141,7 @@ class RouteTemplates:
             route.versions[str(name)] = TemplateVersion(str(name), int(first), int(last), int(requests))
         return route
 
-    def _pair(self, request: _Pooled) -> None:
+    def _pair(self, request: _PooledRequest) -> None:
         """Begin a template with a waiting request that is like this one, or let this one wait."""
         alike = [waiting for waiting in self._pool if waiting.shape == request.shape]
         if any(waiting.texts == request.texts for waiting in alike):
@@ -271,5 +271,5 @@ def _is_special_case(cluster: Cluster, other: Cluster) -> bool:
     return other.placed(tuple("\x00".join(skeleton) for skeleton in cluster.skeletons)) is not None
 
 
-def _shared_words(one: _Pooled, other: _Pooled) -> int:
+def _shared_words(one: _PooledRequest, other: _PooledRequest) -> int:
     return sum(word_count(unit) for _, unit in one.units & other.units)
