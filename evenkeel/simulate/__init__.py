@@ -4,7 +4,7 @@
 prompts: it recognises topic, identifiers and language (`recognition`) and picks one of three answers; a
 hash of the prompt or a random draw decides which. The same `content`, in the languages of `phrases`, is put
 into every format. A simulated `rewriter` and a simulated `judge` are served with it, for evenkeel's own
-prompts, and simulated `embeddings`. `server` puts all of them behind HTTP under some `apis`, with a
+prompts. `server` puts all of them behind HTTP under some `apis`, with a
 `simulation` whose models can be changed while it runs and which knows the truth about every delta. More APIs,
 and recorded answers to serve in place of simulated ones, are in `evenkeel.lab`. Nothing here is a language
 model.
@@ -12,7 +12,6 @@ model.
 
 from evenkeel.simulate.cases import INSTRUCTIONS, SupportCase, make_case, summary_prompt
 from evenkeel.simulate.content import Condition
-from evenkeel.simulate.embeddings import EMBEDDINGS_MODEL
 from evenkeel.simulate.judge import JUDGE_MODEL
 from evenkeel.simulate.model import PromptMessage, SimulatedModel
 from evenkeel.simulate.rewriter import REWRITER_MODEL
@@ -29,7 +28,6 @@ from evenkeel.simulate.tasks import TaskName, make_prompt
 
 __all__ = [
     "DEFAULT_MODEL",
-    "EMBEDDINGS_MODEL",
     "INSTRUCTIONS",
     "JUDGE_MODEL",
     "REWRITER_MODEL",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rich import box
 from rich.table import Table
@@ -17,24 +17,24 @@ _TOLERATED_MISSES: Final = 0.15
 """Share of the cells of which an interval may miss the truth: two of the 15 that the demo has."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellFigure:
+QUANTITIES: Final = ("content_delta", "quality_delta", "robustness", "excess")
+"""Estimates of a cell that have a planted truth."""
+
+
+class CellFigure(NamedTuple):
     """An estimate of a cell beside the truth."""
 
-    route: str
-    model: str
-    perturbation: str
+    cell: tuple[str, str, str]
+    """Route, model and perturbation."""
     quantity: str
     planted: float
-    value: float
-    lower: float
-    upper: float
-    n: int
+    estimate: Mapping[str, Any]
+    """`value`, `lower`, `upper` and `n`, as `/api/cells` gives them."""
 
     @property
     def covered(self) -> bool:
         """Tell whether the interval holds the planted value."""
-        return self.lower <= self.planted <= self.upper
+        return bool(self.estimate["lower"] <= self.planted <= self.estimate["upper"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class TruthComparison:
     @property
     def cells(self) -> int:
         """Cells with an estimate."""
-        return len({(row.route, row.model, row.perturbation) for row in self.rows})
+        return len({row.cell for row in self.rows})
 
     @property
     def missed(self) -> int:
         """Cells with at least one interval that does not hold the planted value."""
-        return len({(row.route, row.model, row.perturbation) for row in self.rows if not row.covered})
+        return len({row.cell for row in self.rows if not row.covered})
 
     @property
     def good(self) -> bool:
@@ -70,28 +70,11 @@ def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str
     for cell in cells:
         arm = "baseline" if cell["perturbation"] == BASELINE else "perturbed"
         truth = truths[cell["model"]]
-        planted = {
-            "content_delta": truth[f"{arm}_content_delta"],
-            "quality_delta": truth[f"{arm}_quality_delta"],
-            "robustness": truth[f"{arm}_robustness"],
-            "excess": truth["excess"],
-        }
-        for quantity, value in planted.items():
-            estimate = cell[quantity]
-            if estimate is not None and value is not None:
-                rows.append(
-                    CellFigure(
-                        cell["route"],
-                        cell["model"],
-                        cell["perturbation"],
-                        quantity,
-                        value,
-                        estimate["value"],
-                        estimate["lower"],
-                        estimate["upper"],
-                        estimate["n"],
-                    )
-                )
+        for quantity in QUANTITIES:
+            planted = truth["excess" if quantity == "excess" else f"{arm}_{quantity}"]
+            if cell[quantity] is not None and planted is not None:
+                place = (cell["route"], cell["model"], cell["perturbation"])
+                rows.append(CellFigure(place, quantity, planted, cell[quantity]))
     return TruthComparison(tuple(rows))
 
 
@@ -99,22 +82,21 @@ def table(comparison: TruthComparison) -> Table:
     """Planted and measured values in per cent, one row a cell."""
     title = "planted | measured \\[95 % interval], in %"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    quantities = ("content_delta", "quality_delta", "robustness", "excess")
     for heading in ("route", "model", "perturbation"):
         table.add_column(heading)
     table.add_column("n", justify="right")
-    for quantity in quantities:
+    for quantity in QUANTITIES:
         heading = "points above noise" if quantity == "excess" else quantity.replace("_", " ")
         table.add_column(heading, no_wrap=True)
     cells: dict[tuple[str, str, str], dict[str, CellFigure]] = {}
     for row in comparison.rows:
-        cells.setdefault((row.route, row.model, row.perturbation), {})[row.quantity] = row
+        cells.setdefault(row.cell, {})[row.quantity] = row
     previous: tuple[str, str] | None = None
     for (route, model, perturbation), found in sorted(cells.items()):
         place = (route, model) if (route, model) != previous else ("", "")
         previous = (route, model)
-        trials = str(found["content_delta"].n) if "content_delta" in found else ""
-        entries = [_entry(found.get(quantity)) for quantity in quantities]
+        trials = str(found["content_delta"].estimate["n"]) if "content_delta" in found else ""
+        entries = [_entry(found.get(quantity)) for quantity in QUANTITIES]
         table.add_row(*place, perturbation.partition(".")[2], trials, *entries)
     return table
 
@@ -123,5 +105,5 @@ def _entry(row: CellFigure | None) -> str:
     if row is None:
         return "-"
     mark = "" if row.covered else " [red]✗[/]"
-    interval = f"\\[{row.lower * 100:.0f}, {row.upper * 100:.0f}]"
-    return f"{row.planted * 100:.0f} | {row.value * 100:.0f} {interval}{mark}"
+    value, lower, upper = (row.estimate[name] * 100 for name in ("value", "lower", "upper"))
+    return f"{row.planted * 100:.0f} | {value:.0f} \\[{lower:.0f}, {upper:.0f}]{mark}"

@@ -11,13 +11,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
-from litestar import Litestar, Response, asgi, get, post, put
+from litestar import Litestar, Response, asgi, get, put
 from litestar.exceptions import HTTPException
 
 from evenkeel.core.pair import ToolCall
 from evenkeel.simulate.apis import SimulatedCompletion, count_prompt_tokens
 from evenkeel.simulate.content import Condition
-from evenkeel.simulate.embeddings import embeddings_reply
 from evenkeel.simulate.judge import JUDGE_MODEL, judge
 from evenkeel.simulate.model import fill, prompt_digest, read, say
 from evenkeel.simulate.requests import ModelRequest, WireError, check_key, read_object
@@ -277,18 +276,12 @@ def create_app(simulation: Simulation) -> Litestar:
 
     - `POST /v1/chat/completions` and what other APIs the simulation has, and the same under
       `/openai/deployments/NAME` in place of `/v1`
-    - `POST /v1/embeddings`, of `EMBEDDINGS_MODEL` alone
     - `GET /v1/models`, `GET /v1/models/{id}`
     - `GET /simulate/models`, `GET` and `PUT /simulate/models/{name}` (a JSON patch of `ModelPatch`)
     - `GET /simulate/truth?model=`: the `Planted` deltas; `GET /simulate/stats`: `CallCounts` by model
     - `GET /simulate/recorded`, `PUT /simulate/recorded` (a JSON `RecordedChange`), where answers are recorded
     - `GET /healthz`
     """
-
-    @post("/v1/embeddings", status_code=200)
-    async def embeddings(request: Request[Any, Any, Any]) -> dict[str, Any]:
-        check_key(simulation.settings.api_key, request.scope["headers"])
-        return embeddings_reply(read_object(await request.body()))
 
     @get("/v1/models", sync_to_thread=False)
     def list_models(request: Request[Any, Any, Any]) -> dict[str, Any]:
@@ -329,7 +322,6 @@ def create_app(simulation: Simulation) -> Litestar:
         route_handlers=[
             *calls,
             _deployments_handler(simulation),
-            embeddings,
             list_models,
             one_model,
             states,

@@ -44,7 +44,7 @@ def test_each_estimate_is_held_against_the_truth_of_its_arm():
         ],
         {"m": TRUTH},
     )
-    seen = [(row.perturbation, row.quantity, row.planted, row.covered) for row in comparison.rows]
+    seen = [(row.cell[2], row.quantity, row.planted, row.covered) for row in comparison.rows]
     assert seen == [
         ("baseline.identical", "content_delta", 0.05, True),
         ("general.spelling", "content_delta", 0.4, False),
@@ -54,7 +54,9 @@ def test_each_estimate_is_held_against_the_truth_of_its_arm():
 
 
 def row(number, *, covered):
-    return CellFigure("r", "m", f"p{number}", "content_delta", 0.5, 0.5, 0.4 if covered else 0.51, 0.6, 10)
+    return CellFigure(
+        ("r", "m", f"p{number}"), "content_delta", 0.5, estimate(0.5, 0.4 if covered else 0.51, 0.6)
+    )
 
 
 @pytest.mark.parametrize(

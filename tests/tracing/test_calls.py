@@ -27,7 +27,6 @@ from evenkeel.llm.observer import CallResult, Message, ModelCall
 from evenkeel.shadow.perturbations.control import Control
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
-from evenkeel.simulate import EMBEDDINGS_MODEL, ModelState, Simulation, serving
 from evenkeel.tracing import names
 from evenkeel.tracing.export import ExportedSpans
 from evenkeel.tracing.shadow import (
@@ -221,20 +220,24 @@ def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
 
 def test_embeddings_are_calls_too():
     """Operation, model and tokens, and none of the texts even where content is wanted."""
+    vectors = [{"object": "embedding", "index": 0, "embedding": [1.0, 2.0]}]
+    usage = {"prompt_tokens": 7, "total_tokens": 7}
+    reply = Canned(body={"object": "list", "data": vectors, "usage": usage})
 
-    async def embed(url, observer):
-        client = endpoint_of(base_url=f"{url}/v1", model=EMBEDDINGS_MODEL, api_key="k", observer=observer)
-        with observer.exchange(EXCHANGE, 1):
-            async with client:
+    async def embed(observer):
+        async with (
+            scripted([reply]) as server,
+            endpoint_of(base_url=server.url, model="m", api_key="k", observer=observer) as client,
+        ):
+            with observer.exchange(EXCHANGE, 1):
                 return await client.embed(["The harbour is frozen."])
 
     exporter = InMemorySpanExporter()
     spans = ExportedSpans(exporter, content=True)
-    with serving(Simulation([ModelState("simulated-1")])) as url:
-        embedded = asyncio.run(embed(url, spans.observer))
+    embedded = asyncio.run(embed(spans.observer))
     spans.finish(5)
     call, _ = exporter.get_finished_spans()
-    assert call.name == f"embeddings {EMBEDDINGS_MODEL}"
+    assert call.name == "embeddings m"
     assert call.attributes["gen_ai.operation.name"] == "embeddings"
     assert call.attributes["gen_ai.usage.input_tokens"] == embedded.tokens
     assert "harbour" not in call.to_json()
