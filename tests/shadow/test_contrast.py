@@ -7,8 +7,9 @@ import random
 
 import pytest
 
+from evenkeel.release.check.prompts import read_prompts
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
-from evenkeel.shadow.perturbations.contrast import CONTRASTS
+from evenkeel.shadow.perturbations.contrast import CONTRASTS, question_of
 from evenkeel.shadow.perturbations.gate import faults_of
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.planner import CONTRAST_SHARE, RoutePlan, contrasts_of
@@ -59,3 +60,11 @@ def test_few_exchanges_are_asked_another_question():
     drawn = [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
     assert CONTRAST_SHARE / 2 < sum(drawn) / len(drawn) < CONTRAST_SHARE * 2
     assert drawn == [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
+
+
+def test_the_question_is_the_last_typed_text_of_some_words():
+    """A value behind it, as templates have them, is not the question; a short one alone is."""
+    row = {"question": "Which plan fits a team?", "date": "Friday"}
+    (view,) = read_prompts("{{question}} Answer by {{date}}.", [row], "t")
+    assert question_of(view).text == "Which plan fits a team?"
+    assert question_of(asked("12")).text == "12"

@@ -40,6 +40,8 @@ CATEGORY: Final = Category(
 )
 _NUMBER: Final = re.compile(r"(?<![\w.,:/#$€£-])[1-9]\d{0,3}(?![\w.,:/%-]*\d)(?![\w])")
 """Small whole numbers that stand alone: no times, dates, versions, addresses or parts of identifiers."""
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_FEWEST_WORDS: Final = 3
 _SHORT_CHARS: Final = 400
 """Longest question of which each number decides the answer; a report may name many that do not matter."""
 _CHANGES: Final = ("name", "opposite", "aspect")
@@ -105,8 +107,12 @@ CONTRASTS: Final[tuple[Perturbation, ...]] = (AnotherNumber(), AnotherMeaning())
 
 
 def question_of(view: PromptView) -> Segment | None:
-    """Return the segment that holds the question: the last that a user typed; None without any."""
+    """Return the segment that holds the question: the last typed one of some words; None without any.
+
+    Where a template is known, values such as a name or a date may stand behind the question.
+    """
     typed = view.typed or tuple(
         segment for segment in view.segments if segment.kind == "input" and segment.text.strip()
     )
-    return typed[-1] if typed else None
+    told = [segment for segment in typed if len(_WORD.findall(segment.text)) >= _FEWEST_WORDS]
+    return told[-1] if told else max(typed, key=lambda segment: len(segment.text), default=None)
