@@ -60,6 +60,6 @@ def action_handler(actions: ActionLog) -> HTTPRouteHandler:
     @get("/api/actions", sync_to_thread=True, needs="admin")
     def listed(limit: Limit = 100) -> Response[bytes]:
         """Return the newest actions, newest first."""
-        return json_response({"actions": [asdict(one) for one in actions.latest(limit)]})
+        return json_response({"actions": [asdict(action) for action in actions.latest(limit)]})
 
     return listed

@@ -46,7 +46,7 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None]) -> 
     if not known:
         return None
     past = [approval for approval in sources.log.approvals()[::-1] if approval.approval.route == route]
-    done = next((one.approval for one in past if one.approval.id == asked["approved"]), None)
+    done = next((approval.approval for approval in past if approval.approval.id == asked["approved"]), None)
     if done is None:
         ready, short = approvable(reports, route, model=model, perturbation=perturbation)
     else:

@@ -50,7 +50,7 @@ def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellRepor
 def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | None]:
     """Return a function that draws the excess of a cell, or the noise floor of a control, on one scale."""
     shown = [report.current.excess for report in reports]
-    ends = [end for one in shown if one for end in (one.lower, one.upper)]
+    ends = [end for report in shown if report for end in (report.lower, report.upper)]
     limits = [1.2 * report.detection.threshold for report in reports]
     values = Range.holding((*ends, 0.2, *limits), step=0.1, least=0.1, within=(-1.0, 1.0))
 
@@ -74,8 +74,8 @@ def quality_changed(report: CellReport) -> str:
     text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
     if report.estimates.quality_worse and report.estimates.quality_better:
         worse, better = (
-            figures.percent(one.value)
-            for one in (report.estimates.quality_worse, report.estimates.quality_better)
+            figures.percent(estimate.value)
+            for estimate in (report.estimates.quality_worse, report.estimates.quality_better)
         )
         text += f": {worse} worse, {better} better"
     return text

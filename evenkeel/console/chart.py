@@ -199,15 +199,15 @@ def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Li
         return None
     lines, bands = [], []
     for segment in segments:
-        points = [(x.at(one.at), y.at(one.value)) for one in segment if one.value is not None]
+        points = [(x.at(point.at), y.at(point.value)) for point in segment if point.value is not None]
         # A point by itself is drawn as a dot: a line of no length with round ends.
         lines.append(geometry.path(points if len(points) > 1 else points * 2))
         bands.append(
             geometry.ribbon(
                 [
-                    (x.at(one.at), y.at(one.lower), y.at(one.upper))
-                    for one in segment
-                    if one.bounded and one.lower is not None and one.upper is not None
+                    (x.at(point.at), y.at(point.lower), y.at(point.upper))
+                    for point in segment
+                    if point.bounded and point.lower is not None and point.upper is not None
                 ]
             )
         )

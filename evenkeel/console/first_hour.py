@@ -57,7 +57,7 @@ def first_hour(sources: ConsoleSources) -> list[RouteProgress]:
     progress = []
     for setup in sources.setup.routes:
         own = [report for report in reports if report.key.route == setup.route]
-        trials = (sum(one.counts.pairs.values()) for one in own if one.key.perturbation != BASELINE)
+        trials = (sum(report.counts.pairs.values()) for report in own if report.key.perturbation != BASELINE)
         have = min(need, max(trials, default=0))
         problem, step = _stopped(setup, flows.get(setup.route), view)
         progress.append(

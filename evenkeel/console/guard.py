@@ -66,11 +66,11 @@ class TokenGuard:
         known = tuple(people)
         named = any(visitor.name and not visitor.program for _, visitor in known)
         shared = Visitor(role="viewer") if named or login else Visitor()
-        scrapers = [one for one in known if one[1].role == "scraper"]
+        scrapers = [member for member in known if member[1].role == "scraper"]
         if metrics_token:
             scrapers.append((metrics_token, Visitor(role="scraper")))
         self._scrapers = Tokens(scrapers)
-        others = [one for one in known if one[1].role != "scraper"]
+        others = [member for member in known if member[1].role != "scraper"]
         self._tokens = Tokens((*others, *([(token, shared)] if token else [])), failures)
         self._login = login
         self._sign_in = sign_in

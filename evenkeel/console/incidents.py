@@ -121,7 +121,7 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
     """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
     worst = _worst(incident)
     of_route = [cell for cell in cells if cell.key.route in incident.routes]
-    cell = next((one for one in of_route if one.key.model == incident.model and one.noise_floor), None)
+    cell = next((cell for cell in of_route if cell.key.model == incident.model and cell.noise_floor), None)
     found = []
     if worst is not None and worst.raised.run_trials:
         found.append(Check("Trials", f"{worst.raised.run_trials:,} since it began to show"))
@@ -275,12 +275,12 @@ def incident_handlers(
         changes = sources.change_reports() if sources.change_reports else ()
         return Page(
             "Incidents · evenkeel",
-            announcement=" ".join(headline(one) for one in going),
+            announcement=" ".join(headline(incident) for incident in going),
             going=incident_lines(going, writer),
             calmer=incident_lines(calmer, writer),
             past=incident_lines(older[:_SHOWN], writer),
             more=len(older[_SHOWN:]),
-            false_alarms=sum(one.ending == "false_alarm" for one in past),
+            false_alarms=sum(incident.ending == "false_alarm" for incident in past),
             count=len(past),
             changes=changes[:_SHOWN],
             changes_known=sources.change_reports is not None,
@@ -311,7 +311,9 @@ def incident_handlers(
         shown = older[:limit]
         return json_response(
             {
-                "incidents": [{**incident_json(one), "headline": said_of(one)} for one in shown],
+                "incidents": [
+                    {**incident_json(incident), "headline": said_of(incident)} for incident in shown
+                ],
                 "count": len(found),
                 "next": shown[-1].id if len(older) > limit else None,
             }
@@ -353,7 +355,7 @@ def incident_handlers(
 
 def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]:
     """Return the incidents after the one with this id in the list; all of them if it is not in the list."""
-    place = next((place for place, one in enumerate(incidents) if one.id == before), -1)
+    place = next((place for place, incident in enumerate(incidents) if incident.id == before), -1)
     return incidents[place + 1 :]
 
 

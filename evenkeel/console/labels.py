@@ -66,7 +66,7 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
         verdict_id: the verdict that the page is about.
         judge: model of the verdict's judge, "" without a judge.
     """
-    found = [one for one in human_agreement(counted) if one.judge == judge]
+    found = [agreement for agreement in human_agreement(counted) if agreement.judge == judge]
     return Feedback(store.of_verdict(verdict_id), in_order(found), RATINGS, QUALITIES)
 
 
@@ -139,7 +139,7 @@ def feedback_handlers(
         """Return the labels that count, newest first, and the agreement over all of them."""
         every = counted()
         chosen = [label for label in every if route in (None, "", label.route)][:limit]
-        agreement = [{**asdict(one), "value": one.value} for one in human_agreement(every)]
+        agreement = [{**asdict(agreement), "value": agreement.value} for agreement in human_agreement(every)]
         return json_response({"labels": msgspec.to_builtins(chosen), "agreement": agreement})
 
     @post("/", sync_to_thread=True, guards=[own_pages_only, json_only], needs="labeller")

@@ -228,7 +228,7 @@ def _cell(
         worst,
         rewordings.pair_label(worst.key.perturbation) if several else column.label,
         f"{links.route_link(worst.key.route)}#cells" if several else links.cell_link(worst.key),
-        any(one.key.parts in in_incidents for one in known),
+        any(report.key.parts in in_incidents for report in known),
         drawn,
     )
 

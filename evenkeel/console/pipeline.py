@@ -69,9 +69,14 @@ class UntriedLine:
 def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, ...]:
     """Group by route, category and reason; what can never run comes first, then the most frequent."""
     groups: dict[tuple[str, str, str, bool], list[UntriedPerturbation]] = {}
-    for one in untried:
-        key = (one.route, rewordings.category(one.perturbation).name, one.reason, one.count is None)
-        groups.setdefault(key, []).append(one)
+    for perturbation in untried:
+        key = (
+            perturbation.route,
+            rewordings.category(perturbation.perturbation).name,
+            perturbation.reason,
+            perturbation.count is None,
+        )
+        groups.setdefault(key, []).append(perturbation)
     ordered = sorted(groups.items(), key=lambda item: (not item[0][3], -_total(item[1]), item[0]))
     return tuple(
         UntriedLine(
@@ -93,11 +98,11 @@ def reason_in_words(reason: str) -> str:
 
 
 def _total(found: Sequence[UntriedPerturbation]) -> int:
-    return sum(one.count or 0 for one in found)
+    return sum(perturbation.count or 0 for perturbation in found)
 
 
 def _kinds(category: str, found: Sequence[UntriedPerturbation]) -> str:
-    names = sorted({one.perturbation for one in found}, key=rewordings.position)
+    names = sorted({perturbation.perturbation for perturbation in found}, key=rewordings.position)
     names = [rewordings.label(name) if together_count(name) > 1 else name for name in names]
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
 
@@ -208,7 +213,7 @@ def pipeline_page(sources: ConsoleSources) -> Page:
 def skips(view: PipelineView) -> list[tuple[int, str, str]]:
     """List count, route and reason of what was not scored, most frequent first."""
     found = [(count, flow.route, reason) for flow in view.routes for reason, count in flow.skipped.items()]
-    return sorted((one for one in found if one[0]), key=lambda one: (-one[0], *one[1:]))
+    return sorted((row for row in found if row[0]), key=lambda one: (-one[0], *one[1:]))
 
 
 def skipped_because(reason: str) -> str:

@@ -54,7 +54,7 @@ class RouteReferences(NamedTuple):
     @property
     def references(self) -> int:
         """Number of references that are kept."""
-        return sum(one.references for one in self.sets)
+        return sum(reference_set.references for reference_set in self.sets)
 
     @property
     def calls(self) -> int:
@@ -72,9 +72,9 @@ def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
         ReferenceSet(
             *key,
             references=len(own),
-            ready=sum(one.answers >= FULL for one in own),
-            answers=sum(one.answers for one in own),
-            asked_at=max(one.asked_at for one in own),
+            ready=sum(reference.answers >= FULL for reference in own),
+            answers=sum(reference.answers for reference in own),
+            asked_at=max(reference.asked_at for reference in own),
         )
         for key, own in sorted(grouped.items())
     ]
@@ -85,9 +85,9 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
     sets = reference_sets(sources.store.states())
     today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
     found = []
-    for route in sorted({*sources.routes, *(one.route for one in sets)}):
+    for route in sorted({*sources.routes, *(reference_set.route for reference_set in sets)}):
         asked = sources.store.asked(route)
-        own = tuple(one for one in sets if one.route == route)
+        own = tuple(reference_set for reference_set in sets if reference_set.route == route)
         asked = asked if asked and asked.day == today else None
         tests = tuple(test for test in sources.tests() if test.route == route)
         found.append(RouteReferences(route, own, asked, tests))
@@ -116,7 +116,9 @@ def reference_handlers(sources: ConsoleSources, references: ReferenceSources) ->
     def listed() -> Response[bytes]:
         """Return the number of references, never a prompt or an answer."""
         found = route_references(references, sources.clock())
-        return json_response({"routes": [_plain(one) for one in found], "limits": references.setup._asdict()})
+        return json_response(
+            {"routes": [_plain(reference) for reference in found], "limits": references.setup._asdict()}
+        )
 
     return [forgotten, listed]
 

@@ -72,7 +72,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     )
     incidents = [incident for incident in situation.board.all() if route in incident.routes]
     going = [incident for incident in situation.going() if route in incident.routes]
-    reworded = [one for one in own if one.key.perturbation != BASELINE]
+    reworded = [report for report in own if report.key.perturbation != BASELINE]
     limits = {
         report.detection.threshold for report in by_themselves(reworded, lambda one: one.key.perturbation)
     }
@@ -98,7 +98,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         spend=route_meters(sources, route),
         trends=trends(own, events, sources.monitor_store, now, limit=CHARTS),
         minimum=view.minimum_trials,
-        counted=counted(one for one in own if not one.retired),
+        counted=counted(report for report in own if not report.retired),
         allowed=limits.pop() if len(limits) == 1 else None,
         query=f"?{links.query(route=route)}",
     )
@@ -130,7 +130,7 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
     if sources.references is None:
         return None
     found = route_references(sources.references, now)
-    return next((one for one in found if one.route == route), None)
+    return next((report for report in found if report.route == route), None)
 
 
 def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:

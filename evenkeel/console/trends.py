@@ -114,7 +114,8 @@ def incident_trend(
         return None
     kind = min(here, key=_urgency).key.perturbation
     members = sorted(
-        (one for one in here if one.key.perturbation == kind), key=lambda one: one.last_scored_at or 0.0
+        (report for report in here if report.key.perturbation == kind),
+        key=lambda one: one.last_scored_at or 0.0,
     )[-MAX_MODELS:]
     series = [samples(store, report, POINTS_READ) for report in members]
     changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))

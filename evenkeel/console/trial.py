@@ -278,16 +278,16 @@ def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:
     """Return the other trials of the same exchange, the control first."""
-    others = [one for one in log.of_exchange(verdict.exchange_id) if one.id != verdict.id]
+    others = [trial for trial in log.of_exchange(verdict.exchange_id) if trial.id != verdict.id]
     return sorted(others, key=lambda one: (rewordings.position(one.perturbation), one.severity, one.id))
 
 
 def _change(sources: ConsoleSources, verdict: Verdict, *, after: bool) -> ChangeReport | None:
     """Return the first change of the route after the trial, or the last one before it."""
     of_route = [
-        one
-        for one in (sources.change_reports or tuple)()
-        if verdict.route in one.routes and (one.at > verdict.scored_at) == after
+        report
+        for report in (sources.change_reports or tuple)()
+        if verdict.route in report.routes and (report.at > verdict.scored_at) == after
     ]
     return (min if after else max)(of_route, key=lambda one: one.at, default=None)
 

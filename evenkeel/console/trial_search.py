@@ -151,8 +151,8 @@ def narrowed(
 
 
 def _within(narrow: Narrow, since: float | None, until: float | None) -> Narrow:
-    starts = [one for one in (narrow.since, since) if one is not None]
-    ends = [one for one in (narrow.until, until) if one is not None]
+    starts = [moment for moment in (narrow.since, since) if moment is not None]
+    ends = [moment for moment in (narrow.until, until) if moment is not None]
     return replace(narrow, since=max(starts, default=None), until=min(ends, default=None))
 
 

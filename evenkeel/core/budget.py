@@ -153,7 +153,7 @@ def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence
             continue
         part = most / (len(others) + 1)
         if taken.get(route, NOTHING)[place] > part:
-            unused = sum(max(0.0, part - taken.get(one, NOTHING)[place]) for one in others)
+            unused = sum(max(0.0, part - taken.get(route, NOTHING)[place]) for route in others)
             if taken[None][place] > most - min(LEFT_TO_OTHERS * unused, MOST_LEFT * most):
                 return True
     return False

@@ -67,7 +67,7 @@ class Range(NamedTuple):
             within: Limits of the range; values beyond them are drawn at the end of the axis.
         """
         known = [value for value in values if value is not None and math.isfinite(value)]
-        held = [max(within[0], min(within[1], one)) for one in known]
+        held = [max(within[0], min(within[1], number)) for number in known]
         low = math.floor(min(held, default=0.0) / step - _SLACK) * step
         high = math.ceil(max(held, default=0.0) / step + _SLACK) * step
         return cls(max(within[0], round(low, 9)), min(within[1], round(max(high, low + least), 9)))

@@ -66,7 +66,7 @@ class Decision:
         who = by.strip()[:LONGEST_NOTE]
         if not who:
             raise DecisionError("a decision needs the name of who decides")
-        known = next((one for one in DECIDED if one == decided), None)
+        known = next((decision for decision in DECIDED if decision == decided), None)
         if known is None:
             raise DecisionError(f"{decided!r} cannot be decided; choose one of {', '.join(DECIDED)}")
         draft = cls("", at, who, route, incident, known, note.strip()[:LONGEST_NOTE])

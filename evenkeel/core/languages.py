@@ -88,7 +88,7 @@ def canonical_tag(tag: str) -> str:
         raise ValueError(f"{tag!r} is not a language tag such as 'fr' or 'pt-BR' (BCP 47)")
     first, *others = tag.split("-")
     casing = {2: str.upper, 4: str.title}
-    return "-".join((first.lower(), *(casing.get(len(one), str.lower)(one) for one in others)))
+    return "-".join((first.lower(), *(casing.get(len(tag), str.lower)(tag) for tag in others)))
 
 
 def base_tag(tag: str) -> str:

@@ -72,7 +72,7 @@ def by_themselves(found: Iterable[_T], perturbation: Callable[[_T], str]) -> lis
         perturbation: Returns the perturbation of an item.
     """
     everything = list(found)
-    return [one for one in everything if together_count(perturbation(one)) == 1] or everything
+    return [name for name in everything if together_count(perturbation(name)) == 1] or everything
 
 
 publish([(TOGETHER.name, Rewording(TOGETHER))])

@@ -204,7 +204,7 @@ def _agreed(left: list[Slot], right: list[Slot], alike: Callable[[Slot, Slot], f
     """Return the sum over the best assignment; 0 if a field has too many values to compare."""
     if not left or not right or len(left) * len(right) > MOST_CELLS:
         return 0.0
-    table = [[alike(one, other) for other in right] for one in left]
+    table = [[alike(value, other) for other in right] for value in left]
     return sum(table[row][column] for row, column in best_assignment(table))
 
 

@@ -155,9 +155,11 @@ def score_pairs(
             raise PairError(f"row {number}: {error}") from error
 
     async def judged() -> list[Judgement]:
-        return [one async for one in scored(pairs, scorer or _default())]
+        return [judgement async for judgement in scored(pairs, scorer or _default())]
 
-    return [{**row, **finding(one)} for row, one in zip(listed, asyncio.run(judged()), strict=True)]
+    return [
+        {**row, **finding(judgement)} for row, judgement in zip(listed, asyncio.run(judged()), strict=True)
+    ]
 
 
 def _default() -> TwoStageScorer:

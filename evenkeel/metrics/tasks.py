@@ -199,7 +199,7 @@ def has_case(text: str) -> bool:
 
 def leads_to_case(said: list[str]) -> bool:
     """Return whether one of the sentences announces a case: "Here is the ticket:"."""
-    return any(one.endswith((":", "\uff1a")) and _SIGNS["case"].search(one) is not None for one in said)
+    return any(turn.endswith((":", "\uff1a")) and _SIGNS["case"].search(turn) is not None for turn in said)
 
 
 def has_form(text: str) -> bool:

@@ -224,7 +224,7 @@ def _mean_over_shared(
     scores: list[float] = []
     try:
         for name in shared:
-            ours, theirs = ({one: read(one) for one in side[name]} for side in (left, right))
+            ours, theirs = ({call: read(call) for call in side[name]} for side in (left, right))
             # Equal arguments are alike.
             same = Counter(left[name]) & Counter(right[name])
             rows, columns = (list((Counter(side[name]) - same).elements()) for side in (left, right))

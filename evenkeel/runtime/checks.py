@@ -87,7 +87,7 @@ def upstream_check(settings: Settings) -> Check:
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     if problems:
         return Check("bad", " ".join(f"{problem.rstrip('.')}." for problem in problems))
-    keys = [str(one) for found in settings.keys.values() for one in found]
+    keys = [str(problem) for found in settings.keys.values() for problem in found]
     return Check("good", "All upstreams accept connections.", received="\n".join(keys))
 
 

@@ -155,7 +155,7 @@ def redactor(settings: Redaction) -> Redactor:
         load_analyser,
     )
 
-    detectors: list[Detector] = [OwnPattern(kind, one) for kind, one in settings.patterns.items()]
+    detectors: list[Detector] = [OwnPattern(kind, pattern) for kind, pattern in settings.patterns.items()]
     detectors += (kind for kind in BUILTIN if kind.kind in settings.kinds)
     if settings.presidio is not None:
         chosen = settings.presidio

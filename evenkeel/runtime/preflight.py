@@ -112,11 +112,11 @@ def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
     asks_goldens = settings.replays.goldens.after_change or settings.replays.goldens.every_hours > 0
     if role == "worker" or (role == "monitor" and asks_goldens):
         found += [
-            f"route {one.route}: its replays to {one.upstream} have no key; set "
-            f"{' or '.join(key.variable for key in one.replays)}"
+            f"route {variable.route}: its replays to {variable.upstream} have no key; set "
+            f"{' or '.join(key.variable for key in variable.replays)}"
             for keys in settings.keys.values()
-            for one in keys
-            if one.traffic and not any(key.held for key in one.replays)
+            for variable in keys
+            if variable.traffic and not any(key.held for key in variable.replays)
         ]
     return found
 

@@ -233,7 +233,7 @@ def _sign_in(admin: Access, folder: Path, token: str | None) -> SignIn:
 
 async def attend(main: Coroutine[Any, Any, None], *beside: Coroutine[Any, Any, None]) -> None:
     """Run `main` to its end, with the others beside it; cancel these when it ends."""
-    tasks = [asyncio.create_task(one) for one in beside]
+    tasks = [asyncio.create_task(token) for token in beside]
     try:
         await main
     finally:

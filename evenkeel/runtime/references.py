@@ -94,7 +94,9 @@ class Noticing:
             asked = record.silent.references if record.silent else None
             if asked is not None and asked.at > begin:
                 found.append(Found(record.route, asked.requested_model, asked.at, asked.since))
-        open_questions = [one for one in noticed if not any(_explains(change, one) for change in found)]
+        open_questions = [
+            finding for finding in noticed if not any(_explains(change, finding) for change in found)
+        ]
         return Noticed(tuple(open_questions), tuple(found), tuple(renamed))
 
 

@@ -53,15 +53,15 @@ def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSe
         inside = list(_inside(name, value))
         if inside:
             below += [
-                (f"{shown}.{own}".lstrip("."), f"{place}.{name}".lstrip("."), one) for own, one in inside
+                (f"{shown}.{own}".lstrip("."), f"{place}.{name}".lstrip("."), value) for own, value in inside
             ]
         else:
             lines.append(_line(name, f"{place}.{name}".lstrip("."), value, field))
     # Inherited: settings that were read from a file are of a subclass.
     meaning = _one_line((inspect.getdoc(type(section)) or "").split("\n\n")[0])
     yield SettingsSection(shown, meaning, _anchor(place), tuple(lines))
-    for own, within, one in below:
-        yield from _sections(own, within, one)
+    for own, within, value in below:
+        yield from _sections(own, within, value)
 
 
 def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
@@ -69,10 +69,10 @@ def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
         yield name, value
     elif isinstance(value, list):
         yield from (
-            (f"{name}[{number}]", one) for number, one in enumerate(value) if isinstance(one, BaseModel)
+            (f"{name}[{number}]", item) for number, item in enumerate(value) if isinstance(item, BaseModel)
         )
     elif isinstance(value, dict):
-        yield from ((f"{name}.{key}", one) for key, one in value.items() if isinstance(one, BaseModel))
+        yield from ((f"{name}.{key}", item) for key, item in value.items() if isinstance(item, BaseModel))
 
 
 def _line(name: str, place: str, value: Any, field: FieldInfo) -> SettingLine:
@@ -101,10 +101,10 @@ def _shown(place: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return ", ".join(_shown(place, one) for one in value)
+        return ", ".join(_shown(place, item) for item in value)
     if isinstance(value, dict):
         hidden = place in _VALUES_HIDDEN
-        return ", ".join(f"{key}: {'set' if hidden else _shown(place, one)}" for key, one in value.items())
+        return ", ".join(f"{key}: {'set' if hidden else _shown(place, item)}" for key, item in value.items())
     return without_credentials(str(value))
 
 

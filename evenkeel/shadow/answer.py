@@ -148,9 +148,13 @@ class Draft:
 
     def note_logprobs(self, given: Iterable[Any]) -> None:
         """Add the log-probabilities of tokens. Values that are not numbers of at most 0 are ignored."""
-        for one in given:
-            if isinstance(one, int | float) and not isinstance(one, bool) and -math.inf < one <= 0:
-                self.logprobs += one
+        for logprob in given:
+            if (
+                isinstance(logprob, int | float)
+                and not isinstance(logprob, bool)
+                and -math.inf < logprob <= 0
+            ):
+                self.logprobs += logprob
                 self.tokens_with_logprob += 1
 
     def note_origin(self, body: dict[str, Any]) -> None:
@@ -170,7 +174,7 @@ class Draft:
         found = fields(usage)
         first, *more = (count(found.get(key), None) for key in prompt_keys)
         if first is not None:
-            self.prompt_tokens = first + sum(one or 0 for one in more)
+            self.prompt_tokens = first + sum(part or 0 for part in more)
         said, whole = count(found.get(completion_key), None), count(found.get("total_tokens"), None)
         thoughts = [count(fields(found.get(key)).get("reasoning_tokens"), None) for key in _ANSWER_DETAILS]
         if said is not None and whole is not None and first is not None and whole - first > said:

@@ -44,4 +44,4 @@ class Bursts:
 
     def active(self, now: float) -> list[Override]:
         """Return the overrides that are in force at `now`, ordered by route."""
-        return sorted(one for one in self._documents.history(_BURSTS) if one.until > now)
+        return sorted(document for document in self._documents.history(_BURSTS) if document.until > now)

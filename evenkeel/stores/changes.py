@@ -111,8 +111,8 @@ class AnswerScores:
         """Counts by quality metric; the metric that moved in the most references comes first."""
         scored = [result.qualities for result in self.results if not result.failure]
         found = []
-        for metric in dict.fromkeys(name for one in scored for name in one):
-            moves = [one.get(metric, "same") for one in scored]
+        for metric in dict.fromkeys(name for score in scored for name in score):
+            moves = [score.get(metric, "same") for score in scored]
             counts = (moves.count("worse"), moves.count("better"), moves.count("changed"))
             found.append(QualityTally(metric, *counts, len(moves)))
         return tuple(sorted(found, key=lambda one: (-one.worse - one.better - one.changed, one.metric)))
@@ -271,7 +271,7 @@ class ChangeStore:
 
     def scores(self) -> dict[str, AnswerScores]:
         """Return the scores that are kept, by the id of the change."""
-        return {one.change: one for one in self._documents.history(_SCORES)}
+        return {document.change: document for document in self._documents.history(_SCORES)}
 
     def respond(self, change: str, at: float) -> bool:
         """Claim the response to a change. Return False if another process has claimed it."""

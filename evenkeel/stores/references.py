@@ -90,12 +90,12 @@ class Reference:
     def chars(self) -> int:
         """Characters of the request and of all answers."""
         kept = (*self.answers, *self.former)
-        return len(self.request) + sum(_chars(one.answer) for one in kept)
+        return len(self.request) + sum(_chars(answer.answer) for answer in kept)
 
     @property
     def before(self) -> tuple[KeptAnswer, ...]:
         """Former answers from before the last change."""
-        return tuple(one for one in self.former if one.at < self.changed_since)
+        return tuple(answer for answer in self.former if answer.at < self.changed_since)
 
     def answered(self, answer: KeptAnswer) -> Reference:
         """Return the reference with one more answer.
@@ -274,8 +274,8 @@ class ReferenceStore:
 
     def _forget(self, states: Iterable[ReferenceState]) -> int:
         ids = [state.id for state in states]
-        for one in ids:
-            self.remove(one)
+        for reference_id in ids:
+            self.remove(reference_id)
         return len(ids)
 
 

@@ -249,7 +249,7 @@ class RoutesLog:
             if not read:
                 self._verdicts = _Nothing(offset, at)
                 return []
-            found = [one for one in read if one.verdict.route in self._routes]
+            found = [entry for entry in read if entry.verdict.route in self._routes]
             if found:
                 return found
             at = read[-1].offset
@@ -266,7 +266,7 @@ class RoutesLog:
             if not read:
                 self._entries = _Nothing(offset, at)
                 return []
-            found = [one for one in read if _route_of(one) in self._routes]
+            found = [entry for entry in read if _route_of(entry) in self._routes]
             if found:
                 return found
             at = read[-1].offset

@@ -96,16 +96,16 @@ def mark_failed(span: Span, reason: str) -> None:
 def _clean(value: Sent) -> Sent:
     if isinstance(value, str):
         return well_formed(value)
-    return [well_formed(one) for one in value] if isinstance(value, list) else value
+    return [well_formed(item) for item in value] if isinstance(value, list) else value
 
 
 def input_messages(said: Sequence[Message]) -> str:
     """Return the messages of a request as JSON text, cut after `LONGEST_CHARS` with a note."""
     messages: list[dict[str, Any]] = []
     room = LONGEST_CHARS
-    for one in said:
-        messages.append({"role": one.role, "parts": [_part(one.content, room)]})
-        room = max(0, room - len(one.content))
+    for call in said:
+        messages.append({"role": call.role, "parts": [_part(call.content, room)]})
+        room = max(0, room - len(call.content))
     return _written(messages)
 
 

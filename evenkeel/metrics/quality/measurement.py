@@ -187,10 +187,10 @@ async def measure_all(measures: Iterable[PairQuality], pair: Pair) -> Qualities:
     scores of the others. Tokens and cost cover every call made.
     """
     given = await asyncio.gather(*(quality.measure(pair) for quality in measures))
-    outcomes = [one.outcome for one in given]
+    outcomes = [measurement.outcome for measurement in given]
     return Qualities(
         tuple(outcome for outcome in outcomes if isinstance(outcome, QualityScore)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
-        sum(one.tokens for one in given),
-        sum(one.cost_usd for one in given),
+        sum(measurement.tokens for measurement in given),
+        sum(measurement.cost_usd for measurement in given),
     )

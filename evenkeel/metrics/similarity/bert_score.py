@@ -242,7 +242,9 @@ class _TorchMatcher:
         vectors = self._torch.nn.functional.normalize(hidden, dim=-1)
         # Padding matches nothing: it is dropped, whichever side the tokeniser puts it on.
         tokens = encoded["attention_mask"].bool()
-        return [(one[kept], ~marks[kept]) for one, kept, marks in zip(vectors, tokens, special, strict=True)]
+        return [
+            (vector[kept], ~marks[kept]) for vector, kept, marks in zip(vectors, tokens, special, strict=True)
+        ]
 
     def _compare(self, reference: list[tuple[Any, Any]], candidate: list[tuple[Any, Any]]) -> Match:
         left, right = (self._torch.cat([vectors for vectors, _ in side]) for side in (reference, candidate))

@@ -119,13 +119,13 @@ class PairBatches:
         before = SCORING_BUDGET.set(batch[0].budget)
         try:
             found = await self._measure_all([item.pair for item in batch])
-            for one, measured in zip(batch, found, strict=True):
-                if not one.future.done():
-                    one.future.set_result(measured)
+            for waiting, measured in zip(batch, found, strict=True):
+                if not waiting.future.done():
+                    waiting.future.set_result(measured)
         except Exception as error:  # noqa: BLE001 - handed on to those who wait
-            for one in batch:
-                if not one.future.done():
-                    one.future.set_exception(error)
+            for waiting in batch:
+                if not waiting.future.done():
+                    waiting.future.set_exception(error)
         finally:
             SCORING_BUDGET.reset(before)
             for item in batch:

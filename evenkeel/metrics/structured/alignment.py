@@ -231,4 +231,4 @@ def _unmatched(left: list[Tree], right: list[Tree], found: list[ValuePair]) -> N
 
 
 def _likeness(left: list[str], right: list[str]) -> list[list[float]]:
-    return [[Indel.normalized_similarity(one, other) for other in right] for one in left]
+    return [[Indel.normalized_similarity(item, other) for other in right] for item in left]

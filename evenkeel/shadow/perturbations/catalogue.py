@@ -81,8 +81,8 @@ def catalogue(
         by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
         known |= {kind.name: kind for kind in by_rewriter}
     more: list[Perturbation] = [*map(Multilingual, languages), *(pairs(languages) if languages else ())]
-    for one in more:
-        known.setdefault(one.name, one)
+    for kind in more:
+        known.setdefault(kind.name, kind)
     for extension in extensions(ENTRY_POINTS):
         for offered in _offered(extension):
             if offered.name in known:
@@ -96,7 +96,7 @@ def catalogue(
             raise ValueError(f"compound {name!r} exists already; choose another name")
         known[compound.name] = compound
     found = sorted(known.values(), key=lambda one: one.rewording.category.order)
-    publish((one.name, one.rewording) for one in found)
+    publish((kind.name, kind.rewording) for kind in found)
     return tuple(found)
 
 

@@ -95,7 +95,7 @@ class CrossLingual:
             return prompt if own.said else with_request(prompt, request)
 
         def translated(prompt: PromptView) -> Outcome:
-            return _into(self._source, prompt, [prompt.segments[one.index] for one in inputs], ask)
+            return _into(self._source, prompt, [prompt.segments[segment.index] for segment in inputs], ask)
 
         if may_be_in("\n\n".join(instruction.text for instruction in instructions), _ENGLISH):
             return translated(own.view)

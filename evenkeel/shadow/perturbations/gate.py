@@ -183,7 +183,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
         elif span.rule == "date":
             yield from (_Passage(match[0], start + match.start()) for match in _NUMERAL.finditer(passage))
         elif span.rule == "number" and not passage.endswith("月"):
-            yield from (_Passage(one, start + at) for at, one in _cores(passage.translate(_DIGITS)))
+            yield from (_Passage(core, start + at) for at, core in _cores(passage.translate(_DIGITS)))
         elif span.rule == "quotation":
             inner = passage[1:-1]
             if inner.strip():
@@ -205,7 +205,11 @@ def _cores(amount: str) -> Iterator[tuple[int, str]]:
             continue
         end = token.end() - behind
         core = amount[token.start() : end]
-        code = _LATIN.match(amount, end) if any(one.isascii() and one.isalpha() for one in core) else None
+        code = (
+            _LATIN.match(amount, end)
+            if any(character.isascii() and character.isalpha() for character in core)
+            else None
+        )
         yield token.start(), core + (code[0] if code else "")
 
 
@@ -472,7 +476,7 @@ def _shown(passages: list[str]) -> str:
         for passage in passages[:_SHOWN]
     ]
     more = len(passages) - len(cut)
-    return ", ".join(f"«{one}»" for one in cut) + (f" and {more} more" if more else "")
+    return ", ".join(f"«{passage}»" for passage in cut) + (f" and {more} more" if more else "")
 
 
 def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:

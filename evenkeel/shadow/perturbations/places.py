@@ -162,12 +162,12 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     own = [segment for segment in view.segments if segment.slot == slot]
     if slot is None or not own:
         return NotApplicable("no_user_slot", "the prompt holds no text of a user to add the request to")
-    text = "".join(one.text for one in own)
+    text = "".join(segment.text for segment in own)
     if text.rstrip().endswith((":", "\uff1a", '"""')):
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
     *before, last = _BLANK_LINE.split(text.strip())
-    known = any(one.kind == "template" for one in own)
-    swallowed = not known and not asks(last) and any(orders(one) or points(one) for one in before)
+    known = any(segment.kind == "template" for segment in own)
+    swallowed = not known and not asks(last) and any(orders(segment) or points(segment) for segment in before)
     gap = "" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
     edge = own[0] if swallowed else own[-1]
     said = f"{sentence}\n\n" if swallowed else f"{gap}{sentence}"

@@ -229,7 +229,7 @@ class _Scanner:
         self._pairs = {
             label: place
             for pair in PAIRS
-            if all(labels[one] for one in pair) and sum(labels[one] for one in pair) > len(pair)
+            if all(labels[block] for block in pair) and sum(labels[block] for block in pair) > len(pair)
             for place, label in enumerate(pair)
         }
 
@@ -243,19 +243,21 @@ class _Scanner:
         for (type_, start), end in zip(starts, bounds, strict=True):
             if end > start:
                 self._append(found, _Stretch(type_, start, end))
-        return tuple(TypedText(one.type, self._text[one.start : one.end]) for one in self._freed(found))
+        return tuple(
+            TypedText(block.type, self._text[block.start : block.end]) for block in self._freed(found)
+        )
 
     def _freed(self, found: Sequence[_Stretch]) -> Iterator[_Stretch]:
         """The stretches; paragraphs behind the last of some documents that ask for something are text."""
-        for place, one in enumerate(found):
+        for place, block in enumerate(found):
             behind = found[place + 1] if place + 1 < len(found) else None
-            if one.type != "document" or (behind is not None and behind.type == "document"):
-                yield one
+            if block.type != "document" or (behind is not None and behind.type == "document"):
+                yield block
                 continue
-            start = self._request_start(one, asked=behind is not None and behind.type == "text")
-            yield one._replace(end=start)
-            if start < one.end:
-                yield _Stretch("text", start, one.end)
+            start = self._request_start(block, asked=behind is not None and behind.type == "text")
+            yield block._replace(end=start)
+            if start < block.end:
+                yield _Stretch("text", start, block.end)
 
     def _request_start(self, document: _Stretch, *, asked: bool) -> int:
         """Return where the first paragraph begins that is none of the document's own; its end if all are."""

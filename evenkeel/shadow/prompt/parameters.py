@@ -87,7 +87,7 @@ def _form(value: Any) -> str:
     if not isinstance(value, dict):
         return _value(value)
     kind = _value(value.get("type"))
-    schema = {key: one for key, one in value.items() if key != "type"}
+    schema = {key: item for key, item in value.items() if key != "type"}
     return f"{kind}:{_hash(schema)}" if schema else kind
 
 

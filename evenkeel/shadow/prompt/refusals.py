@@ -86,7 +86,7 @@ def _searching_members(view: PromptView) -> Iterator[Refusal]:
         if _ON_ITS_OWN.search(plain) and not plain.startswith("disable"):
             yield Refusal("server_side_tools", "a member lets the provider search, run code or call others")
         waiting += value.items() if isinstance(value, dict) else ()
-        waiting += [("", one) for one in value] if isinstance(value, list) else ()
+        waiting += [("", item) for item in value] if isinstance(value, list) else ()
 
 
 def _is_off(value: Any) -> bool:
@@ -169,9 +169,9 @@ def _names_remote_content(view: PromptView) -> bool:
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, list):
-            waiting += [(key, one) for one in value]
+            waiting += [(key, item) for item in value]
         elif isinstance(value, dict):
-            waiting += [one for one in value.items() if not _is_text(value, *one)]
+            waiting += [member for member in value.items() if not _is_text(value, *member)]
         elif _is_remote(key, value):
             return True
     return False
@@ -204,7 +204,7 @@ def _media(view: PromptView) -> Iterator[Refusal]:
             waiting += value.items() if isinstance(value, dict) else ()
             continue
         kinds = {
-            str(one).lower() for one in (value if isinstance(value, list | dict) else (value or "text",))
+            str(item).lower() for item in (value if isinstance(value, list | dict) else (value or "text",))
         }
         if "audio" in kinds:
             yield Refusal("audio_output", "the answer is speech, which cannot be compared")

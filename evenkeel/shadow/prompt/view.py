@@ -122,13 +122,13 @@ class PromptView:
         for message in self.messages:
             start = at + len(message.role) + 2
             here: dict[str, list[tuple[int, int]]] = {"typed": [], "input": []}
-            for place, one in enumerate(message.segments):
-                if place and one.part != message.segments[place - 1].part:
+            for place, segment in enumerate(message.segments):
+                if place and segment.part != message.segments[place - 1].part:
                     start += 1
-                end = start + len(one.text)
-                if one.kind == "input" and one.text.strip():
+                end = start + len(segment.text)
+                if segment.kind == "input" and segment.text.strip():
                     here["input"].append((start, end))
-                    if one.source == "typed":
+                    if segment.source == "typed":
                         here["typed"].append((start, end))
                 start = end
             found |= {name: spans for name, spans in here.items() if spans}
@@ -198,7 +198,8 @@ class PromptView:
         return replace(
             self,
             segments=tuple(
-                replace(one, index=index, role=slots[one.slot][1]) for index, one in enumerate(placed)
+                replace(segment, index=index, role=slots[segment.slot][1])
+                for index, segment in enumerate(placed)
             ),
         )
 

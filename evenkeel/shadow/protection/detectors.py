@@ -389,9 +389,9 @@ class PresidioDetector:
 
     def find(self, text: str) -> Iterator[SensitiveSpan]:
         """Implement `Detector.find`."""
-        for one in self._analyser.analyze(text=text, language=self._language, entities=self._entities):
-            if one.score >= self._score and one.end > one.start:
-                yield SensitiveSpan(one.start, one.end, one.entity_type.lower())
+        for entity in self._analyser.analyze(text=text, language=self._language, entities=self._entities):
+            if entity.score >= self._score and entity.end > entity.start:
+                yield SensitiveSpan(entity.start, entity.end, entity.entity_type.lower())
 
 
 def load_analyser(language: str) -> Any:

@@ -109,8 +109,8 @@ def redact_events(body: str, redact: Callable[[str], str]) -> str:
         whole = "".join(text.text for text in texts)
         redacted = redact_text(whole, redact)
         if redacted != whole:
-            for one, text in zip(texts, (redacted, *("" for _ in texts[1:])), strict=True):
-                changes[one.line].append((one, text))
+            for piece, text in zip(texts, (redacted, *("" for _ in texts[1:])), strict=True):
+                changes[piece.line].append((piece, text))
     for number, changed in changes.items():
         lines[number] = _with_texts(lines[number], changed)
     pieces[::2] = lines
@@ -150,8 +150,8 @@ def _collect(
 
 
 def _with_texts(line: str, changed: list[tuple[_Text, str]]) -> str:
-    for one, text in sorted(changed, reverse=True):
-        line = line[: one.start] + json.dumps(text) + line[one.end :]
+    for piece, text in sorted(changed, reverse=True):
+        line = line[: piece.start] + json.dumps(text) + line[piece.end :]
     return line
 
 
@@ -268,9 +268,9 @@ class Placeholders:
     def _replaced(self, text: str, found: Sequence[SensitiveSpan]) -> str:
         pieces: list[str] = []
         at = 0
-        for one in found:
-            pieces += (text[at : one.start], self._placeholder(one.kind, text[one.start : one.end]))
-            at = one.end
+        for span in found:
+            pieces += (text[at : span.start], self._placeholder(span.kind, text[span.start : span.end]))
+            at = span.end
         return "".join(pieces) + text[at:]
 
     def _placeholder(self, kind: str, value: str) -> str:

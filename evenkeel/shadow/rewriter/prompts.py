@@ -119,9 +119,9 @@ def _words(task: RewriteTask) -> dict[str, str]:
 
 def _listed(keep: Sequence[str]) -> str:
     shown = list(dict.fromkeys(keep))[:_KEEP_LISTED]
-    cut = (one if len(one) <= _KEEP_CHARS else f"{one[:_KEEP_CHARS]} […]" for one in shown)
+    cut = (example if len(example) <= _KEEP_CHARS else f"{example[:_KEEP_CHARS]} […]" for example in shown)
     # One line each, whatever is in it.
-    return "\n".join(json.dumps(one, ensure_ascii=False) for one in cut)
+    return "\n".join(json.dumps(example, ensure_ascii=False) for example in cut)
 
 
 def _between(label: str, tag: str, text: str) -> str:

@@ -84,4 +84,4 @@ class RedisExchangeArchive:
         last = -1 if limit is None else limit - 1
         ids = client.zrevrange(key, 0, last) if limit is None or limit > 0 else []
         packed = client.hmget(self._bodies, ids) if ids else []
-        return [unpack_archived(one, self._store.seal) for one in packed if one is not None]
+        return [unpack_archived(payload, self._store.seal) for payload in packed if payload is not None]

@@ -128,4 +128,4 @@ def _plain(amount: Spend) -> tuple[str, str]:
 
 
 def _limit(limit: Limit) -> tuple[str, ...]:
-    return tuple("" if one is None else repr(one) for one in limit)
+    return tuple("" if number is None else repr(number) for number in limit)

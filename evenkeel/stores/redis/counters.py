@@ -59,7 +59,7 @@ class RedisCounterStore:
             body, before = client.hmget(self._snapshots, source, retired)
             if body is None:
                 return
-            total = merge(json.loads(one) for one in (body, before) if one)
+            total = merge(json.loads(part) for part in (body, before) if part)
             total["gauges"] = []
             keys = (self._snapshots, self._times)
             if self._replace(keys, source, body, before or b"", json.dumps(total), retired):

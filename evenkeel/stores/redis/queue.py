@@ -128,7 +128,8 @@ class RedisExchangeQueue:
         expires_at = self._clock() + lease_s
         seal = self._store.seal
         return [
-            lease_of(text(one), payload, seal, expires_at, int(attempt)) for one, attempt, payload in rows
+            lease_of(text(entry_id), payload, seal, expires_at, int(attempt))
+            for entry_id, attempt, payload in rows
         ]
 
     def check_readable(self) -> None:

@@ -83,8 +83,8 @@ class SqliteCostTracker(CostTracker):
         with self._lock, self._database.write() as connection:
             self._book_lost(connection, now)
             taken = self._taken(connection)
-            for one in (None, route):
-                taken[one] = taken.get(one, NOTHING).plus(estimate)
+            for name in (None, route):
+                taken[name] = taken.get(name, NOTHING).plus(estimate)
             refused = _refused(taken[None], bounds[0]) or _refused(taken[route], bounds[1])
             if refused is None and others and beyond_share(taken, route, others, bounds[0][-1].limit):
                 refused = "budget_share"

@@ -56,8 +56,8 @@ def keep_private(path: Path) -> None:
     entries = list(folder.iterdir())
     keys = [entry for entry in entries if entry.name in KEY_FILES]
     store = [entry for entry in entries if entry.name == LOCK_FILE or entry.name.startswith(path.name)]
-    for one in store:
-        _mend(one)
+    for file in store:
+        _mend(file)
     own = keys + store
     if len(own) == sum(entry.name != _OF_A_VOLUME for entry in entries):
         _mend_folder(folder)

@@ -159,7 +159,10 @@ class SqliteExchangeQueue:
                 (*bounds, limit, now + lease_s),
             ).fetchall()
         seal, until = self._database.seal, now + lease_s
-        return [lease_of(one, payload, seal, until, attempt) for _, one, attempt, payload in sorted(rows)]
+        return [
+            lease_of(exchange_id, payload, seal, until, attempt)
+            for _, exchange_id, attempt, payload in sorted(rows)
+        ]
 
     @property
     def _several(self) -> bool:
@@ -182,7 +185,7 @@ class SqliteExchangeQueue:
             "FROM dead_exchanges WHERE buried_at <= ? AND payload != x''",
         )
         connection = self._database.connection()
-        if any(connection.execute(f"SELECT 1 {one} LIMIT 1", (before,)).fetchone() for one in old):
+        if any(connection.execute(f"SELECT 1 {row} LIMIT 1", (before,)).fetchone() for row in old):
             with self._database.write() as connection:
                 for statement in (
                     "UPDATE exchanges SET payload = x'', size = 0 WHERE queued_at <= ? AND size > 0",

@@ -315,7 +315,7 @@ def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
         parts.append("offset IN (SELECT offset FROM verdicts WHERE id IN (SELECT value FROM json_each(?)))")
         values.append(json.dumps([storable(each) for each in sorted(narrow.ids)]))
     if narrow.any_of:
-        conditions = [_condition(one) for one in narrow.any_of]
+        conditions = [_condition(clause) for clause in narrow.any_of]
         parts.append(f"({' OR '.join(f'({condition})' for condition, _ in conditions)})")
         for _, bound in conditions:
             values += bound

@@ -248,7 +248,7 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
     told = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
     if any(told.values()):
         return max(_TELLS, key=lambda tag: told[tag])
-    found = language_of("\n".join(one.text for one in own)) or language_of(view.input_text)
+    found = language_of("\n".join(segment.text for segment in own)) or language_of(view.input_text)
     return found or ("zh" if _HAN.search(view.text) and not _KANA.search(view.text) else _ENGLISH)
 
 
@@ -325,7 +325,7 @@ def _stated(asking: Sequence[Segment]) -> Format | None:
     shown = [skeleton.format for segment in asking for skeleton in skeletons(segment.text, named)]
     if named is not None and (named in shown or not shown):
         return named
-    return next((one for one in shown if one is not None), named)
+    return next((segment for segment in shown if segment is not None), named)
 
 
 def _form_named(asking: Sequence[Segment]) -> Format | None:
@@ -368,7 +368,7 @@ _TELLS: Final[dict[str, re.Pattern[str]]] = {
             _ENGLISH,
             r"the|in|as|with|answer|reply|respond|return|give|use|a|an|and|or|only|output|format|either",
         ),
-        *((tag, one.tells) for tag, one in SPEECHES.items()),
+        *((tag, speech.tells) for tag, speech in SPEECHES.items()),
     )
 }
 

@@ -178,7 +178,9 @@ def _node(schema: Any, root: Mapping[str, Any], depth: int) -> Node:
         return _node(described, root, depth + 1)
     properties = schema.get("properties")
     if isinstance(properties, dict):
-        return Record(tuple(Field(name, _node(one, root, depth + 1)) for name, one in properties.items()))
+        return Record(
+            tuple(Field(name, _node(schema, root, depth + 1)) for name, schema in properties.items())
+        )
     if "items" in schema or schema.get("type") == "array":
         return Listing(_node(schema.get("items"), root, depth + 1))
     return _leaf(schema)
@@ -188,7 +190,7 @@ def _leaf(schema: Mapping[str, Any]) -> Leaf:
     values = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
     kind = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), None)
+        kind = next((item for item in kind if item != "null"), None)
     named = kind if isinstance(kind, str) else ""
     if isinstance(values, list) and values:
         named = " | ".join(str(value) for value in values)

@@ -421,7 +421,7 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
             is_heading = _LEADS.search(line[-80:]) is not None or _HEADING.fullmatch(line[:200]) is not None
             first = head + is_heading
             written = [text[unit.start : unit.end] for unit in units[first:last]]
-            labelled = all(_LABELLED.match(one) for one in written)
+            labelled = all(_LABELLED.match(text) for text in written)
             if not written or not labelled or any(map(_EVENT.match, written)):
                 continue
             # What follows the last one without a mark of its own may be no part of it.

@@ -114,7 +114,9 @@ def blocks_of(text: str, reply: str) -> list[dict[str, Any]] | str:
         if block.get("part") not in PARTS:
             return f"Block {number} has an unknown part; known are {', '.join(PARTS)}."
         after = block.get("after", [])
-        if not isinstance(after, list) or not all(isinstance(one, int) and 0 < one < number for one in after):
+        if not isinstance(after, list) or not all(
+            isinstance(line, int) and 0 < line < number for line in after
+        ):
             return f'"after" of block {number} must list numbers of blocks before it.'
         expected = end + 1
     if expected != last + 1:

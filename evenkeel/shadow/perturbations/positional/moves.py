@@ -62,7 +62,7 @@ class Positional:
             return self.moved(view, known, rng)
 
         def finish(replies: Sequence[str]) -> Outcome:
-            told = {one.slot: listed(one, reply) for one, reply in zip(lines, replies, strict=True)}
+            told = {line.slot: listed(line, reply) for line, reply in zip(lines, replies, strict=True)}
             return self.moved(view, [told.get(layout.slot) or layout for layout in known], rng)
 
         return Draft(tuple(line.task for line in lines), finish)

@@ -98,7 +98,7 @@ class TemplateLearner:
     def snapshot(self) -> dict[str, Any]:
         """Return the learned templates as JSON-able values, without any input."""
         with self._lock:
-            return {"format": FORMAT, "routes": {name: one.state() for name, one in self._routes.items()}}
+            return {"format": FORMAT, "routes": {name: route.state() for name, route in self._routes.items()}}
 
     @classmethod
     def restore(cls, snapshot: object) -> TemplateLearner:
@@ -107,7 +107,8 @@ class TemplateLearner:
         try:
             if isinstance(snapshot, dict) and snapshot.get("format") == FORMAT:
                 routes = [
-                    (str(name), RouteTemplates.from_state(one)) for name, one in snapshot["routes"].items()
+                    (str(name), RouteTemplates.from_state(state))
+                    for name, state in snapshot["routes"].items()
                 ]
                 learner._routes.update(routes)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError):
