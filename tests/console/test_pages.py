@@ -72,7 +72,7 @@ def _verdict_link(client):
 def test_the_top_of_now_says_what_happened_and_what_to_do(make_scene, console_client):
     """The first heading and the lines below it say all that is needed at night."""
     page = Page(console_client(make_scene("alert")).get("/").text).words()
-    headline = "case-summaries: answers became fragile at 12 Aug 2026 14:03 UTC, after steady-2026-05 → "
+    headline = "case-summaries: answers became fragile at 12 Aug 2026 13:55 UTC, after steady-2026-05 → "
     assert f"{headline}swift-2026-08." in page
     assert (
         "42 points above noise (limit 10), 2 of 2 rewordings. 31 of 40 trials come from client 3f9a" in page

@@ -143,7 +143,7 @@ class Comparison:
     def measured(self) -> bool:
         """True if any cell is precise enough for a difference of 30 points to show."""
         found = (cell.content_delta.difference for cell in self.cells)
-        return any(one is not None and one.upper - one.lower <= 2 * _TELLING for one in found)
+        return any(sides is not None and sides.upper - sides.lower <= 2 * _TELLING for sides in found)
 
 
 def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int = 30) -> Comparison:
@@ -227,14 +227,19 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
         return Sides(*(figure(counts, alpha=alpha, min_trials=min_trials) for counts in both))
 
     def rate(found: list[tuple[int, int]]) -> Sides:
-        return Sides(*(proportion(*one, alpha=alpha, min_trials=min_trials) for one in found))
+        return Sides(*(proportion(*sides, alpha=alpha, min_trials=min_trials) for sides in found))
 
     return CellSides(
         name,
         sides(Counts.content_delta),
         sides(Counts.excess) if name != BASELINE else UNMEASURED,
         sides(Counts.robustness),
-        rate([(one.qualities["worse"], one.trials - one.shifted + one.quality_scored) for one in both]),
+        rate(
+            [
+                (counts.qualities["worse"], counts.trials - counts.shifted + counts.quality_scored)
+                for counts in both
+            ]
+        ),
         rate([(tally.invalid[name], tally.counts(name).trials) for tally in (before, after)]),
     )
 
@@ -245,7 +250,7 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
     known = [
         (trait, edge)
         for trait in sorted(before.answers.keys() & after.answers.keys())
-        for edge in sorted({float(step) for one in (before, after) for step in _steps(one, trait)})[1:]
+        for edge in sorted({float(step) for tally in (before, after) for step in _steps(tally, trait)})[1:]
     ]
     level = alpha / max(1, 2 * len(known))
 
@@ -265,7 +270,7 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
         )
         for trait, edge in known
     )
-    return tuple(one for one in found if one.share.difference is not None)
+    return tuple(sides for sides in found if sides.share.difference is not None)
 
 
 def _steps(tally: Tally, trait: str) -> set[str]:

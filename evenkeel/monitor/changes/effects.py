@@ -70,14 +70,14 @@ class Finding:
 def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
     """Return the gravest of several findings; `known` says whether enough was measured to find any."""
     return next(
-        (effect for effect in _ORDER if any(one.effect == effect for one in findings)),
+        (effect for effect in _ORDER if any(finding.effect == effect for finding in findings)),
         "none_seen" if known else "unknown",
     )
 
 
 def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Turn findings that rest on ratings into "different": ratings of the two sides are not comparable."""
-    return tuple(replace(one, effect="different") if one.rated else one for one in findings)
+    return tuple(replace(finding, effect="different") if finding.rated else finding for finding in findings)
 
 
 def measured(comparison: Comparison) -> Iterator[Finding]:
@@ -101,11 +101,12 @@ def measured(comparison: Comparison) -> Iterator[Finding]:
     for cell in comparison.rewordings:
         yield from _of_cell(cell, control)
     told = set()
-    for one in sorted(comparison.answers, key=lambda one: -one.share.distance):
-        if one.share.moved and one.trait not in told:
-            told.add(one.trait)
-            text = f"{one.trait[0].upper()}{one.trait[1:]}: {one.least} in {{after}}, {{before}} before."
-            yield Finding("different", _said(one.share, text))
+    for share_sides in sorted(comparison.answers, key=lambda share_sides: -share_sides.share.distance):
+        if share_sides.share.moved and share_sides.trait not in told:
+            told.add(share_sides.trait)
+            trait = f"{share_sides.trait[0].upper()}{share_sides.trait[1:]}"
+            text = f"{trait}: {share_sides.least} in {{after}}, {{before}} before."
+            yield Finding("different", _said(share_sides.share, text))
 
 
 _SHIFTED: Final = "answers shift in {after} of the trials, {before} before."
@@ -210,23 +211,23 @@ def leanings(scores: AnswerScores) -> list[Leaning]:
     A quality is worse or better only where a judge said so, and beyond chance: by a sign test over the
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
     """
-    moved = [one for one in scores.tallies if one.worse + one.better + one.changed]
+    moved = [tally for tally in scores.tallies if tally.worse + tally.better + tally.changed]
     found = []
-    for one in moved:
+    for tally in moved:
         effect: Found = "different"
-        if scores.judged and _sign_test(one.worse, one.better) * len(moved) <= _CHANCE:
-            effect = "worse" if one.worse > one.better else "better"
-        found.append(Leaning(one, effect))
+        if scores.judged and _sign_test(tally.worse, tally.better) * len(moved) <= _CHANCE:
+            effect = "worse" if tally.worse > tally.better else "better"
+        found.append(Leaning(tally, effect))
     return found
 
 
 def of_scores(scores: AnswerScores) -> Iterator[Finding]:
     """Yield the leanings of the scores as findings."""
     by = "the judge" if scores.judged else "the heuristics"
-    for one, effect in leanings(scores):
-        otherwise = f" and otherwise in {one.changed}" if one.changed else ""
-        counted = f"worse in {one.worse} and better in {one.better}{otherwise}"
-        text = f"{label(one.metric)}, by {by}: {counted} of {one.n} reference prompts."
+    for leaning, effect in leanings(scores):
+        otherwise = f" and otherwise in {leaning.changed}" if leaning.changed else ""
+        counted = f"worse in {leaning.worse} and better in {leaning.better}{otherwise}"
+        text = f"{label(leaning.metric)}, by {by}: {counted} of {leaning.n} reference prompts."
         yield Finding(effect, text, rated=True)
 
 
@@ -234,7 +235,7 @@ def judged_words(scores: AnswerScores) -> str:
     """Summarize how a judge rates the new answers; "" if no quality leans one way beyond chance."""
     found = leanings(scores)
     worse, better = (
-        listing([label(one.tally.metric) for one in found if one.effect == effect])
+        listing([label(leaning.tally.metric) for leaning in found if leaning.effect == effect])
         for effect in ("worse", "better")
     )
     said = [f"{way} in {names}" for way, names in (("worse", worse), ("better", better)) if names]

@@ -76,21 +76,21 @@ def plain(
     """
     examples = [
         {
-            "route": one.route,
-            "prompt": prompt(one.request),
-            "before": answer(one.before),
-            "after": answer(one.after),
+            "route": example.route,
+            "prompt": prompt(example.request),
+            "before": answer(example.before),
+            "after": answer(example.after),
         }
-        for one in shown.examples
+        for example in shown.examples
     ]
     return {"examples": examples}
 
 
 def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides | None:
     """Return the last answer before a change and the first one since; None if either is no longer kept."""
-    kept = sorted((*reference.former, *reference.answers), key=lambda one: one.at)
-    before = [one for one in kept if one.at <= evidence.after]
-    after = [one for one in kept if one.at >= evidence.since]
+    kept = sorted((*reference.former, *reference.answers), key=lambda answer: answer.at)
+    before = [answer for answer in kept if answer.at <= evidence.after]
+    after = [answer for answer in kept if answer.at >= evidence.since]
     return BothSides(before[-1], after[0]) if before and after else None
 
 

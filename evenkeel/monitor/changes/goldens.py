@@ -116,7 +116,7 @@ class GoldenWatch:
     def line(self, measure: str) -> tuple[float, float]:
         """Return the share of breaches in the reference, and the increase that a change has to exceed."""
         counts = [known[measure] for known in self.reference.values() if measure in known]
-        breaches, n = sum(one[0] for one in counts), sum(one[1] for one in counts)
+        breaches, n = sum(count[0] for count in counts), sum(count[1] for count in counts)
         estimate = proportion(breaches, n, alpha=self.rules.alpha)
         if estimate is None:
             return 0.0, self.rules.tolerance

@@ -116,7 +116,7 @@ class ChangeReport:
     @property
     def routes(self) -> tuple[str, ...]:
         """Routes that show the change: its own first, then others with the same silent change."""
-        others = () if self.silent is None else (one.route for one in self.silent.routes)
+        others = () if self.silent is None else (route.route for route in self.silent.routes)
         return tuple(dict.fromkeys((self.route, *others)))
 
     def is_called(self, change: str) -> bool:
@@ -154,7 +154,11 @@ class ChangeReport:
     @property
     def said(self) -> str:
         """Effect of the change, in a few words."""
-        if self.effect == "different" and self.rated_differently and all(one.rated for one in self.findings):
+        if (
+            self.effect == "different"
+            and self.rated_differently
+            and all(finding.rated for finding in self.findings)
+        ):
             return "answers are rated differently"
         if self.end is not None:
             until = " before" if self.effect in {"none_seen", "unknown"} else ", until"
@@ -248,20 +252,20 @@ def reports_of(
                 if mark.kind in {*kinds.CAUSES, kinds.TRAFFIC}
             ],
         )
-        ids = (_incident(record), *(one.id for one in others))
-        also = dict.fromkeys(one for one in (*report.also, *ids) if one not in {"", record.id})
+        ids = (_incident(record), *(record.id for record in others))
+        also = dict.fromkeys(name for name in (*report.also, *ids) if name not in {"", record.id})
         found.append(replace(report, also=tuple(also)))
     found += [_of_alarm(alarm) for alarm in alarms]
-    return tuple(sorted(found, key=lambda one: (-one.at, one.id)))
+    return tuple(sorted(found, key=lambda report: (-report.at, report.id)))
 
 
 def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
     """Group the records by change, the newest change first; a silent change's first route leads its group."""
     groups: dict[str, list[ChangeRecord]] = {}
-    for record in sorted(records, key=lambda one: one.at, reverse=True):
+    for record in sorted(records, key=lambda record: record.at, reverse=True):
         groups.setdefault(_incident(record) or record.id, []).append(record)
     return [
-        sorted(group, key=lambda one: (one.id != incident, one.at, one.id))
+        sorted(group, key=lambda record: (record.id != incident, record.at, record.id))
         for incident, group in groups.items()
     ]
 
@@ -391,11 +395,19 @@ def _goldens(gate: GateReport | None, alarm: GoldenAlarm | None) -> GoldenSide |
         gate.verdict,
         gate.settled,
         gate.asked,
-        tuple((one.measure.name, one.candidate, one.reference) for one in gate.findings if one.n),
+        tuple(
+            (finding.measure.name, finding.candidate, finding.reference)
+            for finding in gate.findings
+            if finding.n
+        ),
         gate.reason,
         alarm,
         (
-            *(one.measure.name for one in gate.findings if one.measure.decides and one.state == "regression"),
+            *(
+                finding.measure.name
+                for finding in gate.findings
+                if finding.measure.decides and finding.state == "regression"
+            ),
             *((alarm.measure,) if alarm is not None else ()),
         ),
     )

@@ -152,7 +152,7 @@ class ValueWatch:
             self._learn(value)
             self._quiet[value] = None
         elif len(self._since) > LATEST:
-            self._since = {one: place for one, place in self._since.items() if one in self._latest}
+            self._since = {value: place for value, place in self._since.items() if value in self._latest}
         return None
 
     def _slow(self, value: str, *, guessed: bool) -> Switch | None:
@@ -176,13 +176,13 @@ class ValueWatch:
         def often(one: str) -> tuple[int, int, int, str]:
             return latest.count(one), self._latest.count(one), self._known[one], one
 
-        return max((one for one in self._known if one != new), key=often, default=None)
+        return max((value for value in self._known if value != new), key=often, default=None)
 
     def _learn(self, value: str) -> None:
         self._known[value] = self._seen
         self._since = {}
         if len(self._known) > REMEMBERED:
-            least = min(self._known, key=lambda one: self._known[one])
+            least = min(self._known, key=lambda value: self._known[value])
             del self._known[least]
             self._quiet.pop(least, None)
 
@@ -192,10 +192,10 @@ class ValueWatch:
         One that had gone before the new value came has not made room for it.
         """
         first = self._latest.index(new, max(0, len(self._latest) - LATEST))
-        earlier = [one for one in self._latest[:first] if one in self._known]
-        there = sorted(one for one in set(earlier) if not _had_gone(one, earlier))
-        found = {one: self._chance(one) for one in there}
-        least = min(found, key=lambda one: found[one], default=None)
+        earlier = [value for value in self._latest[:first] if value in self._known]
+        there = sorted(value for value in set(earlier) if not _had_gone(value, earlier))
+        found = {value: self._chance(value) for value in there}
+        least = min(found, key=lambda value: found[value], default=None)
         return least if least is not None and found[least] <= _CHANCE else None
 
     def _chance(self, value: str) -> float:
@@ -316,7 +316,7 @@ class ParameterWatch:
         """Read what `to_json` wrote."""
         watch = cls()
         watch._exchanges = raw[0]
-        watch._watches = {name: ValueWatch.from_json(one) for name, one in raw[1].items()}
+        watch._watches = {name: ValueWatch.from_json(value) for name, value in raw[1].items()}
         return watch
 
 
@@ -435,8 +435,8 @@ class RouteWatch:
         for kind, value in stated_values(verdict):
             found += self._switched(kind, value, verdict, offset)
         found += [
-            ChangeMark(kinds.PARAMETERS, one.before, one.after, verdict.scored_at, offset)
-            for one in self._parameters.observe(verdict.origin.parameters)
+            ChangeMark(kinds.PARAMETERS, switch.before, switch.after, verdict.scored_at, offset)
+            for switch in self._parameters.observe(verdict.origin.parameters)
         ]
         return found
 
@@ -482,13 +482,13 @@ class RouteWatch:
         return [
             ChangeMark(
                 kind,
-                f"{one.trait}: {one.value} in {one.before:.0%}",
-                f"{one.trait}: {one.value} in {one.after:.0%}",
+                f"{value.trait}: {value.value} in {value.before:.0%}",
+                f"{value.trait}: {value.value} in {value.after:.0%}",
                 verdict.scored_at,
                 offset,
-                one.run,
+                value.run,
             )
-            for kind, one in moved
+            for kind, value in moved
         ]
 
     def _is_news(self, kind: str, run: int) -> bool:
@@ -563,12 +563,12 @@ class RouteWatch:
         self.changed = True
         change = silent.mark(offset)
         self.counts[change.kind] = self.counts.get(change.kind, 0) + 1
-        record = next((one for one in reversed(self._records) if one.shows(silent)), None)
+        record = next((record for record in reversed(self._records) if record.shows(silent)), None)
         if record is None:
             record = self._open_silent(change, silent)
         else:
             blocks = [*self._closed, self._running]
-            run = sum(one.exchanges for one in blocks if (one.began_at or 0.0) >= silent.since)
+            run = sum(tally.exchanges for tally in blocks if (tally.began_at or 0.0) >= silent.since)
             record.marks.append(replace(change, run=run))
             record.silent = silent
         self.marks = [*self.marks, record.marks[-1]][-_MARKS_KEPT:]
@@ -611,7 +611,9 @@ class RouteWatch:
         return "", ()
 
     def _find(self, change: str) -> OpenRecord | None:
-        return next((one for one in self._records if change_id(self.route, one.marks[0]) == change), None)
+        return next(
+            (record for record in self._records if change_id(self.route, record.marks[0]) == change), None
+        )
 
     def _open(self, record: OpenRecord) -> None:
         self._records.append(record)
@@ -732,7 +734,7 @@ class RouteWatch:
         watch = cls(route)
         watch.judge, watch.counts = raw["rated_by"], raw["counts"]
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
-        watch._values = {kind: ValueWatch.from_json(one) for kind, one in raw["values"].items()}
+        watch._values = {kind: ValueWatch.from_json(value) for kind, value in raw["values"].items()}
         watch._parameters = ParameterWatch.from_json(raw["parameters"])
         watch._shares = {name: Populations.from_json(raw[name], rules) for name, rules in _SHARES.items()}
         watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])

@@ -110,12 +110,14 @@ class SilentSide:
 
 def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = None) -> SilentSide | None:
     """Combine the records of one change, the first found first; None without evidence of a silent change."""
-    routes = tuple(_route(one, one.silent) for one in records if one.silent is not None)
+    routes = tuple(_route(record, record.silent) for record in records if record.silent is not None)
     if not routes:
         return None
     leading = routes[0]
-    silent = next(one.silent for one in records if one.silent is not None and one.id == leading.change)
-    marks = [mark for one in records if one.id == leading.change for mark in one.marks]
+    silent = next(
+        record.silent for record in records if record.silent is not None and record.id == leading.change
+    )
+    marks = [mark for record in records if record.id == leading.change for mark in record.marks]
 
     def names(kind: str, after: tuple[str, ...]) -> Names:
         switched = [mark for mark in marks if mark.kind == kind]

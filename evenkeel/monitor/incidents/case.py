@@ -42,7 +42,7 @@ class Case:
     @property
     def going(self) -> tuple[Incident, ...]:
         """Incidents that are not over."""
-        return tuple(one for one in self.members if one.state != "resolved")
+        return tuple(incident for incident in self.members if incident.state != "resolved")
 
     @property
     def whole(self) -> Incident:
@@ -51,28 +51,28 @@ class Case:
             return self.members[0]
         shown = self.going or self.members
         first = self.members[0]
-        last = max(shown, key=lambda one: one.closed_at or 0.0)
-        noted = [one for one in shown if one.acknowledged_at is not None]
+        last = max(shown, key=lambda incident: incident.closed_at or 0.0)
+        noted = [incident for incident in shown if incident.acknowledged_at is not None]
         acknowledged = noted[-1] if len(noted) == len(shown) else None
         return replace(
             last,
             id=first.id,
             opened_at=first.opened_at,
             change=first.change,
-            marks=_joined(one.marks for one in shown),
-            later=_joined(one.later for one in shown),
-            routes=list(dict.fromkeys(route for one in shown for route in one.routes)),
+            marks=_joined(incident.marks for incident in shown),
+            later=_joined(incident.later for incident in shown),
+            routes=list(dict.fromkeys(route for incident in shown for route in incident.routes)),
             parts=[part for incident in shown for part in incident.parts],
-            updated_at=max(one.updated_at for one in shown),
+            updated_at=max(incident.updated_at for incident in shown),
             acknowledged_by=acknowledged.acknowledged_by if acknowledged else "",
             acknowledged_at=acknowledged.acknowledged_at if acknowledged else None,
-            reopened=sum(one.reopened for one in shown),
+            reopened=sum(incident.reopened for incident in shown),
         )
 
 
 def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
     """Return the marks of several incidents, each once."""
-    return tuple({(one.kind, one.before, one.after): one for those in marks for one in those}.values())
+    return tuple({(mark.kind, mark.before, mark.after): mark for those in marks for mark in those}.values())
 
 
 def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
@@ -91,7 +91,7 @@ def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
     """
     grouped: list[list[Incident]] = []
     latest: dict[frozenset[tuple[str, str]], list[Incident]] = {}
-    for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
+    for incident in sorted(incidents, key=lambda incident: (incident.opened_at, incident.id)):
         cause = cause_of(incident)
         group = latest.get(cause) if cause else None
         if group is None or not _joins(incident, group):
@@ -105,6 +105,6 @@ def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
 
 def _joins(incident: Incident, group: list[Incident]) -> bool:
     begun = incident.opened_at
-    over = any(one.calm_at is not None and one.calm_at < begun for one in group)
+    over = any(incident.calm_at is not None and incident.calm_at < begun for incident in group)
     elsewhere = not any(set(one.routes) & set(incident.routes) for one in group)
     return elsewhere and not over and begun - group[0].opened_at <= TOGETHER_S

@@ -193,7 +193,7 @@ class Incident:
         else:
             self._close(event.at, event.reason)
             self.decided_by = event.by
-            self.decided = next((one for one in _CLOSING if one == event.reason), None)
+            self.decided = next((ending for ending in _CLOSING if ending == event.reason), None)
 
     def _close(self, at: float, ending: str) -> None:
         self.closed_at, self.ending = at, ending

@@ -44,7 +44,7 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
     at, looked_at = event.offset + 1, 0
     while at > 0 and len(found) < wanted and looked_at < _SCANNED:
         stretch = log.read_before(at, _AT_ONCE, narrow)
-        found += [one for one in stretch.verdicts if _counts(one, event)]
+        found += [logged for logged in stretch.verdicts if _counts(logged, event)]
         at, looked_at = stretch.reached, looked_at + max(1, stretch.looked_at)
     return found[:wanted]
 
@@ -70,19 +70,19 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
     chosen: list[Verdict] = []
     left = list(found.values())
     while left and len(chosen) < most:
-        named = [(one.route, one.perturbation) for one in chosen]
+        named = [(verdict.route, verdict.perturbation) for verdict in chosen]
         best = min(
             left,
-            key=lambda one: (
-                one.direction == "better",
-                one.rating or 3,
-                named.count((one.route, one.perturbation)),
-                together_count(one.perturbation) > 1,
-                *_badness(one),
+            key=lambda verdict: (
+                verdict.direction == "better",
+                verdict.rating or 3,
+                named.count((verdict.route, verdict.perturbation)),
+                together_count(verdict.perturbation) > 1,
+                *_badness(verdict),
             ),
         )
         chosen.append(best)
-        left = [one for one in left if one.exchange_id != best.exchange_id]
+        left = [verdict for verdict in left if verdict.exchange_id != best.exchange_id]
     return chosen
 
 

@@ -166,7 +166,7 @@ class Channel:
             cases: cases of the events by the id of an incident.
         """
         now = self._clock()
-        known = {event.id for one in self._waiting.values() for event in one.events}
+        known = {event.id for waiting in self._waiting.values() for event in waiting.events}
         for event in events:
             if event.id not in known:
                 case = cases.get(event.incident)
@@ -176,9 +176,9 @@ class Channel:
                 waiting.latest = now
         held = self._hold(now)
         settled: set[str] = set()
-        due = [name for name, one in self._waiting.items() if self._is_due(one, now)]
+        due = [name for name, waiting in self._waiting.items() if self._is_due(waiting, now)]
         # Whatever a service refuses must not keep it from what came later.
-        for name in sorted(due, key=lambda one: (self._waiting[one].attempts, self._waiting[one].since)):
+        for name in sorted(due, key=lambda name: (self._waiting[name].attempts, self._waiting[name].since)):
             waiting = self._waiting[name]
             case = cases.get(waiting.events[0].incident)
             if case is not None:

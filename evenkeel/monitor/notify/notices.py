@@ -168,28 +168,28 @@ class Notice:
     @property
     def shown(self) -> tuple[Example, ...]:
         """Examples that can be opened."""
-        return tuple(one for one in self.examples if one.url)
+        return tuple(example for example in self.examples if example.url)
 
     @property
     def links(self) -> tuple[tuple[str, str], ...]:
         """Links to the incident, or to that of each route; to the list if there are many."""
         if not self.url:
             return ()
-        each = tuple((f"Open {one.route}", one.url) for one in self.members[:_MOST_NAMED])
+        each = tuple((f"Open {member.route}", member.url) for member in self.members[:_MOST_NAMED])
         every = (("Open all", self.url.rpartition("/")[0]),) if len(self.members) > len(each) else ()
         return (*each, *every) or (("Open", self.url),)
 
     @property
     def body(self) -> str:
         """Text below the headline."""
-        shown = [f"- {one.said}: {one.url}" for one in self.shown]
+        shown = [f"- {example.said}: {example.url}" for example in self.shown]
         paragraphs = [
             " ".join(self.facts),
             "\n".join(self.advice),
             "\n".join([EXAMPLES, *shown]) if shown else "",
             "\n".join(f"{name}: {url}" for name, url in self.links),
         ]
-        return "\n\n".join(one for one in paragraphs if one)
+        return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
     @property
     def text(self) -> str:
@@ -210,8 +210,8 @@ class Notice:
             "owner": contact.owner,
             "runbook_url": contact.runbook_url,
             "rollback": contact.rollback,
-            "examples": [asdict(one) for one in self.examples],
-            "incidents": [one.incident for one in self.members] or [self.incident.id],
+            "examples": [asdict(example) for example in self.examples],
+            "incidents": [member.incident for member in self.members] or [self.incident.id],
             "incident": incident_json(self.incident),
         }
 
@@ -290,15 +290,15 @@ class Writer:
         """
         notice = self.notice(case.whole, phase, number)
         members = tuple(
-            Member(one.id, figures.listing(one.routes), self._url("incidents", one.id))
-            for one in case.members
+            Member(member.id, figures.listing(member.routes), self._url("incidents", member.id))
+            for member in case.members
             if len(case.members) > 1
         )
         if phase == "resolved":
             return replace(notice, members=members)
         examples = tuple(
-            Example(one.id, one.perturbation, one.rating, self._url("verdicts", one.id))
-            for one in self._trials(notice.incident)
+            Example(verdict.id, verdict.perturbation, verdict.rating, self._url("verdicts", verdict.id))
+            for verdict in self._trials(notice.incident)
         )
         facts = (*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident))
         return replace(notice, facts=facts, examples=examples, members=members)
@@ -333,7 +333,7 @@ class Writer:
             *_referenced(incident),
             *_context(incident),
         ]
-        return tuple(f"{one[0].upper()}{one[1:]}." for one in found)
+        return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in found)
 
     def _rewordings(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.present if part.raised.what == "excess"]
@@ -379,7 +379,7 @@ class Writer:
     def _report(self, part: Part) -> CellReport | None:
         event = part.raised
         key = (event.route, event.model, event.perturbation)
-        return next((one for one in self._reports() if one.key.parts == key), None)
+        return next((report for report in self._reports() if report.key.parts == key), None)
 
     def _drifted(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.up if part.raised.what == "drift"]
@@ -412,7 +412,9 @@ class Writer:
         note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
         had = _had(incident)
         came = (_came_later(incident),) if incident.later else ()
-        return tuple(f"{one[0].upper()}{one[1:]}." for one in (", ".join(said), had, *came, *note))
+        return tuple(
+            f"{sentence[0].upper()}{sentence[1:]}." for sentence in (", ".join(said), had, *came, *note)
+        )
 
 
 def _by_route(values: Mapping[str, str]) -> str:

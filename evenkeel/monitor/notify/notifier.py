@@ -53,7 +53,7 @@ class Notifier:
         self._announce_states(known, {event.incident for event in waiting})
         cases = cases_of(known)
         for channel, settled in zip(self._channels, self._settled, strict=True):
-            settled.update(channel.take([one for one in waiting if one.id not in settled], cases))
+            settled.update(channel.take([event for event in waiting if event.id not in settled], cases))
         delivered = 0
         for event in waiting:
             if all(event.id in settled for settled in self._settled):

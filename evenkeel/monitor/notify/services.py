@@ -180,7 +180,7 @@ class Slack(_Poster):
         if notice.advice:
             parts.append("\n".join(_escaped(line) for line in notice.advice))
         if notice.shown:
-            listed = (f"• <{one.url}|{_escaped(one.said)}>" for one in notice.shown)
+            listed = (f"• <{example.url}|{_escaped(example.said)}>" for example in notice.shown)
             parts.append("\n".join([EXAMPLES, *listed]))
         if notice.links:
             parts.append(" · ".join(f"<{url}|{_escaped(name)}>" for name, url in notice.links))
@@ -262,7 +262,7 @@ class Teams(_Poster):
             ]
             body.append({"type": "FactSet", "facts": facts})
         if notice.shown:
-            listed = (f"- [{_unlinked(one.said)}]({one.url})" for one in notice.shown)
+            listed = (f"- [{_unlinked(example.said)}]({example.url})" for example in notice.shown)
             body.append({"type": "TextBlock", "text": "\n".join([EXAMPLES, "", *listed]), "wrap": True})
         actions = [
             {"type": "Action.OpenUrl", "title": name, "url": url}

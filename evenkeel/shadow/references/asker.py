@@ -154,7 +154,7 @@ class ReferenceAsker:
     async def step(self) -> int:
         """Ask the due references of every route. Return the number of calls made."""
         due = await asyncio.to_thread(self._due)
-        made = await asyncio.gather(*(self._ask_round(asked, one) for asked, one in due))
+        made = await asyncio.gather(*(self._ask_round(asked, reference) for asked, reference in due))
         return sum(made)
 
     def _due(self) -> list[tuple[AskedToday, Round]]:
@@ -207,12 +207,12 @@ class ReferenceAsker:
     def _renew(self, states: Sequence[ReferenceState], noticed: Noticed, now: float) -> bool:
         """Restart references whose answers are older than a change. Return whether there were any."""
         changed = False
-        for one in noticed.found:
+        for change in noticed.found:
             for state in states:
-                if (state.route, state.requested_model) != (one.route, one.requested_model):
+                if (state.route, state.requested_model) != (change.route, change.requested_model):
                     continue
-                if state.changed_at < int(one.at) and state.taken_at <= one.at:
-                    self._store.update(state.id, partial(_after, found=one))
+                if state.changed_at < int(change.at) and state.taken_at <= change.at:
+                    self._store.update(state.id, partial(_after, found=change))
                     changed = True
         if noticed.renamed and now >= self._renamed_at + _RENAMED_EVERY_S:
             self._renamed_at = now
@@ -235,9 +235,9 @@ class ReferenceAsker:
             and reference.changed_at < renamed.at
             and any(answer.model != renamed.model for answer in reference.answers)
         ]
-        for one in stale:
+        for name in stale:
             self._store.update(
-                one,
+                name,
                 lambda reference: reference.renewed(
                     lambda answer: answer.model == renamed.model, at=renamed.at, since=now
                 ),
@@ -263,8 +263,8 @@ class ReferenceAsker:
     def _prepared(self, route: str, due: Round) -> list[ReferenceCall]:
         """Return the calls of a round that the budgets allow. Blocks on storage."""
         calls: list[ReferenceCall] = []
-        for one in due.references:
-            reference = self._store.find(one)
+        for name in due.references:
+            reference = self._store.find(name)
             if reference is None:
                 continue
             call = self._caller.prepare(reference)
@@ -307,11 +307,13 @@ class ReferenceAsker:
         If the reference was deleted meanwhile, nothing is stored.
         """
         ranking = ranked(
-            [answer.answer for answer in reference.answers], answer, [one.answer for one in reference.before]
+            [answer.answer for answer in reference.answers],
+            answer,
+            [answer.answer for answer in reference.before],
         )
         model = named(answer.model or reference.requested_model or "unknown")
         kept = KeptAnswer(answer, now, model, "asked")
-        if self._store.update(reference.id, lambda one: one.answered(kept)) is None:
+        if self._store.update(reference.id, lambda reference: reference.answered(kept)) is None:
             return
         look = self._look(reference.route, reference.requested_model)
         fingerprint = named(answer.system_fingerprint or "")
@@ -335,16 +337,19 @@ class ReferenceAsker:
             return None
         del self._unlooked[route, model]
         return pooled(
-            [one for one in self._store.of_route(route) if one.requested_model == model], self._level
+            [reference for reference in self._store.of_route(route) if reference.requested_model == model],
+            self._level,
         )
 
     def _note_failure(self, failed: ReferenceAnswered, now: float) -> None:
-        self._store.update(failed.reference, lambda one: replace(one, asked_at=now, failed=one.failed + 1))
+        self._store.update(
+            failed.reference, lambda reference: replace(reference, asked_at=now, failed=reference.failed + 1)
+        )
         self._verdicts.note(failed)
 
 
 def _after(reference: Reference, *, found: Found) -> Reference:
-    return reference.renewed(lambda one: one.at > found.at, at=found.at, since=found.since)
+    return reference.renewed(lambda answer: answer.at > found.at, at=found.at, since=found.since)
 
 
 def _noted(

@@ -108,7 +108,7 @@ class ReferenceKeeper:
         if now - self._read_at >= _READ_EVERY_S:
             self._states, self._read_at = self._store.states(), now
             there = {state.id for state in self._states}
-            self._sketches = {name: one for name, one in self._sketches.items() if name in there}
+            self._sketches = {name: state for name, state in self._sketches.items() if name in there}
         request = original.view.body().decode()
         largest = len(request) + MOST_ANSWERS * len(original.answer.text)
         if largest > LARGEST_CHARS or not self._has_room(original, now):
@@ -143,7 +143,7 @@ class ReferenceKeeper:
         """Return whether there may be a place. The check is cheap, since usually there is none."""
         of_route = [state for state in self._states if state.route == original.exchange.route]
         own = _own(of_route, original)
-        if any(one.id == original.exchange.id for one in own):
+        if any(state.id == original.exchange.id for state in own):
             return False
         most = _most(of_route, own)
         return len(own) < most or bool(_done(own, now))
@@ -153,7 +153,7 @@ class ReferenceKeeper:
         of_route = [state for state in self._states if state.route == original.exchange.route]
         own = _own(of_route, original)
         mine = _normalised(sketch)
-        alike = max((float(mine @ self._sketch(one.id)) for one in own), default=0.0)
+        alike = max((float(mine @ self._sketch(state.id)) for state in own), default=0.0)
         if alike >= 1 - 1e-9:
             return None
         new = alike < _LIKE
@@ -163,7 +163,7 @@ class ReferenceKeeper:
             return _Place(_leaving(of_route, now))
         leaving = _done(own, now)
         if leaving and (new or len(own) <= _LIKE_ONES):
-            return _Place(min(leaving, key=lambda one: (one.taken_at, one.id)).id)
+            return _Place(min(leaving, key=lambda state: (state.taken_at, state.id)).id)
         return None
 
     def _sketch(self, reference_id: str) -> NDArray[np.float64]:
@@ -200,8 +200,8 @@ def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
 
 def _done(own: Sequence[ReferenceState], now: float) -> list[ReferenceState]:
     """Return the references of a set that another prompt may replace now."""
-    settled = all(one.taken_at <= now - _TURNOVER_S for one in own)
-    return [one for one in own if (one.ripe and settled) or _is_idle(one, now)]
+    settled = all(state.taken_at <= now - _TURNOVER_S for state in own)
+    return [state for state in own if (state.ripe and settled) or _is_idle(state, now)]
 
 
 def _is_idle(state: ReferenceState, now: float) -> bool:

@@ -103,7 +103,7 @@ def responded(
     """
     new = [suspicion for suspicion in suspicions if suspicion.at > asked.suspected_at]
     if new and pace.burst_calls and asked.bursts < BURSTS_A_DAY:
-        latest = max(new, key=lambda one: one.at)
+        latest = max(new, key=lambda suspicion: suspicion.at)
         asked = replace(
             asked,
             bursts=asked.bursts + 1,
@@ -113,8 +113,10 @@ def responded(
             burst_left=pace.burst_calls,
         )
     over = any(
-        one.route == asked.route and one.requested_model == asked.burst_model and one.at >= asked.suspected_at
-        for one in found
+        change.route == asked.route
+        and change.requested_model == asked.burst_model
+        and change.at >= asked.suspected_at
+        for change in found
     )
     if asked.burst_left and over:
         asked = replace(asked, spare=asked.spare + asked.burst_left, burst_left=0)
@@ -188,13 +190,15 @@ def _is_asked(state: ReferenceState, seen: Mapping[str, float], now: float) -> b
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
     """Return references of the suspected model: first those not asked in this burst, with most to compare."""
     found = [
-        one
-        for one in able
-        if one.requested_model == asked.burst_model and one.answers >= _COMPARABLE and not one.failed
+        state
+        for state in able
+        if state.requested_model == asked.burst_model and state.answers >= _COMPARABLE and not state.failed
     ]
     began = int(asked.burst_at)
-    found.sort(key=lambda one: (one.asked_at if one.asked_at >= began else 0.0, -one.answers, one.id))
-    return tuple(one.id for one in found)
+    found.sort(
+        key=lambda state: (state.asked_at if state.asked_at >= began else 0.0, -state.answers, state.id)
+    )
+    return tuple(change.id for change in found)
 
 
 def _in_turn(

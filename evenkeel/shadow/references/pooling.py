@@ -129,9 +129,9 @@ def _sides(reference: Reference, since: float, alike: Callable[[str, str], float
         return None
     texts = [text_of(answer.answer) for answer in answers]
     matrix = np.ones((len(texts), len(texts)))
-    for one in range(len(texts)):
-        for other in range(one):
-            matrix[one, other] = matrix[other, one] = alike(texts[other], texts[one])
+    for place in range(len(texts)):
+        for other in range(place):
+            matrix[place, other] = matrix[other, place] = alike(texts[other], texts[place])
     return _Sides(reference, answers, new, matrix)
 
 
@@ -140,7 +140,7 @@ def _p_value(sides: Sequence[_Sides], level: float) -> float:
     seed = blake2b("\0".join(f"{side.reference.id} {side.answers[-1].at!r}" for side in sides).encode())
     rng = np.random.default_rng(int.from_bytes(seed.digest()[:8], "big"))
     labels = [np.array([[0.0] * side.old + [1.0] * side.new]) for side in sides]
-    seen = sum(float(one.gaps(label)[0]) for one, label in zip(sides, labels, strict=True)) - _SAME
+    seen = sum(float(side.gaps(label)[0]) for side, label in zip(sides, labels, strict=True)) - _SAME
     if int((_drawn(sides, _FIRST, rng) >= seen).sum()) > _PROMISING:
         return 1.0
     draws = int(min(_MOST_DRAWS, max(_FIRST, 2 * level)))
@@ -169,10 +169,12 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
     for side in sides:
         by_version[side.reference.prompt_version].append(side)
     versions = [_version(name, own) for name, own in by_version.items()]
-    versions.sort(key=lambda one: (one.likeness - one.own, one.prompt_version))
-    moved = sorted(sides, key=lambda one: (one.between - one.within, one.reference.id))
+    versions.sort(key=lambda version: (version.likeness - version.own, version.prompt_version))
+    moved = sorted(sides, key=lambda side: (side.between - side.within, side.reference.id))
     whole = _version("", sides)
-    fingerprints = Counter(one.answer.system_fingerprint for one in new if one.answer.system_fingerprint)
+    fingerprints = Counter(
+        answer.answer.system_fingerprint for answer in new if answer.answer.system_fingerprint
+    )
     return PooledComparison(
         p_value=p_value,
         calls=len(new),
@@ -180,10 +182,10 @@ def _said(sides: Sequence[_Sides], p_value: float, since: float, after: float) -
         after=after,
         likeness=whole.likeness,
         own=whole.own,
-        models=tuple(name for name, _ in Counter(one.model for one in new).most_common(_EXAMPLES)),
+        models=tuple(name for name, _ in Counter(answer.model for answer in new).most_common(_EXAMPLES)),
         fingerprints=tuple(name for name, _ in fingerprints.most_common(_EXAMPLES)),
         versions=tuple(versions[:_EXAMPLES]),
-        references=tuple(one.reference.id for one in moved[:_EXAMPLES]),
+        references=tuple(side.reference.id for side in moved[:_EXAMPLES]),
     )
 
 

@@ -44,19 +44,19 @@ def ranked(
     count = len(texts)
     sums = [0.0] * count
     within = 0.0
-    for one in range(count):
-        for other in range(one):
-            found = alike(texts[other], texts[one])
-            sums[one] += found
+    for place in range(count):
+        for other in range(place):
+            found = alike(texts[other], texts[place])
+            sums[place] += found
             sums[other] += found
-            within += found if one < count - 1 else 0.0
+            within += found if place < count - 1 else 0.0
     mine = sums[-1]
     pairs = (count - 1) * (count - 2) / 2
     former = [alike(text_of(answer), texts[-1]) for answer in before]
     return Ranking(
         compared=count,
-        below=sum(one < mine - _SAME for one in sums[:-1]),
-        ties=1 + sum(abs(one - mine) <= _SAME for one in sums[:-1]),
+        below=sum(total < mine - _SAME for total in sums[:-1]),
+        ties=1 + sum(abs(total - mine) <= _SAME for total in sums[:-1]),
         likeness=mine / (count - 1) if count > 1 else 0.0,
         own=within / pairs if pairs else 0.0,
         former=sum(former) / len(former) if former else None,

@@ -41,7 +41,7 @@ def sketch_of(view: PromptView) -> tuple[int, ...]:
     length = float(np.linalg.norm(both))
     if not length:
         return (0,) * _DIMENSIONS
-    return tuple(int(one) for one in np.rint(both * (_LENGTH / length)))
+    return tuple(int(number) for number in np.rint(both * (_LENGTH / length)))
 
 
 def _projected(texts: Iterable[str]) -> NDArray[np.float64]:
