@@ -170,8 +170,8 @@ def from_environment(*, serving: bool) -> None:
     """Configure by the variables of level and format; ignore values that do not exist."""
     level, form = os.environ.get(LEVEL_VARIABLE), os.environ.get(FORMAT_VARIABLE)
     configure(
-        next((one for one in LEVELS if one == level), "info"),
-        next((one for one in FORMATS if one == form), "auto"),
+        next((known for known in LEVELS if known == level), "info"),
+        next((known for known in FORMATS if known == form), "auto"),
         serving=serving,
     )
 

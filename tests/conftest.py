@@ -17,7 +17,7 @@ import pytest
 
 # The same examples in each run; `make fuzz` draws others.
 hypothesis.settings.register_profile(
-    "default", max_examples=30, derandomize=True, deadline=None, database=None
+    "default", max_examples=20, derandomize=True, deadline=None, database=None
 )
 hypothesis.settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("default")

@@ -191,10 +191,15 @@ PARTICIPLE: Final = re.compile(
     r"|Shown|Read|Put|[A-Z][a-z]+ed)"
 )
 CLEAN: Final[Mapping[str, frozenset[str]]] = {
-    "opening": frozenset(["cli", "lab", "metrics", "pytest_plugin", "simulate", "tracing"]),
-    "loop": frozenset(["llm", "pytest_plugin", "simulate"]),
-    "participle": frozenset(["lab", "logs", "pytest_plugin", "simulate", "tracing"]),
-    "class": frozenset(["cli", "logs", "pytest_plugin", "simulate", "tracing"]),
+    rule: frozenset(rooms.split())
+    for rule, rooms in {
+        "opening": "cli lab metrics pytest_plugin simulate tracing",
+        "loop": "lab llm logs proxy pytest_plugin release simulate",
+        "participle": (
+            "cli console core lab llm logs metrics proxy pytest_plugin runtime settings simulate tracing"
+        ),
+        "class": "cli logs pytest_plugin simulate tracing",
+    }.items()
 }
 """Rooms that are clean, by rule: openings of docstrings, loop variables named `one`, classes named by a
 participle, and class names that stand for several things. A room joins when its last offence is gone."""

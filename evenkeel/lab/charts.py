@@ -138,7 +138,7 @@ def plot(
         areas=tuple(
             (
                 area.kind,
-                geometry.path([(across.at(one), up.at(two)) for one, two in area.points], closed=True),
+                geometry.path([(across.at(x), up.at(y)) for x, y in area.points], closed=True),
             )
             for area in areas
         ),
