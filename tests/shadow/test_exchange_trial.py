@@ -72,7 +72,7 @@ def tried(count, trials, known=None, *, rate=0.125, refused=()):
     came = []
     for number in range(count):
         exchange = SimpleNamespace(id=f"{number:016x}", route="default")
-        original = SimpleNamespace(exchange=exchange, route=route, view=object())
+        original = SimpleNamespace(exchange=exchange, route=route, view=SimpleNamespace(typed=()))
         state = ExchangeTrial(
             original,
             known or needs(),
@@ -184,7 +184,8 @@ def test_few_exchanges_get_a_contrast_besides_their_rewordings():
     trials, drawn = ScriptedTrials(), 0
     for number in range(400):
         exchange = SimpleNamespace(id=f"{number:016x}", route="default")
-        original = SimpleNamespace(exchange=exchange, route=route, view=object())
+        view = SimpleNamespace(typed=("Which plan fits?",))
+        original = SimpleNamespace(exchange=exchange, route=route, view=view)
         state = ExchangeTrial(original, Needs(), outcome=lambda _: object())
         names = [trial.perturbation.name for trial, _ in state.first()]
         contrasts = [name for name in names if name.startswith("contrast.")]
