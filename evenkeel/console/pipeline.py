@@ -148,7 +148,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
         skipped=skipped,
         lag=_lag(view),
         spend=total_meters(view),
-        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "heuristics (no judge is set)",
+        scorer=f"judge {view.judge}".strip() if view.scorer == "judge" else "no judge, similarity only",
         untried=untried_lines(view.untried),
     )
 
