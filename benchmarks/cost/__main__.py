@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 PAGE: Final = DOCS / "research" / "cost.md"
 PAIRS: Final = (("gpt-4.1", "gpt-4.1-mini"), ("gpt-5", "gpt-5-mini"))
-_FEW: Final = Sizes(450, 150)
+_FEW: Final = Sizes(120, 60)
 _MOST_MASKED: Final = 45_000
 _LONG: Final = 15_000
 """Exchanges of a route without any change in which false alarms are counted."""
@@ -123,7 +123,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--plays", type=int, default=2, help="of every change, each with a seed of its own")
     parser.add_argument("--quiet", type=int, default=1_500, help="exchanges of a route before the change")
     parser.add_argument("--most", type=int, default=2_500, help="exchanges of a route after it, at most")
-    parser.add_argument("--few", action="store_true", help="short phases: does it run? (a minute)")
+    parser.add_argument("--few", action="store_true", help="short phases: does it run? (ten seconds)")
     parser.add_argument("--three", action="store_true", help="also the uniform plan with three rewordings")
     parser.add_argument(
         "--settled-rate", type=float, default=ADAPTIVE.settled_rate, help="of the adaptive plan"

@@ -263,7 +263,7 @@ def test_the_roles_run_as_they_are_started_in_containers(stack_redis, tmp_path):
             started.append((f"http://127.0.0.1:{admin}", process))
         for url, _ in started:
             wait_for(lambda url=url: httpx2.get(f"{url}/healthz").is_success)
-            assert httpx2.get(f"{url}/readyz").is_success
+            wait_for(lambda url=url: httpx2.get(f"{url}/readyz").is_success)
             scraper = {"authorization": "Bearer another-of-sixteen-characters"}
             assert httpx2.get(f"{url}/metrics", headers=scraper).is_success
         check = [part.replace("8101", started[1][0].rpartition(":")[2]) for part in the_healthcheck()]
