@@ -43,7 +43,7 @@ class References(Section):
     """Calls per route, spread over the day; 0 asks none and keeps none, and so does `storage.archive: 0`."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5
     """Their daily cost per route, within the budgets; `null` = no limit of their own."""
-    false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.02
+    false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.05
     """False alarms per route on which nothing changes, at most on average."""
 
 
