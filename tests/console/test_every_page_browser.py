@@ -157,7 +157,7 @@ _QUESTIONS = {
         (),
         ("answers became fragile", "56 points above noise", "Points above noise"),
     ),
-    "Since when?": ((), ("at 12 Aug 2026 14:03 UTC",)),
+    "Since when?": ((), ("at 12 Aug 2026 13:55 UTC",)),
     "Why?": (("after steady-2026-05",), ("Every rewording before and after", "What it was not")),
     "Is it real?": (("after steady-2026-05",), ("Is it real?", "The worst trials whose control held")),
     "What do I do?": (

@@ -49,7 +49,7 @@ def installed(wheel, tmp_path_factory):
     subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, folder], check=True)
     install = [UV, "pip", "install", "--quiet", "--python", folder / "bin" / "python"]
     subprocess.run([*install, "--require-hashes", "-r", ROOT / "requirements" / "core.txt"], check=True)
-    subprocess.run([*install, "-c", ROOT / "requirements" / "dev.txt", "pytest"], check=True)
+    subprocess.run([*install, "-c", ROOT / "requirements" / "dev.txt", "pytest", "openai"], check=True)
     subprocess.run([*install, "--no-deps", wheel], check=True)
     return folder / "bin"
 
