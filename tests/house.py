@@ -194,7 +194,7 @@ CLEAN: Final[Mapping[str, frozenset[str]]] = {
     rule: frozenset(rooms.split())
     for rule, rooms in {
         "opening": "cli lab metrics pytest_plugin simulate tracing",
-        "loop": "lab llm logs proxy pytest_plugin release simulate",
+        "loop": "cli lab llm logs proxy pytest_plugin release settings simulate tracing",
         "participle": (
             "cli console core lab llm logs metrics proxy pytest_plugin runtime settings simulate tracing"
         ),

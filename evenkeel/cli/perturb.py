@@ -216,7 +216,7 @@ async def written(
     budget = PayeeBudget(Costs(max_usd))
     model = endpoint(chosen, prices(settings))
     async with Rewriter(model, cache=_RunCache(), headroom_tokens=chosen.headroom_tokens) as rewriter:
-        return tuple([await _written(one, rewriter, budget) for one in tried])
+        return tuple([await _written(preview, rewriter, budget) for preview in tried])
 
 
 async def _written(tried: PerturbationPreview, rewriter: Rewriter, budget: CallBudget) -> PerturbationPreview:
@@ -357,17 +357,21 @@ def show(view: PromptView, tried: Sequence[PerturbationPreview], console: Consol
     """Print what was read, what is protected, a diff for each variant, and why others don't apply."""
     _prompt(view, console)
     _protected(view, console)
-    for one in tried:
-        if isinstance(one.outcome, PromptView) and one.status == "changed":
+    for preview in tried:
+        if isinstance(preview.outcome, PromptView) and preview.status == "changed":
             _say(console)
-            _say(console, Text(f"--- prompt\n+++ {_title(one)}", style="bold"))
-            for line in diff_of(view, one.outcome):
+            _say(console, Text(f"--- prompt\n+++ {_title(preview)}", style="bold"))
+            for line in diff_of(view, preview.outcome):
                 _say(console, line)
     noise = "shows the endpoint's own noise"
-    _listed("Sent again as it is", [(one, noise) for one in tried if one.status == "unchanged"], console)
-    asked = [(one, asked_of_rewriter(one)) for one in tried if one.status == "needs_rewriter"]
+    _listed(
+        "Sent again as it is",
+        [(preview, noise) for preview in tried if preview.status == "unchanged"],
+        console,
+    )
+    asked = [(preview, asked_of_rewriter(preview)) for preview in tried if preview.status == "needs_rewriter"]
     _listed("Needs a rewriter", asked, console)
-    _listed("Not applicable", [(one, one.why) for one in tried if one.why], console)
+    _listed("Not applicable", [(preview, preview.why) for preview in tried if preview.why], console)
 
 
 def _say(console: Console, *pieces: Text | str) -> None:
@@ -379,9 +383,11 @@ def _say(console: Console, *pieces: Text | str) -> None:
 
 def _prompt(view: PromptView, console: Console) -> None:
     _say(console, Text(f"Prompt ({view.api.name})", style="bold"))
-    for one in view.segments:
-        title = one.kind if one.type == "text" else f"{one.kind}, {one.type.replace('_', ' ')}"
-        _say(console, f"  {one.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(one.text)}")
+    for segment in view.segments:
+        title = (
+            segment.kind if segment.type == "text" else f"{segment.kind}, {segment.type.replace('_', ' ')}"
+        )
+        _say(console, f"  {segment.role:<9} ", Text(f"{title:<32}", style="cyan"), f" {_short(segment.text)}")
 
 
 def _protected(view: PromptView, console: Console) -> None:
@@ -449,7 +455,7 @@ def _marked(old: str, new: str) -> tuple[Text, Text]:
 def asked_of_rewriter(tried: PerturbationPreview) -> str:
     """Describe the request to a rewriter; "" if there is none."""
     tasks = tried.outcome.tasks if isinstance(tried.outcome, Draft) else ()
-    asks = dict.fromkeys(f"{one.kind} to {one.target}" if one.target else one.kind for one in tasks)
+    asks = dict.fromkeys(f"{task.kind} to {task.target}" if task.target else task.kind for task in tasks)
     texts = "1 text" if len(tasks) == 1 else f"{len(tasks)} texts"
     also = "; needs a judge that compares answers across languages" if "judge" in tried.kind.requires else ""
     return f"would rewrite {texts} ({', '.join(asks)}){also}"
@@ -500,7 +506,7 @@ def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, 
             {"segment": index, "start": span.start, "end": span.end, "rule": span.rule, "text": text}
             for index, span, text in protected_in(view)
         ],
-        "perturbations": [_outcome(view, one) for one in tried],
+        "perturbations": [_outcome(view, preview) for preview in tried],
     }
 
 

@@ -158,7 +158,7 @@ class _Run:
             [self.since, self.after, self.drift],
             self.all,
             [dict(self.models), dict(self.fingerprints)],
-            *({name: list(one) for name, one in sums.items()} for sums in named_sums),
+            *({name: list(total) for name, total in sums.items()} for sums in named_sums),
         ]
 
     @classmethod
@@ -168,8 +168,8 @@ class _Run:
         run = cls(since, after)
         run.drift, run.all = drift, _Sum(*everything)
         run.models, run.fingerprints = Counter(models), Counter(fingerprints)
-        run.versions = {name: _Sum(*one) for name, one in versions.items()}
-        run.references = {name: _Sum(*one) for name, one in references.items()}
+        run.versions = {name: _Sum(*version) for name, version in versions.items()}
+        run.references = {name: _Sum(*reference) for name, reference in references.items()}
         return run
 
 
@@ -229,7 +229,8 @@ class ReferenceTest:
             likeness=said.likeness,
             own=said.own,
             versions=tuple(
-                AskedVersion(one.prompt_version, one.asked, one.likeness, one.own) for one in said.versions
+                AskedVersion(version.prompt_version, version.asked, version.likeness, version.own)
+                for version in said.versions
             ),
             references=said.references,
         )
@@ -289,15 +290,17 @@ class ReferenceTest:
             likeness=run.all.likeness / run.all.asked,
             own=run.all.own / run.all.asked,
             versions=tuple(
-                AskedVersion(name, one.asked, one.likeness / one.asked, one.own / one.asked)
-                for name, one in versions
+                AskedVersion(
+                    name, version.asked, version.likeness / version.asked, version.own / version.asked
+                )
+                for name, version in versions
             ),
             references=tuple(name for name, _ in moved[:_EXAMPLES]),
         )
 
     def to_json(self) -> list[Any]:
         """Return the state as JSON values; floats survive exactly."""
-        return [self._wealth, self._run.to_json(), [list(one) for one in self._recent]]
+        return [self._wealth, self._run.to_json(), [list(answer) for answer in self._recent]]
 
     @classmethod
     def from_json(cls, raw: list[Any], level: float) -> ReferenceTest:

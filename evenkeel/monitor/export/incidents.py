@@ -72,8 +72,11 @@ def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[st
         incidents: all that are known.
         numbered: their slots.
     """
-    together = cases_of(one for one in incidents if not one.learned)
-    leading = {one.id: together[one.id].members[0] if one.id in together else one for one in incidents}
+    together = cases_of(incident for incident in incidents if not incident.learned)
+    leading = {
+        incident.id: together[incident.id].members[0] if incident.id in together else incident
+        for incident in incidents
+    }
     return {name: f"{first.routes[0]}/{numbered[first.id]}" for name, first in leading.items()}
 
 
@@ -158,7 +161,7 @@ def _measure(
             metric.add_metric(key, figure)
         limit.add_metric(key, furthest.detection.threshold)
     if moved and together_count(moved[0].key.perturbation) == 1:
-        places = {one.key.parts[:2] for one in moved}
+        places = {share.key.parts[:2] for share in moved}
         tried = sum(
             name.parts[:2] in places
             and name.perturbation != BASELINE

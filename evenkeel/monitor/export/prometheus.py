@@ -69,7 +69,8 @@ _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read
 _FIELDS: Final = {"above_noise": "excess"}
 """Fields of reports whose name differs from that of the series."""
 _RATES: Final = {
-    one["name"]: Rate(**{"field": _FIELDS.get(one["name"], one["name"]), **one}) for one in _LISTED["rate"]
+    rate["name"]: Rate(**{"field": _FIELDS.get(rate["name"], rate["name"]), **rate})
+    for rate in _LISTED["rate"]
 }
 
 
@@ -93,7 +94,8 @@ IN_WINDOW = "; of one cell, over a window of its trials"
 def listed(block: str) -> tuple[Family, ...]:
     """Return the families of a block in `families.toml` that are no estimates."""
     return tuple(
-        Family(one["name"], one["kind"], one["help"], tuple(one["labels"])) for one in _LISTED[block]
+        Family(family["name"], family["kind"], family["help"], tuple(family["labels"]))
+        for family in _LISTED[block]
     )
 
 

@@ -143,15 +143,15 @@ class RouteModels:
     def _idle(self) -> str | None:
         """Return the model without real traffic that was idle longest; None if all have some."""
         idle = [
-            (one.last, name)
-            for name, one in self._placed.items()
-            if one.exchanges < NEEDED or self._exchanges - one.last > IDLE
+            (model.last, name)
+            for name, model in self._placed.items()
+            if model.exchanges < NEEDED or self._exchanges - model.last > IDLE
         ]
         return min(idle)[1] if idle else None
 
     def to_json(self) -> list[Any]:
         """Return the state as JSON values."""
-        placed = {name: astuple(one) for name, one in self._placed.items()}
+        placed = {name: astuple(model) for name, model in self._placed.items()}
         return [self._exchanges, self._at, placed, self._waiting]
 
     @classmethod
@@ -159,5 +159,5 @@ class RouteModels:
         """Read what `to_json` wrote; models that have a place keep it, whatever the limit."""
         models = cls(most)
         models._exchanges, models._at, placed, models._waiting = raw
-        models._placed = {name: Traffic(*one) for name, one in placed.items()}
+        models._placed = {name: Traffic(*model) for name, model in placed.items()}
         return models

@@ -78,7 +78,11 @@ class MonitorSettings:
         found = {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
         content = found[Measure.CONTENT]
         found[Measure.SEGMENT] = Limit(min(content.value + SEGMENT_MARGIN, _LARGEST_TOGETHER), content.source)
-        return found if together == 1 else {one: _together(limit, together) for one, limit in found.items()}
+        return (
+            found
+            if together == 1
+            else {measure: _together(limit, together) for measure, limit in found.items()}
+        )
 
     def tolerance_of(self, route: str) -> Limit:
         """Return the drift tolerance of a route, with its source."""

@@ -251,7 +251,7 @@ class SilentChanges:
                 tests.changed = True
                 tests.settle()
                 events.append(self._close(tests, tests.open, "settled", offset, now))
-        for model in [name for name, one in self._incidents.items() if one.at + 2 * DAY_S <= now]:
+        for model in [name for name, incident in self._incidents.items() if incident.at + 2 * DAY_S <= now]:
             del self._incidents[model]
         self._schedule()
         return events
@@ -380,17 +380,17 @@ class SilentChanges:
         """Return the small part of the state as JSON values; the tests are parts of their own."""
         return {
             "models": {route: models.to_json() for route, models in self._models.items()},
-            "incidents": {name: asdict(one) for name, one in self._incidents.items()},
+            "incidents": {name: asdict(incident) for name, incident in self._incidents.items()},
         }
 
     def read(self, raw: dict[str, Any], parts: dict[tuple[str, str], dict[str, Any]]) -> None:
         """Take what `to_json` wrote, and the parts of the tests."""
         most = min(MOST_MODELS, self._settings.max_models_per_route)
-        self._models = {route: RouteModels.from_json(one, most) for route, one in raw["models"].items()}
-        self._incidents = {name: Incident(**one) for name, one in raw["incidents"].items()}
+        self._models = {route: RouteModels.from_json(models, most) for route, models in raw["models"].items()}
+        self._incidents = {name: Incident(**incident) for name, incident in raw["incidents"].items()}
         level = self._settings.reference_level
-        for (route, model), one in parts.items():
-            self.tests[route, model] = ModelTests.from_json(route, model, one, level)
+        for (route, model), test in parts.items():
+            self.tests[route, model] = ModelTests.from_json(route, model, test, level)
         self._schedule()
 
 

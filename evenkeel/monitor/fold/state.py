@@ -535,7 +535,9 @@ class MonitorState:
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
         parts |= {rollup_name(*place): rollup for place, rollup in self._rollups.groups.items()}
         parts |= {tests_name(*key): tests.to_json() for key, tests in self._silent.tests.items()}
-        parts |= {incident_name(one.id): msgspec.to_builtins(one) for one in self._incidents.all()}
+        parts |= {
+            incident_name(incident.id): msgspec.to_builtins(incident) for incident in self._incidents.all()
+        }
         return compact({"head": json.loads(self._head()), "parts": dict(sorted(parts.items()))}).encode()
 
     @classmethod
