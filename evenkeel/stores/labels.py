@@ -92,8 +92,6 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
     decided_by: DecidedBy
     judge_rating: int | None
     """Rating of the verdict."""
-    judge_proven: int | None = None
-    """Rating that heuristics decided; None if they did not."""
     judge_shifted: bool | None = None
     """Verdict's finding on a content change; None for a label of an earlier release."""
     judge_direction: Direction | None = None
@@ -171,7 +169,6 @@ def label_of(verdict: Verdict, said: LabelStatement, *, at: float) -> Label:
         rated_by=verdict.scoring.rated_by,
         decided_by=decided_by(verdict),
         judge_rating=verdict.rating,
-        judge_proven=verdict.proven,
         judge_shifted=None if verdict.invalid else verdict.shifted,
         judge_direction=verdict.direction,
         # What is rated as the same is not looked at again: it is as good by definition.

@@ -19,34 +19,19 @@ def _state(verdict: Verdict) -> str:
     return "unsure" if verdict.unsure else "rated"
 
 
-def _quality(verdict: Verdict) -> str | None:
-    return "unchanged" if verdict.quality_changed is False else verdict.direction
-
-
-def _language(verdict: Verdict) -> str:
-    return (verdict.wanted.language or verdict.origin.prompt_language or "").partition("-")[0]
-
-
 COLUMNS: Final[Mapping[str, Callable[[Verdict], Value]]] = {
     "route": lambda verdict: verdict.route,
     "model": lambda verdict: verdict.model,
     "perturbation": lambda verdict: verdict.perturbation,
-    "category": lambda verdict: verdict.perturbation.partition(".")[0],
     "rating": lambda verdict: verdict.rating,
     "state": _state,
-    "reason": lambda verdict: verdict.failure.reason if verdict.failure else None,
-    "quality": _quality,
     "control": lambda verdict: {False: "held", True: "changed", None: "none"}[verdict.control.shifted],
     "client": lambda verdict: verdict.origin.client,
     "prompt_version": lambda verdict: verdict.origin.prompt_version,
-    "task": lambda verdict: verdict.origin.task,
-    "format": lambda verdict: verdict.wanted.format,
-    "language": _language,
 }
 """Columns of the index with the functions that compute them from a verdict.
 
-`state` is rated, unsure or failed; `quality` is better, worse, mixed, unchanged or None; `control` is held,
-changed or none; `language` is a base tag. The time is a further column.
+`state` is rated, unsure or failed; `control` is held, changed or none. The time is a further column.
 """
 
 

@@ -285,7 +285,11 @@ class SqliteVerdictLog:
         return unpack_verdict(body, self._database.seal)
 
 
-_INDEX: Final = f"INSERT INTO trials VALUES ({', '.join('?' * (2 + len(COLUMNS)))})"  # noqa: S608 - marks only
+_INDEX: Final = (
+    f"INSERT INTO trials (offset, scored_at, {', '.join(COLUMNS)})"  # noqa: S608 - constants and marks only
+    f" VALUES ({', '.join('?' * (2 + len(COLUMNS)))})"
+)
+"""Statement that adds a trial to the index; it names the columns, as a file may have more of them."""
 
 
 def _values(verdict: Verdict) -> Iterator[Value]:
