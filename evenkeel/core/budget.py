@@ -193,11 +193,9 @@ class CostTracker(abc.ABC):
 
     def today(self, route: str | None = None) -> Spend:
         """Return the spend booked this UTC day, for one route or for all routes."""
-        return total(spent for (one, _), spent in self.by_route_and_kind().items() if route in {None, one})
-
-    def of_kind(self, kind: SpendKind) -> Spend:
-        """Return the spend booked this UTC day for one kind of call."""
-        return total(spent for (_, one), spent in self.by_route_and_kind().items() if one == kind)
+        return total(
+            spent for (spender, _), spent in self.by_route_and_kind().items() if route in {None, spender}
+        )
 
     @abc.abstractmethod
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:

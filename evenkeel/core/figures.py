@@ -118,13 +118,6 @@ def difference(measure: RatioFigure | None, digits: int = 1) -> str:
     return MISSING if measure is None else _signed(measure.value, digits)
 
 
-def difference_interval(measure: RatioInterval | None, digits: int = 1) -> str:
-    """Return the interval of a difference in points of 100, "[+12.1, +33.0]"; "" without a measure."""
-    if measure is None:
-        return ""
-    return f"[{_signed(measure.lower, digits)},\u00a0{_signed(measure.upper, digits)}]"
-
-
 def _signed(ratio: float, digits: int) -> str:
     text = number(ratio * 100, digits)
     return text if text.startswith(_MINUS) or not text.strip("0.") else f"+{text}"

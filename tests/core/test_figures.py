@@ -78,7 +78,6 @@ def test_points_of_100_carry_their_interval():
     assert figures.points_text(None) == figures.points(None) == figures.difference(None) == figures.MISSING
     moved = Estimate(0.222, -0.121, 0.33, 96)
     assert figures.difference(moved) == "+22.2"
-    assert spaced(figures.difference_interval(moved)) == "[\u221212.1, +33.0]"
     assert figures.difference(Estimate(0.0001, 0, 0, 1)) == "0.0"
 
 
