@@ -47,6 +47,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "judge.swap_share": _FIXED,
         "judge.tokens_per_minute": "limit `judge.requests_per_minute`, or remove it",
         "replays.answer_factor": _FIXED,
+        "replays.processor_s": _FIXED,
         "replays.references.burst_calls": _FIXED,
         "replays.rewriter.check_meaning": "the judge checks every rewritten text; remove it",
         "replays.rewriter.concurrency": _FIXED,

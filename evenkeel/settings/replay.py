@@ -61,9 +61,6 @@ class Replays(Section):
     """Replays under way at once, all routes together."""
     timeout_s: Seconds = 120.0
     """Limit of one replay."""
-    processor_s: Seconds = 20.0
-    """Processor time that the worker may take for one exchange. One that takes more becomes a dead letter,
-    `processor_time`, and the worker is killed and started again if it does not come back (on Linux)."""
     client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
     """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
     number."""

@@ -7,7 +7,7 @@ import logging
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.runtime import replays
 from evenkeel.runtime.notes import replay_notes
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from evenkeel.shadow.timesheet import Timesheet
 
 log = logging.getLogger("evenkeel")
+
+_EXCHANGE_PROCESSOR_S: Final = 20.0
+"""Processor time of an exchange. One that takes more becomes a dead letter, `processor_time`, and on Linux
+the worker is killed and started again if it does not come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class WorkerRole:
         for note in replay_notes(settings):
             log.warning("note: %s", note)
         await asyncio.to_thread(replays.load_languages)
-        deadline = Deadline(sheet, settings.replays.processor_s)
+        deadline = Deadline(sheet, _EXCHANGE_PROCESSOR_S)
         tally, spans = instruments.tally, instruments.spans
         rewriter = replays.rewriter(
             settings,
