@@ -129,7 +129,7 @@ class SlotMatch:
 
     name: ClassVar[str] = "slot_match"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About("entity", telling={"data": 3})
+    about: ClassVar[About] = About("entity")
 
     def score(self, pair: Pair) -> float | Failure:
         """Share of the filled slots that both answers fill alike.
@@ -163,7 +163,7 @@ class SlotRouge:
 
     name: ClassVar[str] = "slot_rouge"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About("entity", telling={"data": 4})
+    about: ClassVar[About] = About("entity")
 
     def score(self, pair: Pair) -> float | Failure:
         """The ROUGE-L F1 of values under equal keys, over the slots filled in either answer. Symmetric.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Failure
@@ -41,8 +41,6 @@ Cost = Literal["microseconds", "model", "judge"]
 HighMeans = Literal["alike", "better"]
 """Meaning of a high value: the answers are alike, or the candidate is good."""
 Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
-AnswerForm = Literal["workflow", "prose", "list", "data"]
-"""Form of a task's answers, as a calibration distinguishes them."""
 
 ANY = ("*",)
 """Languages of a metric that reads all of them, as far as the model behind it does."""
@@ -65,14 +63,6 @@ class About:
     """Dependency that the constructor takes; a metric that needs nothing is a heuristic."""
     aligns: bool = False
     """True if the constructor takes a `Comparison`, so that steps of workflows can be aligned by meaning."""
-    telling: Mapping[AnswerForm, int] = field(default_factory=dict)
-    """Forms of answers in which it tells damage from a harmless change: there a calibration takes it. The
-    number is its place in reports and where two metrics are equally good, lowest first.
-
-    Left out are those about something else (refusals, language, whether JSON is valid), the ratio of lengths,
-    which falls just as well when a model says the same more briefly, and for workflows the embedding of the
-    whole text, which costs more than all others together. The items of a list are steps to the metrics that
-    read steps."""
 
 
 class Metric(Protocol):

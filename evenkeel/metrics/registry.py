@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from evenkeel.core.extensions import Extension
-    from evenkeel.metrics.protocol import AnswerForm, AsyncMetric, Family, Metric
+    from evenkeel.metrics.protocol import AsyncMetric, Family, Metric
 
 GROUP: Final = "evenkeel.metrics"
 """Name of the group of entry points."""
@@ -147,12 +147,6 @@ def metric(name: str) -> MetricEntry:
 def publish_labels() -> None:
     """Make the labels of all metrics and qualities known to this process, see `evenkeel.core.labels`."""
     labels.publish({metric.name: metric.label for metric in metrics()})
-
-
-def telling(form: AnswerForm) -> tuple[str, ...]:
-    """Return the metrics that tell damage from a harmless change in such answers; see `About.telling`."""
-    found = [metric for metric in metrics() if form in metric.about.telling]
-    return tuple(one.name for one in sorted(found, key=lambda one: one.about.telling[form]))
 
 
 @cache

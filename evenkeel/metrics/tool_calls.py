@@ -30,7 +30,7 @@ class ToolArguments:
 
     name: ClassVar[str] = "tool_arguments"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About("tools", telling={"workflow": 20})
+    about: ClassVar[About] = About("tools")
 
     def score(self, pair: Pair) -> float | Failure:
         """Mean closeness of arguments over the calls both answers make of the same tools.
@@ -68,7 +68,7 @@ class ToolNames:
 
     name: ClassVar[str] = "tool_names"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("tools", telling={"workflow": 10})
+    about: ClassVar[About] = About("tools")
 
     def score(self, pair: Pair) -> float | Failure:
         """Share of the two answers' calls that go to the same tools. Symmetric.
@@ -93,7 +93,7 @@ class ToolOrder:
 
     name: ClassVar[str] = "tool_order"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("tools", telling={"workflow": 30})
+    about: ClassVar[About] = About("tools")
 
     def score(self, pair: Pair) -> float | Failure:
         """Longest common subsequence of the tool names, over the calls that both answers make. Symmetric.

@@ -171,8 +171,8 @@ def verdict(
         ),
         rating=rating,
         quality=(
-            QualityScore("faithfulness_proxy", 1, 3, 2 if rating == 2 else 1),
-            QualityScore("completeness_proxy", 1, 3, 2),
+            QualityScore("faithfulness", 1, 3, 2 if rating == 2 else 1),
+            QualityScore("completeness", 1, 3, 2),
         )
         if moved
         else (),

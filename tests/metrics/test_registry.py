@@ -22,7 +22,6 @@ from evenkeel.metrics.registry import (
     metrics,
     publish_labels,
     refused,
-    telling,
 )
 from tests.house import modules
 
@@ -77,7 +76,7 @@ from evenkeel.metrics.protocol import About
 class Echo:
     name = "{name}"
     version = 1
-    about = About("surface", label="Echo of the answer", telling={{"prose": 5}})
+    about = About("surface", label="Echo of the answer")
 
     def score(self, pair):
         return float(pair.reference.text == pair.candidate.text)
@@ -109,13 +108,12 @@ def offered(monkeypatch, tmp_path):
 
 
 def test_a_metric_of_another_package_is_found_by_its_entry_point(offered) -> None:
-    """It is scored, named, ordered and calibrated as it declares, like one of ours."""
+    """It is scored, named and calibrated as it declares, like one of ours."""
     offered(echo=ECHO.format(name="acme_echo"))
     found = metric("acme_echo")
     assert found.kind.__module__ == "acme_echo"
     assert found is metrics()[-1]
     assert heuristics()[-1].score(Pair(Answer("a"), Answer("a"), "")) == 1.0
-    assert telling("prose")[0] == "acme_echo"
     publish_labels()
     assert label("acme_echo") == "Echo of the answer"
     assert heuristic_columns()[-1].key == "acme_echo@1"

@@ -23,7 +23,7 @@ def verdict(number, **changes):
         seed=7,
         scoring=Scoring("metrics", details={"rouge_l": 0.5}),
         rating=2,
-        quality=(QualityScore("faithfulness_proxy", 1, 3, 2),),
+        quality=(QualityScore("faithfulness", 1, 3, 2),),
         control=Control(rating=3),
     )
     return altered(given, **changes)

@@ -67,9 +67,7 @@ class BertScore:
 
     name: ClassVar[str] = "bert_score"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About(
-        "semantic", label="BERTScore", cost="model", needs="token_matcher", telling={"prose": 80, "list": 80}
-    )
+    about: ClassVar[About] = About("semantic", label="BERTScore", cost="model", needs="token_matcher")
 
     def __init__(
         self, matcher: TokenMatcher, *, coverage: Coverage = ANY_LANGUAGE, baseline: float = 0.0

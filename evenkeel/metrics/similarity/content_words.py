@@ -18,9 +18,7 @@ class ContentWords:
 
     name: ClassVar[str] = "content_words"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About(
-        "lexical", akin="vocabulary", languages=("en",), telling={"prose": 50, "list": 50, "data": 50}
-    )
+    about: ClassVar[About] = About("lexical", akin="vocabulary", languages=("en",))
 
     def score(self, pair: Pair) -> float | Failure:
         """Share of the two vocabularies that both answers use, function words left out.

@@ -59,9 +59,7 @@ class Embeddings:
 
     name: ClassVar[str] = "embeddings"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About(
-        "semantic", cost="model", needs="encoder", telling={"prose": 70, "list": 70, "data": 70}
-    )
+    about: ClassVar[About] = About("semantic", cost="model", needs="encoder")
 
     def __init__(
         self,

@@ -129,7 +129,7 @@ class Bleu:
 
     name: ClassVar[str] = "bleu"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("lexical", label="BLEU", telling={"prose": 20, "list": 20, "data": 20})
+    about: ClassVar[About] = About("lexical", label="BLEU")
 
     def score(self, pair: Pair) -> float | Failure:
         """Sentence BLEU of the candidate's text against the reference's. Not symmetric.
@@ -168,7 +168,7 @@ class Gleu:
 
     name: ClassVar[str] = "gleu"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("lexical", label="GLEU", telling={"prose": 30, "list": 30, "data": 30})
+    about: ClassVar[About] = About("lexical", label="GLEU")
 
     def score(self, pair: Pair) -> float | Failure:
         """Sentence GLEU of the two texts. Symmetric.

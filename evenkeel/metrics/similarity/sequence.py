@@ -86,9 +86,7 @@ class RougeL:
 
     name: ClassVar[str] = "rouge_l"
     version: ClassVar[int] = 3
-    about: ClassVar[About] = About(
-        "lexical", akin="sequence", label="ROUGE-L", telling={"prose": 10, "list": 10, "data": 10}
-    )
+    about: ClassVar[About] = About("lexical", akin="sequence", label="ROUGE-L")
 
     def score(self, pair: Pair) -> float | Failure:
         """ROUGE-L F1 of the candidate's text against the reference's.
@@ -116,7 +114,7 @@ class EditSimilarity:
 
     name: ClassVar[str] = "edit"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About("lexical", akin="sequence", telling={"prose": 40, "list": 40, "data": 40})
+    about: ClassVar[About] = About("lexical", akin="sequence")
 
     def score(self, pair: Pair) -> float | Failure:
         """Similarity of the two texts' letters: 1 minus their normalised insertion-deletion distance.

@@ -25,7 +25,7 @@ class JsonRouge:
 
     name: ClassVar[str] = "json_rouge"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structured", label="JSON ROUGE", telling={"data": 1})
+    about: ClassVar[About] = About("structured", label="JSON ROUGE")
 
     def score(self, pair: Pair) -> float | Failure:
         """Share of the values' wording that the two answers have in common, keys and form aside.

@@ -66,7 +66,7 @@ class ChainF1:
 
     name: ClassVar[str] = "workflow_chain_f1"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About("structural", aligns=True, telling={"workflow": 1, "list": 1})
+    about: ClassVar[About] = About("structural", aligns=True)
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""

@@ -33,7 +33,7 @@ class GraphF1:
 
     name: ClassVar[str] = "workflow_graph_f1"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About("structural", aligns=True, telling={"workflow": 2, "list": 2})
+    about: ClassVar[About] = About("structural", aligns=True)
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""

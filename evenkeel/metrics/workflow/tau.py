@@ -44,9 +44,7 @@ class Tau:
 
     name: ClassVar[str] = "workflow_tau"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About(
-        "structural", akin="order", aligns=True, telling={"workflow": 6, "list": 3}
-    )
+    about: ClassVar[About] = About("structural", akin="order", aligns=True)
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
@@ -74,9 +72,7 @@ class WeightedTau:
 
     name: ClassVar[str] = "workflow_tau_weighted"
     version: ClassVar[int] = 2
-    about: ClassVar[About] = About(
-        "structural", akin="order", aligns=True, telling={"workflow": 7, "list": 4}
-    )
+    about: ClassVar[About] = About("structural", akin="order", aligns=True)
 
     def __init__(self, comparison: Comparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""

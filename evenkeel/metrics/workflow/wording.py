@@ -49,7 +49,7 @@ class WorkflowBleu:
 
     name: ClassVar[str] = "workflow_bleu"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structural", akin="lexical", telling={"workflow": 3})
+    about: ClassVar[About] = About("structural", akin="lexical")
 
     def score(self, pair: Pair) -> float | Failure:
         """`workflow_bleu` of the two answers.
@@ -65,7 +65,7 @@ class WorkflowGleu:
 
     name: ClassVar[str] = "workflow_gleu"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structural", akin="lexical", telling={"workflow": 4})
+    about: ClassVar[About] = About("structural", akin="lexical")
 
     def score(self, pair: Pair) -> float | Failure:
         """`workflow_gleu` of the two answers.
@@ -86,9 +86,7 @@ class StepBertScore:
 
     name: ClassVar[str] = "workflow_bert_score"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About(
-        "structural", akin="semantic", cost="model", needs="token_matcher", telling={"workflow": 5}
-    )
+    about: ClassVar[About] = About("structural", akin="semantic", cost="model", needs="token_matcher")
 
     def __init__(self, score: BatchMetric) -> None:
         """Compare steps by `BertScore`, as the paper does, or by any other metric that scores many pairs."""
