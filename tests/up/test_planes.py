@@ -16,7 +16,9 @@ SPINNING = "re.match('(a+)+$', 'a' * 64 + '!')"
 PATCH = """
 import re, sys
 if sys.orig_argv[-2:] == ["child", "worker"]:
+    from evenkeel.runtime.roles import worker
     from evenkeel.shadow.original import Reader
+    worker._EXCHANGE_PROCESSOR_S = 1.5
     read = Reader.read
     def spin(self, exchange):
         if b"NEVER ENDS" in exchange.request_body:
@@ -34,7 +36,7 @@ def planted(tmp_path):
     def plant():
         (tmp_path / "sitecustomize.py").write_text(PATCH.format(spinning=SPINNING))
         path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-        return {"PYTHONPATH": path, "EVENKEEL_REPLAYS__PROCESSOR_S": "1.5"}
+        return {"PYTHONPATH": path}
 
     return plant
 
