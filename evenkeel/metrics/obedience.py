@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evenkeel.metrics.structured.validity import is_valid
-from evenkeel.metrics.surface.language import LanguageMatch
+from evenkeel.metrics.language_match import LanguageMatch
+from evenkeel.metrics.structured.reading import Structure, read_structure
 
 if TYPE_CHECKING:
     from evenkeel.core.languages import LanguageOf
-    from evenkeel.core.pair import Pair
+    from evenkeel.core.pair import Format, Pair
     from evenkeel.core.verdict import Obligation
 
 
@@ -34,3 +34,15 @@ def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...
     ):
         found.append("language")
     return tuple(found)
+
+
+def is_valid(text: str, expected: Format) -> bool:
+    """Return whether a text is nothing but a valid text of a format, one fence around it allowed.
+
+    Markdown is valid if it has some structure and all its fences are closed. HTML is valid if it
+    has an HTML element and no tag lacks its counterpart where HTML needs one.
+    """
+    found = read_structure(text, expected)
+    if not isinstance(found, Structure):
+        return False
+    return found.format == expected and found.strict and found.alone

@@ -30,16 +30,11 @@ GROUP: Final = "evenkeel.metrics"
 BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.likeness:Likeness",
     "evenkeel.metrics.similarity.sequence:RougeL",
-    "evenkeel.metrics.similarity.ngrams:Bleu",
-    "evenkeel.metrics.similarity.ngrams:Gleu",
-    "evenkeel.metrics.similarity.sequence:EditSimilarity",
-    "evenkeel.metrics.similarity.content_words:ContentWords",
     "evenkeel.metrics.similarity.embeddings:Embeddings",
     "evenkeel.metrics.similarity.meaning:EndpointEmbeddings",
     "evenkeel.metrics.similarity.bert_score:BertScore",
     "evenkeel.metrics.structured.json_rouge:JsonRouge",
     "evenkeel.metrics.structured.json_similarity:JsonSimilarity",
-    "evenkeel.metrics.structured.validity:FormatValidity",
     "evenkeel.metrics.workflow.chain:ChainF1",
     "evenkeel.metrics.workflow.graph:GraphF1",
     "evenkeel.metrics.workflow.graph:PublishedGraphF1",
@@ -53,12 +48,8 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.entity:SlotRouge",
     "evenkeel.metrics.tool_calls:ToolCalls",
     "evenkeel.metrics.tool_calls:ToolNames",
-    "evenkeel.metrics.tool_calls:ToolArguments",
     "evenkeel.metrics.tool_calls:ToolOrder",
-    "evenkeel.metrics.surface.refusal:RefusalAgreement",
-    "evenkeel.metrics.surface.language:LanguageMatch",
-    "evenkeel.metrics.surface.length:LengthRatio",
-    "evenkeel.metrics.surface.truncation:TruncationAgreement",
+    "evenkeel.metrics.language_match:LanguageMatch",
 )
 """Module and class of each metric, grouped by what they read. A new metric is one file and one line here."""
 

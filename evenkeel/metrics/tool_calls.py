@@ -3,64 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.identity import NotDataError, Scalar, is_empty, json_value
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.sequence import common_length
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
-from evenkeel.metrics.structured.json import find_json, read_json
-from evenkeel.metrics.structured.json_rouge import json_rouge
-from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError
+from evenkeel.metrics.structured.tree import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from evenkeel.core.pair import Pair, ToolCall
     from evenkeel.metrics.identity import Value
-    from evenkeel.metrics.protocol import Metric
 
 Argument = tuple[str, Scalar]
 """Path of a scalar in the arguments of a call, such as ".customer.tags[0]", and its value."""
-
-
-class ToolArguments:
-    """Closeness of the arguments that shared tools are called with."""
-
-    name: ClassVar[str] = "tool_arguments"
-    version: ClassVar[int] = 2
-    about: ClassVar[About] = About("tools")
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Mean closeness of arguments over the calls both answers make of the same tools.
-
-        Calls are assigned one to one within their tool so that most agrees, equal ones first. Arguments are
-        read as JSON, repaired if need be, and compared by `JsonRouge`: values under their keys, a missing
-        one with 0. Calls without counterpart do not count here (see `ToolNames`).
-
-        Returns: ratio in [0, 1]; 1 = the same arguments; 0 = nothing in common. A `Failure`
-            "no_tool_calls" if neither side calls a tool, "no_shared_tool" if no tool is called by
-            both, "too_large" if the arguments of one side exceed 500,000 characters or one tool
-            is called more than 50 times by both, or "too_deep".
-        """
-        return _mean_over_shared(self, pair, read_arguments, json_rouge)
-
-
-def read_arguments(arguments: str) -> Tree:
-    """Return the arguments as a tree: empty ones are {}, unreadable ones their text.
-
-    Raises:
-        UnreadableError: "too_deep".
-    """
-    text = arguments.strip() or "{}"
-    try:
-        return read_json(text)
-    except UnreadableError as error:
-        if error.reason == "too_deep":
-            raise
-    found = find_json(text)
-    return text if found is None else found.tree
 
 
 class ToolNames:
@@ -168,8 +127,7 @@ def _scalars(value: Value, path: str) -> Iterator[Argument]:
 class ToolArgumentsMatch:
     """F1 of arguments that are equal, over the calls that both answers make of the same tools.
 
-    `ToolArguments` measures how close arguments are; this one decides for each whether it does the same,
-    so that 1 means no change and everything below means one.
+    1 means no change, and everything below means one.
     """
 
     name: ClassVar[str] = "tool_arguments_match"
@@ -185,61 +143,45 @@ class ToolArgumentsMatch:
             calls a tool, "no_shared_tool" if no tool is called by both, "too_large" if the arguments of
             a side exceed 500,000 characters or one tool is called more than 50 times by both.
         """
-        return _mean_over_shared(self, pair, arguments_of, _share_equal)
-
-
-def _share_equal(left: list[Argument], right: list[Argument]) -> float:
-    total = len(left) + len(right)
-    return 2 * (Counter(left) & Counter(right)).total() / total if total else 1.0
+        left, right = (_arguments_by_tool(side.tool_calls) for side in (pair.reference, pair.candidate))
+        if not left and not right:
+            return Failure(self.name, self.version, "no_tool_calls", "Neither answer calls a tool.")
+        shared = [name for name in left if name in right]
+        if not shared:
+            return Failure(self.name, self.version, "no_shared_tool", "No tool is called by both answers.")
+        size = max(sum(len(call) for calls in side.values() for call in calls) for side in (left, right))
+        cells = max(len(left[name]) * len(right[name]) for name in shared)
+        if size > LONGEST or cells > MOST_CELLS:
+            detail = f"{size} characters of arguments, {cells} pairs of calls of one tool"
+            return Failure(self.name, self.version, "too_large", detail)
+        scores = [score for name in shared for score in _scores_of_tool(left[name], right[name])]
+        return sum(scores) / len(scores)
 
 
 _MOST_COMPARED = 400
 """Pairs of calls of one tool that are all compared; of more than 20 by 20, each with the one in its place."""
 
-Read = TypeVar("Read")
+
+def _scores_of_tool(left: list[str], right: list[str]) -> Iterator[float]:
+    """Yield the shares of equal arguments of the calls of one tool, assigned so that most agrees."""
+    same = Counter(left) & Counter(right)
+    for _ in range(same.total()):
+        yield 1.0
+    rows, columns = (
+        [arguments_of(call) for call in (Counter(side) - same).elements()] for side in (left, right)
+    )
+    if len(rows) * len(columns) > _MOST_COMPARED:
+        for row, column in zip(rows, columns, strict=False):
+            yield _share_equal(row, column)
+    elif rows and columns:
+        table = [[_share_equal(row, column) for column in columns] for row in rows]
+        for row_place, column_place in best_assignment(table):
+            yield table[row_place][column_place]
 
 
-def _mean_over_shared(
-    metric: Metric, pair: Pair, read: Callable[[str], Read], compare: Callable[[Read, Read], float]
-) -> float | Failure:
-    """Return the mean closeness of arguments over the calls that both answers make of the same tools.
-
-    Args:
-        metric: In whose name it fails.
-        pair: The answers.
-        read: Arguments as they are compared; may raise `UnreadableError`.
-        compare: Closeness of two calls' arguments, in [0, 1].
-    """
-    left, right = (_arguments_by_tool(side.tool_calls) for side in (pair.reference, pair.candidate))
-    if not left and not right:
-        return Failure(metric.name, metric.version, "no_tool_calls", "Neither answer calls a tool.")
-    shared = [name for name in left if name in right]
-    if not shared:
-        return Failure(metric.name, metric.version, "no_shared_tool", "No tool is called by both answers.")
-    size = max(sum(len(call) for calls in side.values() for call in calls) for side in (left, right))
-    cells = max(len(left[name]) * len(right[name]) for name in shared)
-    if size > LONGEST or cells > MOST_CELLS:
-        detail = f"{size} characters of arguments, {cells} pairs of calls of one tool"
-        return Failure(metric.name, metric.version, "too_large", detail)
-    scores: list[float] = []
-    try:
-        for name in shared:
-            ours, theirs = ({call: read(call) for call in side[name]} for side in (left, right))
-            # Equal arguments are alike.
-            same = Counter(left[name]) & Counter(right[name])
-            rows, columns = (list((Counter(side[name]) - same).elements()) for side in (left, right))
-            scores += [1.0] * same.total()
-            if len(rows) * len(columns) > _MOST_COMPARED:
-                scores += (
-                    compare(ours[row], theirs[column]) for row, column in zip(rows, columns, strict=False)
-                )
-            elif rows and columns:
-                table = [[compare(ours[row], theirs[column]) for column in columns] for row in rows]
-                # One to one, so that most agrees.
-                scores += (table[row][column] for row, column in best_assignment(table))
-    except UnreadableError as error:
-        return Failure(metric.name, metric.version, error.reason, str(error))
-    return sum(scores) / len(scores)
+def _share_equal(left: list[Argument], right: list[Argument]) -> float:
+    total = len(left) + len(right)
+    return 2 * (Counter(left) & Counter(right)).total() / total if total else 1.0
 
 
 def _arguments_by_tool(calls: tuple[ToolCall, ...]) -> dict[str, list[str]]:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.tool_calls import ToolArguments, ToolNames, ToolOrder, read_arguments
+from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
 from tests.cases import cases
 
-METRICS = {"names": ToolNames(), "arguments": ToolArguments(), "order": ToolOrder()}
+METRICS = {"names": ToolNames(), "arguments": ToolArgumentsMatch(), "order": ToolOrder()}
 
 
 def calls(*named: str | tuple[str, str]) -> Answer:
@@ -31,25 +31,19 @@ def reason(score: float | Failure) -> str:
 
 @pytest.mark.parametrize(("metric", "left", "right", "expected"), cases(__file__)["scores"])
 def test_scores_of_hand_worked_pairs(metric: str, left: list[Any], right: list[Any], expected: Any) -> None:
-    """Names, arguments as JSON or text, and order, each for itself; answers in words have no tools."""
+    """Names, arguments and order, each for itself; answers in words have no tools."""
     score = METRICS[metric].score(pair(calls(*left), calls(*right)))
     assert expected == (score.reason if isinstance(score, Failure) else pytest.approx(score, abs=1e-6))
 
 
-def test_arguments_that_are_no_json_are_text() -> None:
-    """Nothing is an empty record."""
-    assert read_arguments("hello there") == "hello there"
-    assert read_arguments(" ") == {}
-
-
 def test_hostile_arguments_are_failures() -> None:
-    """Too much text, too many calls and too much nesting are reasons, not hours."""
+    """Too much text and too many calls are reasons, not hours; deep nesting is compared as text."""
     large = calls(("say", "x" * 600_000))
     many = calls(*(("say", f'{{"a": {i}}}') for i in range(80)))
     deep = calls(("say", '{"a":' * 5000))
-    assert reason(ToolArguments().score(pair(large, large))) == "too_large"
-    assert reason(ToolArguments().score(pair(many, many))) == "too_large"
-    assert reason(ToolArguments().score(pair(deep, deep))) == "too_deep"
+    assert reason(ToolArgumentsMatch().score(pair(large, large))) == "too_large"
+    assert reason(ToolArgumentsMatch().score(pair(many, many))) == "too_large"
+    assert ToolArgumentsMatch().score(pair(deep, calls(("say", '{"a":')))) == 0.0
 
 
 CALLS = st.lists(

@@ -39,8 +39,6 @@ SLOW_ONCE = {
     "pattern 5 (email)": ("addresses",),
     "replay": ("bare code fences",),
     "rouge_l, unlike": ("ideographs", "digits and separators"),
-    "edit, unlike": ("distinct lines", "base64"),
-    "tool_arguments, calls": ("distinct lines", "base64"),
     "credentials in a query": ("names of keys", "bearer"),
 }
 

@@ -6,17 +6,10 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
-
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.identity import is_empty
-from evenkeel.metrics.protocol import About
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from evenkeel.core.pair import Pair
 
 
 LONGEST_ORDER = 4
@@ -114,38 +107,8 @@ def count_ngrams(found: Sequence[str]) -> NGrams:
     return NGrams(len(found), counts)
 
 
-@lru_cache(maxsize=256)
-def read_ngrams(text: str) -> NGrams:
-    """Return the n-grams of a text. Cached: a reference is compared with several candidates."""
-    return count_ngrams(tokens(text))
-
-
 _EPSILON = 0.1
 """Matches credited to an order that has none: smoothing method 1."""
-
-
-class Bleu:
-    """Geometric mean of the n-gram precisions, with a penalty for brevity."""
-
-    name: ClassVar[str] = "bleu"
-    version: ClassVar[int] = 1
-    about: ClassVar[About] = About("lexical", label="BLEU")
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Sentence BLEU of the candidate's text against the reference's. Not symmetric.
-
-        Orders 1 to 4 weigh the same; a candidate of fewer than four tokens is measured by the
-        orders it has. An order without a match counts as 0.1 matches.
-
-        Returns: ratio in [0, 1]; 1 = the same tokens in the same order, also if neither side has
-            any; 0 = no token in common, or only one side has tokens. A `Failure` "no_text" if
-            neither side has text or a tool call; 1 if both only call tools.
-        Source: Papineni and others 2002, smoothing method 1 of Chen and Cherry 2014; agrees with
-            `nltk.translate.bleu_score.sentence_bleu(…, auto_reweigh=True)` to 1e-9.
-        """
-        if is_empty(pair.reference) and is_empty(pair.candidate):
-            return Failure(self.name, self.version, "no_text", "Neither answer has text.")
-        return bleu(read_ngrams(pair.reference.text), read_ngrams(pair.candidate.text))
 
 
 def bleu(reference: NGrams, candidate: NGrams) -> float:
@@ -161,27 +124,6 @@ def bleu(reference: NGrams, candidate: NGrams) -> float:
     )
     brevity = min(0.0, 1 - reference.length / candidate.length)
     return min(1.0, math.exp(brevity + math.fsum(logs) / orders))
-
-
-class Gleu:
-    """The lower of precision and recall over all n-grams up to four tokens."""
-
-    name: ClassVar[str] = "gleu"
-    version: ClassVar[int] = 1
-    about: ClassVar[About] = About("lexical", label="GLEU")
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Sentence GLEU of the two texts. Symmetric.
-
-        Returns: ratio in [0, 1]; 1 = the same n-grams, also if neither side has any; 0 = no token
-            in common, or only one side has tokens. A `Failure` "no_text" if neither side has text
-            or a tool call; 1 if both only call tools.
-        Source: Wu and others 2016, section 4.3; agrees with
-            `nltk.translate.gleu_score.sentence_gleu` to 1e-9.
-        """
-        if is_empty(pair.reference) and is_empty(pair.candidate):
-            return Failure(self.name, self.version, "no_text", "Neither answer has text.")
-        return gleu(read_ngrams(pair.reference.text), read_ngrams(pair.candidate.text))
 
 
 def gleu(reference: NGrams, candidate: NGrams) -> float:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
-    """Return the BLEU of the candidate's steps in canonical order, joined into one text; see `Bleu`.
+    """Return the BLEU of the candidate's steps in canonical order, joined into one text; see `bleu`.
 
     Each step is split into words by itself, as a sentence, so that its full stop is a token wherever it
     stands. N-grams go on from step to step.
@@ -34,7 +34,7 @@ def workflow_bleu(reference: Workflow, candidate: Workflow) -> float:
 
 
 def workflow_gleu(reference: Workflow, candidate: Workflow) -> float:
-    """Return the GLEU of the steps in canonical order, joined into one text; see `Gleu`.
+    """Return the GLEU of the steps in canonical order, joined into one text; see `gleu`.
 
     Words are split as in `workflow_bleu`.
 

@@ -1,4 +1,4 @@
-"""Words, stems, typos, and the three wording metrics built on them."""
+"""Words, stems, and ROUGE-L of them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,21 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rapidfuzz.distance import Indel, LCSseq
+from rapidfuzz.distance import LCSseq
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.similarity.content_words import ContentWords, word_overlap
-from evenkeel.metrics.similarity.sequence import (
-    EditSimilarity,
-    RougeL,
-    common_length,
-    edit_similarity,
-    indel_similarity,
-    rouge_l,
-)
+from evenkeel.metrics.similarity.sequence import RougeL, common_length, rouge_l
 from evenkeel.metrics.similarity.words import _WORD as WORD
 from evenkeel.metrics.similarity.words import (
     GLUE,
     content_words,
-    matched_count,
-    misspellable,
-    nearest,
-    same_word,
     stem,
     words,
 )
 from evenkeel.metrics.tool_calls import ToolCalls
 
-METRICS = (RougeL(), EditSimilarity(), ContentWords(), ToolCalls())
+METRICS = (RougeL(), ToolCalls())
 
 
 def test_rouge_l_of_a_hand_worked_pair() -> None:
@@ -73,45 +61,6 @@ def test_accented_words_stay_whole() -> None:
     assert words("Größe, déjà_vu") == ["größe", "déjà", "vu"]
 
 
-def test_edit_similarity_of_a_hand_worked_pair() -> None:
-    """Four letters against three of them: common subsequence 3, so 1 - (7 - 6) / 7."""
-    assert edit_similarity("AB cd", "a-bd!") == pytest.approx(6 / 7)
-
-
-def test_edit_similarity_survives_lost_spaces() -> None:
-    """Glued words cost nothing in letters though they cost whole words."""
-    assert edit_similarity("the server restarted", "theserver restarted") == 1.0
-    assert rouge_l("the server restarted", "theserver restarted") < 0.5
-
-
-def test_word_overlap_of_a_hand_worked_pair() -> None:
-    """{printer, jam, floor} against {printer, jam}: (2 + 2) / 5, glue and order aside."""
-    assert word_overlap("The printer jams on the floor", "a jam in this printer") == pytest.approx(4 / 5)
-
-
-def test_word_overlap_forgives_typos_but_not_other_words() -> None:
-    """A swapped, lost or doubled letter keeps a word; another word stays another."""
-    assert word_overlap("customer password expired", "cusotmer pasword expierd") == 1.0
-    assert word_overlap("password expired", "keyboard broken") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("word", "other", "same"),
-    [
-        ("reset", "reste", True),
-        ("server", "sevrer", True),
-        ("cat", "car", False),
-        ("authentication", "authentcatoin", True),
-        ("inc00469", "inc00468", False),
-        ("router", "printer", False),
-    ],
-)
-def test_same_word_allows_typos_by_length(word: str, other: str, same: bool) -> None:  # noqa: FBT001 - a table
-    """One edit from four letters, two from eight, none in short words and anything with digits."""
-    assert same_word(word, other) is same
-    assert (nearest(word, misspellable([other, "unrelated"])) is not None) is same
-
-
 @given(
     st.lists(
         st.sampled_from(
@@ -148,9 +97,8 @@ def test_the_list_of_words_is_the_callers_own() -> None:
 
 @given(st.text("abc", max_size=12), st.text("abc", max_size=12))
 def test_comparisons_that_let_other_threads_run_are_those_that_do_not(left: str, right: str) -> None:
-    """Lengths of common subsequences and likenesses are those of rapidfuzz's functions for one pair."""
+    """Lengths of common subsequences are those of rapidfuzz's functions for one pair."""
     assert common_length(list(left), list(right)) == LCSseq.similarity(left, right)
-    assert indel_similarity(left, right) == Indel.normalized_similarity(left, right)
 
 
 def test_forms_of_a_word_share_a_stem() -> None:
@@ -164,7 +112,6 @@ def test_forms_of_a_word_share_a_stem() -> None:
 def test_a_text_of_glue_keeps_its_words() -> None:
     """Answers of function words alone can still be told apart."""
     assert content_words("It is") == {"it", "is"}
-    assert word_overlap("I do", "you did") == 0.0
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -193,54 +140,10 @@ def test_metrics_fail_on_two_empty_answers(metric: object) -> None:
     assert (outcome.metric, outcome.version, outcome.reason) == (metric.name, metric.version, "no_text")
 
 
-def test_wording_metrics_take_answers_of_tool_calls_alone() -> None:
+def test_rouge_l_takes_answers_of_tool_calls_alone() -> None:
     """Two answers that only call tools have equal (empty) texts."""
     pair = Pair(Answer("", (ToolCall("f", "{}"),)), Answer("", (ToolCall("g", "{}"),)), "")
-    assert [metric.score(pair) for metric in (RougeL(), EditSimilarity(), ContentWords())] == [1.0, 1.0, 1.0]
-
-
-WORDS = st.lists(
-    st.sampled_from(("restart", "restarted", "restrat", "printer", "pritner", "cat", "car", "inc42", "queue"))
-    | st.text("abcdrest1", min_size=1, max_size=10),
-    max_size=12,
-)
-
-
-def find_word(word: str, others: list[str]) -> str | None:
-    """The word of `others` that is the same word, a typo aside; None if there is none."""
-    return word if word in others else nearest(word, misspellable(others))
-
-
-@given(WORDS, WORDS)
-def test_words_matched_together_are_those_that_are_found_alone(some: list[str], others: list[str]) -> None:
-    """A word counts if its stem is there or it is found within its typos."""
-    alone = sum(
-        stem(word) in {stem(other) for other in others} or find_word(word, others) is not None
-        for word in some
-    )
-    assert matched_count(some, others) == alone
-
-
-def test_the_nearest_spelling_is_found() -> None:
-    """Of words within the typos the nearest one, of equally near ones the first; short ones must be equal."""
-    assert find_word("printers", ["pointer", "printer"]) == "printer"
-    assert find_word("plant", ["plants", "planet"]) == "plants"
-    assert find_word("cat", ["car"]) is None
-    assert find_word("inc42", ["inc43"]) is None
-
-
-@pytest.mark.parametrize("others", [["pointer", "spinters"], ["spinters", "pointer"]])
-def test_the_order_of_equally_near_words_does_not_count(others: list[str]) -> None:
-    """Both are two edits away, which only the one of eight letters is forgiven, wherever it stands."""
-    assert find_word("printers", others) == "spinters"
-    assert matched_count(["printers"], others) == 1
-    assert not same_word("printers", "pointer")
-
-
-def test_words_are_matched_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More words than distances are held at once for give the same count."""
-    monkeypatch.setattr("evenkeel.metrics.similarity.words._CELLS", 3)
-    assert matched_count(["printr", "queeu", "plug"], ["printer", "queue", "cable", "sockets"]) == 2
+    assert RougeL().score(pair) == 1.0
 
 
 def test_words_of_any_length_have_a_stem() -> None:

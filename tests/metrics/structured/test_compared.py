@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
+from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.core.verdict import Failure
+from evenkeel.metrics.obedience import is_valid
 from evenkeel.metrics.structured.alignment import ValuePair, align, best_assignment, canonical_key
 from evenkeel.metrics.structured.json_rouge import JsonRouge, json_rouge
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import LONGEST, Tree, UnreadableError, flat, gather, leaves, scalar
-from evenkeel.metrics.structured.validity import FormatValidity, format_found, is_valid
 from tests.cases import cases, tupled
 from tests.kit.records import altered
 
@@ -55,7 +55,7 @@ def test_each_format_is_found_whatever_stands_around_it(around: str, forms: list
 def test_free_text_has_no_structure(text: str) -> None:
     """Brackets, colons and signs in prose and code are no structure."""
     assert read_structure(text) is None
-    assert format_found(text) == "free"
+    assert read_structure(text) is None
 
 
 def test_code_in_a_fence_is_part_of_a_document() -> None:
@@ -232,12 +232,10 @@ def test_json_similarity_passes_failures_on_under_its_own_name() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_validity_is_a_strict_parse_and_nothing_else(form: str) -> None:
     """Valid alone or fenced; not with talk around it, not in another format."""
-    wanted = AnswerForm(format=form)
-    metric = FormatValidity()
-    assert metric.score(pair("free", FORMS[form], wanted)) == 1.0
-    assert metric.score(pair("free", f"```\n{FORMS[form]}\n```", wanted)) == 1.0
-    assert metric.score(pair("free", "The drive is full.", wanted)) == 0.0
-    assert metric.score(pair("free", "", wanted)) == 0.0
+    assert is_valid(FORMS[form], form)
+    assert is_valid(f"```\n{FORMS[form]}\n```", form)
+    assert not is_valid("The drive is full.", form)
+    assert not is_valid("", form)
     others = [other for other in FORMS if other != form and {form, other} != {"yaml", "markdown"}]
     assert not any(is_valid(FORMS[other], form) for other in others if form != "markdown")
 
@@ -252,17 +250,6 @@ def test_what_needs_repair_is_not_valid_but_can_be_read(form: str, right: str, w
     assert isinstance(structure, Structure)
     assert structure.format == form
     assert json_rouge(structure.tree, found(JSON).tree) > 0.7
-
-
-def test_without_a_wanted_format_the_reference_shows_it() -> None:
-    """JSON must stay JSON; where the reference is free text, nothing is expected."""
-    metric = FormatValidity()
-    assert metric.score(pair(JSON, YAML)) == 0.0
-    assert metric.score(pair(JSON[:-1], JSON)) == 1.0
-    assert reason(metric.score(pair("free text", JSON))) == "no_format_wanted"
-    assert reason(metric.score(pair(JSON, JSON, AnswerForm(format="free")))) == "no_format_wanted"
-    call = Pair(Answer(JSON), Answer("", (ToolCall("x", "{}"),)), "")
-    assert metric.score(call) == 0.0
 
 
 @pytest.mark.parametrize(("value", "text"), CASES["scalars"])
