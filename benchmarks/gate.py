@@ -13,12 +13,12 @@ from argparse import ArgumentParser
 from random import Random
 from typing import Final
 
-from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares
+from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateReport, GateRules, Shares
 
 SHAPES: Final = {"100 distinct": [1] * 100, "5 templates × 20": [20] * 5, "1 template × 100": [100]}
 NOISES: Final = (0.0, 0.1, 0.3)
 EXCESSES: Final = (0.0, 0.1, 0.2)
-_MEASURES: Final = (Measure(name="content_shift"), Measure(name="quality_change"))
+_MEASURES: Final = (GateMeasure(name="content_shift"), GateMeasure(name="quality_change"))
 
 
 def gated(rng: Random, sizes: list[int], noise: float, excess: float, *, clustered: bool) -> GateReport:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from evenkeel.proxy import Counters, DataPlane, HandOff, Route, RouteTable, Upstream
+from evenkeel.proxy import Counters, DataPlane, HandOff, ProxyRoute, RouteTable, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -337,7 +337,7 @@ class _Forget:
 
 async def relay(port: int, upstream: str, sampling_rate: float) -> None:
     """Relay until killed."""
-    routes = RouteTable([Route("default", Upstream.parse(upstream), sampling_rate=sampling_rate)])
+    routes = RouteTable([ProxyRoute("default", Upstream.parse(upstream), sampling_rate=sampling_rate)])
     handoff = HandOff(_Forget(), Counters(), max_bytes=64 << 20)
     handoff.start()
     plane = DataPlane(routes, handoff)

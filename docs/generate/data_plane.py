@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from docs.generate import one_line
-from evenkeel.proxy.errors import Fault, error_response, status_of
+from evenkeel.proxy.errors import ForwardingFault, error_response, status_of
 from evenkeel.proxy.limits import Limits
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def blocks(_names: Sequence[str]) -> dict[str, str]:
     """Return `answers`: errors that the proxy answers itself; `limits`: bounds of what it takes."""
     answers = ["| status | code | message |\n|---|---|---|\n"]
     limits = ["| bound | value | meaning |\n|---|---|---|\n"]
-    for fault in Fault:
+    for fault in ForwardingFault:
         answer = error_response(fault, where="The upstream", detail="…", close=True, bare=False)
         error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
         answers.append(f"| {status_of(fault)} | `{fault.value}` | {error['message']} |\n")

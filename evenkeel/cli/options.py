@@ -17,7 +17,7 @@ from evenkeel.core.text import escaped
 from evenkeel.runtime.reload import SettingsSource
 from evenkeel.settings import Route, Settings, SettingsError, load, route_table
 from evenkeel.settings.judge import JUDGE_KEY
-from evenkeel.settings.replay import Budget
+from evenkeel.settings.replay import BudgetSettings
 from evenkeel.settings.server import Access, Listen
 
 if TYPE_CHECKING:
@@ -220,13 +220,13 @@ settings_options = together(
         "--budget-usd",
         type=float,
         metavar="USD",
-        help=f"Daily budget for replays.  {_default(Budget, 'usd_per_day')}",
+        help=f"Daily budget for replays.  {_default(BudgetSettings, 'usd_per_day')}",
     ),
     click.option(
         "--budget-tokens",
         type=int,
         metavar="N",
-        help=f"Daily token budget for replays.  {_default(Budget, 'tokens_per_day')}",
+        help=f"Daily token budget for replays.  {_default(BudgetSettings, 'tokens_per_day')}",
     ),
     click.option(
         "--judge",

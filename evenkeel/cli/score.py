@@ -19,7 +19,7 @@ from evenkeel.metrics.pairs import PairError, finding, read_pair, scored
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available, load_embeddings
 from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import Encoder, make_encoder, make_scorer
+from evenkeel.runtime.instruments import EncoderChoice, make_encoder, make_scorer
 from evenkeel.runtime.replays import endpoint, prices
 from evenkeel.settings import load
 from evenkeel.stores.counters import Tally
@@ -122,7 +122,7 @@ def _scorer(config: Path | None, embeddings: bool | None, stack: AsyncExitStack)
     settings = load(config, {}, {})
     choices.check(settings, str(config))
     costs = prices(settings)
-    chosen = Encoder(None) if embeddings is False else make_encoder(settings, costs)
+    chosen = EncoderChoice(None) if embeddings is False else make_encoder(settings, costs)
     stack.push_async_callback(chosen.close)
     judge = None
     if settings.judge is not None and not settings.judge.local:

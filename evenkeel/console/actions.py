@@ -10,7 +10,7 @@ from litestar.params import QueryParameter
 
 from evenkeel.console import links
 from evenkeel.console.api import json_response
-from evenkeel.console.downloads import Table
+from evenkeel.console.downloads import DownloadTable
 from evenkeel.stores.audit_log import MOST_READ
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def action_href(action: Action) -> str:
     return address(action.subject) if address else ""
 
 
-def actions_table(actions: ActionLog) -> Table:
+def actions_table(actions: ActionLog) -> DownloadTable:
     """Build a table of the newest thousand actions, newest first."""
-    return Table.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
+    return DownloadTable.of(actions.latest(MOST_READ), "at", "by", "known_by", "what", "subject", "detail")
 
 
 def action_handler(actions: ActionLog) -> HTTPRouteHandler:

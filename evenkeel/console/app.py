@@ -45,14 +45,14 @@ if TYPE_CHECKING:
     from litestar.handlers import HTTPRouteHandler
     from litestar.types import Message, Scope
 
-    from evenkeel.console.downloads import Table
+    from evenkeel.console.downloads import DownloadTable
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.monitor.measuring import Measuring
 
 
-def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], Table]]:
+def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], DownloadTable]]:
     """Return the tables to download, by name; each takes the query parameters that are set."""
-    found: dict[str, Callable[[Mapping[str, str]], Table]] = {
+    found: dict[str, Callable[[Mapping[str, str]], DownloadTable]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
         "trials": lambda asked: trials_table(sources, asked),
     }

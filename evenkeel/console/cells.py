@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.console.chart import bar
-from evenkeel.console.downloads import Table, estimate_columns
+from evenkeel.console.downloads import DownloadTable, estimate_columns
 from evenkeel.core import figures, rewordings
 from evenkeel.core.cells import WINDOWS
 from evenkeel.core.geometry import Interval, Range
@@ -16,7 +16,7 @@ from evenkeel.core.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evenkeel.console.chart import Bar
+    from evenkeel.console.chart import ChartBar
     from evenkeel.console.downloads import Column, Value
     from evenkeel.core.cells import CellReport, Window
 
@@ -47,14 +47,14 @@ def cell_groups(reports: Iterable[CellReport]) -> list[tuple[str, list[CellRepor
     return [(category, list(members)) for category, members in groups]
 
 
-def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], Bar | None]:
+def excess_bars(reports: Sequence[CellReport]) -> Callable[[CellReport], ChartBar | None]:
     """Return a function that draws the excess of a cell, or the noise floor of a control, on one scale."""
     shown = [report.current.excess for report in reports]
     ends = [end for report in shown if report for end in (report.lower, report.upper)]
     limits = [1.2 * report.detection.threshold for report in reports]
     values = Range.holding((*ends, 0.2, *limits), step=0.1, least=0.1, within=(-1.0, 1.0))
 
-    def drawn(report: CellReport) -> Bar | None:
+    def drawn(report: CellReport) -> ChartBar | None:
         control = report.key.perturbation == BASELINE
         shown = report.current.content_delta if control else report.current.excess
         if shown is None:
@@ -81,7 +81,7 @@ def quality_changed(report: CellReport) -> str:
     return text
 
 
-def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Table:
+def cells_table(reports: Sequence[CellReport], route: str | None = None) -> DownloadTable:
     """Build a table of all estimates of all cells, or of one route."""
     columns: list[Column] = [
         ("route", lambda one: one.key.route),
@@ -107,7 +107,7 @@ def cells_table(reports: Sequence[CellReport], route: str | None = None) -> Tabl
         key=lambda report: report.key.parts,
     )
     rows = (SimpleNamespace(**report.flat(), is_blind=report.is_blind) for report in shown)
-    return Table.of(rows, *columns)
+    return DownloadTable.of(rows, *columns)
 
 
 def _window_columns(window: Window) -> list[Column]:

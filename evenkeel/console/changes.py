@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.diffs import Run, SideBySide
+    from evenkeel.console.diffs import DiffRun, SideBySide
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.situation import Situation
     from evenkeel.console.sources import ConsoleSources
@@ -39,9 +39,9 @@ class ExampleView(NamedTuple):
     """An answer from before a change and one from after it, with their differences marked."""
 
     route: str
-    prompt: tuple[Run, ...]
+    prompt: tuple[DiffRun, ...]
     """The beginning of the prompt."""
-    whole_prompt: tuple[Run, ...]
+    whole_prompt: tuple[DiffRun, ...]
     """The whole prompt; empty if `prompt` already shows all of it."""
     answers: SideBySide
 

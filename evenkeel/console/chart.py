@@ -35,7 +35,7 @@ _LABEL_WIDTH = 92
 _LABEL_ROWS: Final = 3
 
 
-class Sample(NamedTuple):
+class ChartSample(NamedTuple):
     """A point of a series; None = not enough trials at that time."""
 
     at: float
@@ -54,7 +54,7 @@ class Sample(NamedTuple):
         return _finite(self.lower) and _finite(self.upper)
 
 
-class Mark(NamedTuple):
+class ChartMark(NamedTuple):
     """A moment to mark with a vertical line."""
 
     at: float
@@ -64,7 +64,7 @@ class Mark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A series as SVG path data; `band` is "" with fewer than two intervals."""
 
     line: str
@@ -90,7 +90,7 @@ class MarkLine:
 class Chart:
     """Values that the SVG template prints."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     threshold_y: float
     zero_y: float
     y_ticks: tuple[Tick, ...]
@@ -98,7 +98,7 @@ class Chart:
     marks: tuple[MarkLine, ...]
 
 
-def value_range(series: Sequence[Sequence[Sample]], threshold: float) -> Range:
+def value_range(series: Sequence[Sequence[ChartSample]], threshold: float) -> Range:
     """Return a range that holds every value, the threshold and each series' last interval, in steps of 10 %.
 
     Early intervals are wide and would flatten the lines, so they may run out of the plot.
@@ -112,8 +112,8 @@ def value_range(series: Sequence[Sequence[Sample]], threshold: float) -> Range:
 
 
 def chart(
-    series: Sequence[Sequence[Sample]],
-    marks: Sequence[Mark],
+    series: Sequence[Sequence[ChartSample]],
+    marks: Sequence[ChartMark],
     *,
     threshold: float,
     values: Range,
@@ -165,9 +165,9 @@ def _finite(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
 
 
-def _segments(samples: Sequence[Sample], pause_s: float) -> list[list[Sample]]:
+def _segments(samples: Sequence[ChartSample], pause_s: float) -> list[list[ChartSample]]:
     """Split a series where nothing was measured: at points without a value, and at long pauses."""
-    segments: list[list[Sample]] = [[]]
+    segments: list[list[ChartSample]] = [[]]
     for sample in samples:
         if not sample.rated or (segments[-1] and sample.at - segments[-1][-1].at > pause_s):
             segments.append([])
@@ -176,14 +176,14 @@ def _segments(samples: Sequence[Sample], pause_s: float) -> list[list[Sample]]:
     return [segment for segment in segments if segment]
 
 
-def _pause_s(samples: Sequence[Sample], span_s: float) -> float:
+def _pause_s(samples: Sequence[ChartSample], span_s: float) -> float:
     """Return the seconds without a point that count as a gap, which is wide enough to be seen."""
     between = sorted(later.at - sample.at for sample, later in pairwise(samples))
     usual = between[len(between) // 2] if between else 0.0
     return max(_GAP_STEPS * usual, span_s / _GAP_SHARE)
 
 
-def _thinned(samples: Sequence[Sample]) -> list[Sample]:
+def _thinned(samples: Sequence[ChartSample]) -> list[ChartSample]:
     """Return evenly chosen samples, always including the last one."""
     if len(samples) <= MAX_POINTS:
         return list(samples)
@@ -191,7 +191,7 @@ def _thinned(samples: Sequence[Sample]) -> list[Sample]:
     return [samples[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
 
 
-def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Line | None:
+def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) -> ChartLine | None:
     """Lay out a series as a line with its gaps; a series without samples has none."""
     thinned = _thinned(samples)
     segments = _segments(thinned, _pause_s(thinned, x.high - x.low))
@@ -213,7 +213,7 @@ def _line(samples: Sequence[Sample], x: Scale, y: Scale, *, current: bool) -> Li
         )
     last = segments[-1][-1]
     assert last.value is not None
-    return Line("".join(lines), "".join(bands), x.at(last.at), y.at(last.value), current=current)
+    return ChartLine("".join(lines), "".join(bands), x.at(last.at), y.at(last.value), current=current)
 
 
 def _value_ticks(y: Scale) -> tuple[Tick, ...]:
@@ -223,7 +223,7 @@ def _value_ticks(y: Scale) -> tuple[Tick, ...]:
     return y.ticks(chosen, lambda value: geometry.plain_number(round(value * 100)))
 
 
-def _mark_lines(placed: Sequence[tuple[float, Mark]]) -> tuple[MarkLine, ...]:
+def _mark_lines(placed: Sequence[tuple[float, ChartMark]]) -> tuple[MarkLine, ...]:
     """Place the labels in rows, each in the first row where it covers no other label."""
     lines: list[MarkLine] = []
     taken = [-math.inf] * _LABEL_ROWS
@@ -241,7 +241,7 @@ _MARGIN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     """An interval in a table, in user units: one a row, on a scale that the column shares."""
 
     at: Interval
@@ -260,10 +260,10 @@ def bar(
     ends: Iterable[float] = (0.0,),
     lines: Iterable[float] = (),
     loud: bool = False,
-) -> Bar:
+) -> ChartBar:
     """Lay out an interval; parts outside the range are drawn at the edge."""
     scale = Scale(*values, _MARGIN, BAR_WIDTH - _MARGIN)
-    return Bar(interval.on(scale), tuple(map(scale.at, ends)), tuple(map(scale.at, lines)), loud)
+    return ChartBar(interval.on(scale), tuple(map(scale.at, ends)), tuple(map(scale.at, lines)), loud)
 
 
 SPARK_WIDTH: Final = 76
@@ -279,7 +279,7 @@ class Spark(NamedTuple):
     end_y: float
 
 
-def spark(samples: Sequence[Sample], limit: float, now: float) -> Spark | None:
+def spark(samples: Sequence[ChartSample], limit: float, now: float) -> Spark | None:
     """Lay out the course of a cell up to now; None without two points.
 
     Args:

@@ -34,7 +34,7 @@ _WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
 _MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})
 
 
-class Run(NamedTuple):
+class DiffRun(NamedTuple):
     """A stretch of text that is the same, removed, added, or a gap ("…") left out for length."""
 
     kind: Kind
@@ -45,9 +45,9 @@ class Run(NamedTuple):
 class SideBySide:
     """Two texts, each with the words marked that the other lacks."""
 
-    left: tuple[Run, ...]
+    left: tuple[DiffRun, ...]
     """Runs of kind `same` and `removed`."""
-    right: tuple[Run, ...]
+    right: tuple[DiffRun, ...]
     """Runs of kind `same` and `added`."""
 
 
@@ -58,7 +58,7 @@ class _Word(NamedTuple):
     """White space that follows it."""
 
 
-def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tuple[Run, ...]:
+def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tuple[DiffRun, ...]:
     """Merge two texts into one that marks removals and additions and shortens unchanged stretches to a gap.
 
     Changed white space is made visible (· space, ⇥ tab, ↵ line break). Texts that are equal give
@@ -71,13 +71,13 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
         max_chars: the output is cut, ending in a gap, once it is longer than this.
     """
     if before == after:
-        return cut([Run("same", before)], max_chars)
+        return cut([DiffRun("same", before)], max_chars)
     found = difference(before, after)
     room = context_words * _WORD_CHARS
     start = max(0, found.start - room)
     end = max(0, len(before) - found.end - room)
     a, b = (_words(text[start : len(text) - end], found.start - start) for text in (before, after))
-    runs: list[Run] = []
+    runs: list[DiffRun] = []
     blocks = list(_opcodes(a, b, spaces=True))
     for place, (tag, old, new) in enumerate(blocks):
         if tag == "equal":
@@ -86,9 +86,9 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
         else:
             runs.extend(_replaced(old, new))
     if start and runs[0].kind != "gap":
-        runs.insert(0, Run("gap", "… "))
+        runs.insert(0, DiffRun("gap", "… "))
     if end and runs[-1].kind != "gap":
-        runs.append(Run("gap", " …"))
+        runs.append(DiffRun("gap", " …"))
     return cut(_merged(runs), max_chars)
 
 
@@ -98,8 +98,8 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
     White space is ignored: two answers that only break lines differently are the same.
     """
     a, b = _words(left), _words(right)
-    left_runs: list[Run] = []
-    right_runs: list[Run] = []
+    left_runs: list[DiffRun] = []
+    right_runs: list[DiffRun] = []
     for tag, old, new in _opcodes(a, b, spaces=False):
         same = tag == "equal"
         left_runs.append(_side(old, "same" if same else "removed"))
@@ -110,7 +110,7 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
 _LONGEST_WORD: Final = 40
 
 
-class Difference(NamedTuple):
+class TextDifference(NamedTuple):
     """The stretch in which two texts differ, cut between words."""
 
     start: int
@@ -121,7 +121,7 @@ class Difference(NamedTuple):
     """End of the stretch in the second text."""
 
 
-def difference(one: str, other: str) -> Difference:
+def difference(one: str, other: str) -> TextDifference:
     """Return the stretch in which two texts differ, from the first to the last difference, in whole words."""
     shorter = min(len(one), len(other))
     start = _shared(shorter, lambda low, high: one[low:high] == other[low:high])
@@ -135,7 +135,7 @@ def difference(one: str, other: str) -> Difference:
         start -= _inside(one, start) or _inside(other, start)
     for _ in range(min(tail, _LONGEST_WORD)):
         tail -= _inside(one, len(one) - tail) or _inside(other, len(other) - tail)
-    return Difference(start, len(one) - tail, len(other) - tail)
+    return TextDifference(start, len(one) - tail, len(other) - tail)
 
 
 def _inside(text: str, at: int) -> bool:
@@ -188,40 +188,40 @@ def _opcodes(
         yield "equal", a[cap_a:], b[cap_b:]
 
 
-def _side(words: Sequence[_Word], kind: Kind) -> Run:
+def _side(words: Sequence[_Word], kind: Kind) -> DiffRun:
     text = _joined(words)
-    return Run(kind if text.strip() else "same", text)
+    return DiffRun(kind if text.strip() else "same", text)
 
 
 def _joined(words: Sequence[_Word]) -> str:
     return "".join(word.text + word.space for word in words)
 
 
-def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[Run]:
+def _shortened(words: Sequence[_Word], head: int, tail: int) -> list[DiffRun]:
     """Shorten an unchanged stretch to `head` words of its start, a gap, and `tail` words of its end."""
     if len(words) <= head + tail + _GAP_WORDS:
-        return [Run("same", _joined(words))]
+        return [DiffRun("same", _joined(words))]
     return [
-        Run("same", _joined(words[:head])),
-        Run("gap", " … " if head and tail else "… " if tail else " …"),
-        Run("same", _joined(words[len(words) - tail :])),
+        DiffRun("same", _joined(words[:head])),
+        DiffRun("gap", " … " if head and tail else "… " if tail else " …"),
+        DiffRun("same", _joined(words[len(words) - tail :])),
     ]
 
 
-def _replaced(old: Sequence[_Word], new: Sequence[_Word]) -> list[Run]:
+def _replaced(old: Sequence[_Word], new: Sequence[_Word]) -> list[DiffRun]:
     """Mark words as removed and added; word by word if both sides have as many, to keep pairs together."""
     if len(old) != len(new):
-        return [Run("removed", _visible(_joined(old))), Run("added", _visible(_joined(new)))]
-    runs: list[Run] = []
+        return [DiffRun("removed", _visible(_joined(old))), DiffRun("added", _visible(_joined(new)))]
+    runs: list[DiffRun] = []
     for before, after in zip(old, new, strict=True):
         if before.text == after.text:
-            runs.append(Run("same", before.text))
+            runs.append(DiffRun("same", before.text))
         else:
-            runs += [Run("removed", before.text), Run("added", after.text)]
+            runs += [DiffRun("removed", before.text), DiffRun("added", after.text)]
         if before.space == after.space:
-            runs.append(Run("same", before.space))
+            runs.append(DiffRun("same", before.space))
         else:
-            runs += [Run("removed", _marked(before.space)), Run("added", _marked(after.space))]
+            runs += [DiffRun("removed", _marked(before.space)), DiffRun("added", _marked(after.space))]
     return runs
 
 
@@ -233,36 +233,36 @@ def _marked(space: str) -> str:
     return space.translate(_MARKS).replace("\r", "").replace("\n", "↵\n")
 
 
-def _merged(runs: Iterable[Run]) -> list[Run]:
+def _merged(runs: Iterable[DiffRun]) -> list[DiffRun]:
     """Join neighboring runs of the same kind and drop empty ones."""
-    merged: list[Run] = []
+    merged: list[DiffRun] = []
     for run in runs:
         if not run.text:
             continue
         if merged and merged[-1].kind == run.kind:
-            merged[-1] = Run(run.kind, merged[-1].text + run.text)
+            merged[-1] = DiffRun(run.kind, merged[-1].text + run.text)
         else:
             merged.append(run)
     return merged
 
 
-def cut(runs: Iterable[Run], max_chars: int) -> tuple[Run, ...]:
+def cut(runs: Iterable[DiffRun], max_chars: int) -> tuple[DiffRun, ...]:
     """Cut the runs to `max_chars` characters; the cut is shown as a gap that says how much is missing.
 
     Control characters and overrides of the writing direction are shown as U+FFFD.
     """
-    kept: list[Run] = []
+    kept: list[DiffRun] = []
     left = max_chars
     missing = 0
     for run in runs:
         if len(run.text) <= left:
-            kept.append(run if run.text.isprintable() else Run(run.kind, visible(run.text)))
+            kept.append(run if run.text.isprintable() else DiffRun(run.kind, visible(run.text)))
         elif left > 0:
-            kept.append(Run(run.kind, visible(run.text[:left])))
+            kept.append(DiffRun(run.kind, visible(run.text[:left])))
             missing += len(run.text) - left
         else:
             missing += len(run.text)
         left = max(0, left - len(run.text))
     if missing:
-        kept.append(Run("gap", f" … {missing:,} more characters"))
+        kept.append(DiffRun("gap", f" … {missing:,} more characters"))
     return tuple(kept)

@@ -28,14 +28,14 @@ Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DownloadTable:
     """Rows under named columns. Ratios are in [0, 1], times in Unix seconds, unknown values are None."""
 
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Value]]
 
     @classmethod
-    def of(cls, rows: Iterable[Any], *columns: Column) -> Table:
+    def of(cls, rows: Iterable[Any], *columns: Column) -> DownloadTable:
         """Build a table from nouns of one class.
 
         Args:
@@ -55,7 +55,7 @@ def estimate_columns(name: str) -> list[Column]:
     return [(name, part("value")), *((f"{name}_{each}", part(each)) for each in ("lower", "upper", "n"))]
 
 
-def as_csv(table: Table) -> bytes:
+def as_csv(table: DownloadTable) -> bytes:
     """Write the table as CSV (RFC 4180) in UTF-8: unknown values are empty, true and false are 1 and 0.
 
     Texts come from clients and models; one that a spreadsheet would take for a formula gets an apostrophe.
@@ -79,7 +79,7 @@ def _cell(value: Value) -> str | int | float:
 
 
 def download_handlers(
-    tables: Mapping[str, Callable[[Mapping[str, str]], Table]],
+    tables: Mapping[str, Callable[[Mapping[str, str]], DownloadTable]],
 ) -> list[HTTPRouteHandler]:
     """Handler of `/downloads/NAME.csv`.
 

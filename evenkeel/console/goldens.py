@@ -14,7 +14,7 @@ from litestar.params import FromQuery, QueryParameter, RawBody
 from evenkeel.console import links
 from evenkeel.console.access import Recorder, form_token, json_only, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_object, json_response
-from evenkeel.console.downloads import Table
+from evenkeel.console.downloads import DownloadTable
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Form, Page, PathText, QueryText, see_other
 from evenkeel.console.trial import answer_text, plain
@@ -309,9 +309,9 @@ def _records(goldens: tuple[Golden, ...] | list[Golden]) -> list[dict[str, Any]]
     return [json.loads(line) for line in golden_lines(goldens)]
 
 
-def goldens_table(store: GoldenStore, route: str | None = None) -> Table:
+def goldens_table(store: GoldenStore, route: str | None = None) -> DownloadTable:
     """Build a table of goldens with their approvals, including retired ones; no prompts and no answers."""
-    return Table.of(
+    return DownloadTable.of(
         store.select(route=route, active=False),
         "id",
         "version",

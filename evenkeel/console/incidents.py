@@ -109,7 +109,7 @@ def next_step(incident: Incident, contact: Contact) -> str:
     return "If the answers are worse, pin the model's version or ask the provider."
 
 
-class Check(NamedTuple):
+class IncidentCheck(NamedTuple):
     """A question about the measurement, and its answer."""
 
     name: str
@@ -117,42 +117,44 @@ class Check(NamedTuple):
     good: bool = True
 
 
-def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[Check]:
+def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellReport]) -> list[IncidentCheck]:
     """Return facts that show whether a measurement can be trusted: trials, noise, clients, judge, queue."""
     worst = _worst(incident)
     of_route = [cell for cell in cells if cell.key.route in incident.routes]
     cell = next((cell for cell in of_route if cell.key.model == incident.model and cell.noise_floor), None)
     found = []
     if worst is not None and worst.raised.run_trials:
-        found.append(Check("Trials", f"{worst.raised.run_trials:,} since it began to show"))
+        found.append(IncidentCheck("Trials", f"{worst.raised.run_trials:,} since it began to show"))
     if cell is not None and cell.noise_floor is not None:
         floor = figures.estimate_of(cell.noise_floor)
         found.append(
-            Check("Noise floor", f"{floor}: the same prompt, sent again, gets another answer so often")
+            IncidentCheck(
+                "Noise floor", f"{floor}: the same prompt, sent again, gets another answer so often"
+            )
         )
     if worst is not None and worst.raised.clients:
         several = len(worst.raised.clients) > 1
         said = f"{len(worst.raised.clients)} affected. " if several else ""
         alone = not several and cell is not None and len(cell.clients) > 1
-        found.append(Check("Clients", f"{said}{figures.clients(worst.raised.clients)}", not alone))
+        found.append(IncidentCheck("Clients", f"{said}{figures.clients(worst.raised.clients)}", not alone))
     found.append(_judge_check(sources, cell))
     behind = stuck(sources.pipeline())
-    found.append(Check("Scoring", behind or "up to date", not behind))
+    found.append(IncidentCheck("Scoring", behind or "up to date", not behind))
     return found
 
 
-def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> Check:
+def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> IncidentCheck:
     if sources.judge is None:
-        return Check("Judge", "none is set: similarity only, contradictions cannot be seen")
+        return IncidentCheck("Judge", "none is set: similarity only, contradictions cannot be seen")
     trouble = sources.measuring().cause("judge", "judge_key")
     if trouble:
-        return Check("Judge", trouble.sentence, good=False)
+        return IncidentCheck("Judge", trouble.sentence, good=False)
     again = (
         f"; another rating in {figures.estimate_of(cell.judge.noise)} trials judged twice"
         if cell and cell.judge.noise
         else ""
     )
-    return Check("Judge", f"{sources.judge.model} answers{again}")
+    return IncidentCheck("Judge", f"{sources.judge.model} answers{again}")
 
 
 def _worst(incident: Incident) -> Part | None:

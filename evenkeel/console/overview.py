@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console import links
-from evenkeel.console.chart import Sample, spark
+from evenkeel.console.chart import ChartSample, spark
 from evenkeel.console.wording import doubts, standing_words, unmeasured_because
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import scorer_words
@@ -36,7 +36,7 @@ _LEGEND: Final[dict[Standing, str]] = {
 }
 
 
-class Column(NamedTuple):
+class OverviewColumn(NamedTuple):
     """A perturbation, or a category that shows the worst of its perturbations."""
 
     label: str
@@ -103,7 +103,7 @@ class Overview:
 
     groups: tuple[tuple[str, int], ...]
     """Neighboring columns of one category, with their number."""
-    columns: tuple[Column, ...]
+    columns: tuple[OverviewColumn, ...]
     rows: tuple[Row, ...]
     """Models that answer; those with an open incident first."""
     retired: tuple[tuple[str, str, float], ...]
@@ -185,23 +185,23 @@ def cell_id(report: CellReport) -> str:
     return f"cell-{blake2s(text.encode(errors='replace'), digest_size=6).hexdigest()}"
 
 
-def samples(store: MonitorStore, report: CellReport, limit: int) -> list[Sample]:
+def samples(store: MonitorStore, report: CellReport, limit: int) -> list[ChartSample]:
     """Return the newest points of a cell's course."""
     return [
-        Sample(point.at, point.excess, point.excess_lower, point.excess_upper)
+        ChartSample(point.at, point.excess, point.excess_lower, point.excess_upper)
         for point in store.trend(*report.key.parts, limit)
     ]
 
 
-def _columns(names: Sequence[str]) -> tuple[Column, ...]:
-    columns: list[Column] = []
+def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
+    columns: list[OverviewColumn] = []
     for category, members in groupby(names, key=lambda name: rewordings.category(name).name):
         kinds = tuple(members)
         if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
-            columns.append(Column("worst pair", kinds, first_of_group=bool(columns)))
+            columns.append(OverviewColumn("worst pair", kinds, first_of_group=bool(columns)))
             continue
         columns += [
-            Column(rewordings.column_label(kind), (kind,), first_of_group=bool(columns) and not place)
+            OverviewColumn(rewordings.column_label(kind), (kind,), first_of_group=bool(columns) and not place)
             for place, kind in enumerate(kinds)
         ]
     return tuple(columns)
@@ -209,7 +209,7 @@ def _columns(names: Sequence[str]) -> tuple[Column, ...]:
 
 def _cell(
     cells: Mapping[str, CellReport],
-    column: Column,
+    column: OverviewColumn,
     in_incidents: Collection[tuple[str, str, str]],
     store: MonitorStore | None,
     now: float,

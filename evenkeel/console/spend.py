@@ -121,7 +121,7 @@ _FEWEST: Final = 30
 _DAY_S: Final = 86_400
 
 
-class Pace(NamedTuple):
+class SpendPace(NamedTuple):
     """The number of trials of a route per day, and their cost."""
 
     route: str
@@ -140,7 +140,7 @@ class Pace(NamedTuple):
         return delay.trials * self.rewordings * self.usd_each
 
 
-def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
+def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[SpendPace]:
     """Return the pace of each route, from its verdicts of the last day; routes with too few are left out."""
     found = []
     for route in routes:
@@ -151,7 +151,7 @@ def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[Pace]:
         lasted_s = max(1.0, now - recent[-1].scored_at)
         cost = sum(verdict.cost.usd for verdict in recent) / len(trials)
         rewordings = len({verdict.perturbation for verdict in trials})
-        found.append(Pace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
+        found.append(SpendPace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evenkeel.console.chart import Mark, chart, value_range
+from evenkeel.console.chart import ChartMark, chart, value_range
 from evenkeel.console.overview import samples
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
@@ -17,7 +17,7 @@ from evenkeel.core.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.console.chart import Chart, Sample
+    from evenkeel.console.chart import Chart, ChartSample
     from evenkeel.core.cells import CellReport
     from evenkeel.core.geometry import Range
     from evenkeel.monitor.incidents import Incident, Part
@@ -119,11 +119,13 @@ def incident_trend(
     )[-MAX_MODELS:]
     series = [samples(store, report, POINTS_READ) for report in members]
     changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
-    marks = [Mark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
-    marks.append(Mark(incident.opened_at, f"▲ opened {figures.moment(incident.opened_at, now)}", "raised"))
+    marks = [ChartMark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
+    marks.append(
+        ChartMark(incident.opened_at, f"▲ opened {figures.moment(incident.opened_at, now)}", "raised")
+    )
     if incident.closed_at is not None:
         marks.append(
-            Mark(incident.closed_at, f"✓ over {figures.moment(incident.closed_at, now)}", "resolved")
+            ChartMark(incident.closed_at, f"✓ over {figures.moment(incident.closed_at, now)}", "resolved")
         )
     values = value_range(series, members[-1].detection.threshold)
     return _trend("trend", members, series, marks, values, now)
@@ -132,8 +134,8 @@ def incident_trend(
 def _trend(
     element: str,
     members: Sequence[CellReport],
-    series: Sequence[Sequence[Sample]],
-    marks: Sequence[Mark],
+    series: Sequence[Sequence[ChartSample]],
+    marks: Sequence[ChartMark],
     values: Range,
     now: float,
 ) -> Trend:
@@ -157,10 +159,10 @@ def _urgency(report: CellReport) -> tuple[bool, float]:
     return not report.detection.alert, -(report.current.excess.value if report.current.excess else -1.0)
 
 
-def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: float) -> list[Mark]:
+def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: float) -> list[ChartMark]:
     keys = {(report.key.route, report.key.model, report.key.perturbation) for report in members}
     return [
-        Mark(
+        ChartMark(
             event.at, f"{_MARK_WORDS.get(event.kind, event.kind)} {figures.moment(event.at, now)}", event.kind
         )
         for event in events
@@ -171,7 +173,7 @@ def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: flo
 _MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}
 
 
-def _description(current: CellReport, marks: Sequence[Mark]) -> str:
+def _description(current: CellReport, marks: Sequence[ChartMark]) -> str:
     assert current.current.excess is not None
     text = (
         f"Points above noise for {rewordings.phrase(current.key.perturbation)} on {current.key.route}, "

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
-    from evenkeel.console.diffs import Run, SideBySide
+    from evenkeel.console.diffs import DiffRun, SideBySide
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, GoldenSources
     from evenkeel.core.pair import Answer
@@ -42,7 +42,7 @@ _CONTEXT_WORDS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class GoldenApproval:
     """The state of a trial's exchange with regard to approval as a golden."""
 
     exchange_id: str
@@ -54,12 +54,12 @@ class Approval:
     """Address of the golden that this exchange already is, "" if it is none."""
 
 
-def approval(sources: GoldenSources, exchange_id: str) -> Approval:
+def approval(sources: GoldenSources, exchange_id: str) -> GoldenApproval:
     """Return whether a trial's exchange can be approved, or has been."""
     exchange = _archived(sources, exchange_id)
     answer = exchange.answer if exchange else None
     known = sources.store.find(exchange_id) is not None
-    return Approval(
+    return GoldenApproval(
         exchange_id,
         archived=exchange is not None,
         empty=answer is not None and not answer.text and not answer.tool_calls,
@@ -80,14 +80,14 @@ class Exhibit:
     """The texts behind a verdict, with differences marked."""
 
     unchanged_prompt: bool
-    question: tuple[Run, ...]
+    question: tuple[DiffRun, ...]
     """Question in the prompt, without the template."""
     answers: SideBySide
     no_candidate: bool
     """True if the replay gave no answer."""
-    whole_prompt: tuple[Run, ...] = ()
+    whole_prompt: tuple[DiffRun, ...] = ()
     """The prompt with its template; empty if `question` is all of it."""
-    control: tuple[Run, ...] = ()
+    control: tuple[DiffRun, ...] = ()
     """The control's answer, with the words marked that the original's answer lacks."""
 
 
@@ -173,7 +173,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
     )
 
 
-def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[Run, ...]:
+def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[DiffRun, ...]:
     """Return a text without marks, cut to a length."""
     return diffs.inline(text, text, context_words=0, max_chars=max_chars)
 

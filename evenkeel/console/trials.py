@@ -9,7 +9,7 @@ from litestar import Response, get
 
 from evenkeel.console import links
 from evenkeel.console.api import json_response
-from evenkeel.console.downloads import Table
+from evenkeel.console.downloads import DownloadTable
 from evenkeel.console.questions import question
 from evenkeel.console.rendering import AnyRequest, FilterLink, Page, see_other
 from evenkeel.console.trial import TrialView, texts_of
@@ -63,7 +63,7 @@ _NAMES: Final = {
 """Labels of the filter's parts that differ from their names in the address."""
 
 
-class Field(NamedTuple):
+class SearchField(NamedTuple):
     """A list to choose from; the first entry, "any", is not among the options."""
 
     name: str
@@ -75,7 +75,7 @@ class Field(NamedTuple):
 
 def filter_fields(
     sources: ConsoleSources, chosen: TrialFilter, incidents: Sequence[Incident], now: float
-) -> list[Field]:
+) -> list[SearchField]:
     """Return the lists of the form, with the known cells, changes and incidents as entries."""
     keys = [report.key for report in sources.reports()]
     kinds = sorted({key.perturbation for key in keys}, key=rewordings.position)
@@ -96,7 +96,7 @@ def filter_fields(
         listed = {**known, value: value} if value and value not in known else known
         if listed:
             label = _NAMES.get(name, name)
-            fields.append(Field(name, f"{label[:1].upper()}{label[1:]}", value, listed))
+            fields.append(SearchField(name, f"{label[:1].upper()}{label[1:]}", value, listed))
     return fields
 
 
@@ -108,7 +108,7 @@ def _incident(incident: Incident, now: float) -> str:
     return f"{', '.join(incident.routes)}, {figures.moment(incident.opened_at, now)}: {headline(incident)}"
 
 
-def _chips(chosen: TrialFilter, fields: Iterable[Field]) -> list[FilterLink]:
+def _chips(chosen: TrialFilter, fields: Iterable[SearchField]) -> list[FilterLink]:
     """Return the filters in effect, each with the link that removes it."""
     words = {field.name: field.options for field in fields}
     chips = []
@@ -198,10 +198,10 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
     return [page, api]
 
 
-def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> Table:
+def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> DownloadTable:
     """Build a table of the newest trials that match a filter, at most 10,000."""
     found = _found(sources, query, MOST_ROWS)
-    return Table.of((trial.verdict for trial in found.trials), *_COLUMNS)
+    return DownloadTable.of((trial.verdict for trial in found.trials), *_COLUMNS)
 
 
 def _found(sources: ConsoleSources, query: Mapping[str, Any], most: int) -> TrialPage:

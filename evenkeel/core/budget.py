@@ -72,7 +72,7 @@ class Spend(NamedTuple):
 NOTHING: Final = Spend(0, 0.0)
 
 
-class Limit(NamedTuple):
+class BudgetLimit(NamedTuple):
     """Limit on spending; None = no limit."""
 
     tokens: float | None
@@ -83,7 +83,7 @@ class Bound(NamedTuple):
     """A limit, and the reason for refusing a reservation beyond it."""
 
     refused: Refused
-    limit: Limit
+    limit: BudgetLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +124,21 @@ class Budget:
             found.append(Bound("budget_pace", self.limit(by_now + self.reserve if urgent else by_now)))
         return tuple(found)
 
-    def limit(self, share: float) -> Limit:
+    def limit(self, share: float) -> BudgetLimit:
         """Return the limit for a share of the day's budget."""
         tokens, usd = self.tokens_per_day, self.usd_per_day
-        return Limit(None if tokens is None else tokens * share, None if usd is None else usd * share)
+        return BudgetLimit(None if tokens is None else tokens * share, None if usd is None else usd * share)
 
 
-def passed(spent: Spend, limit: Limit) -> bool:
+def passed(spent: Spend, limit: BudgetLimit) -> bool:
     """Return whether the spend exceeds a limit."""
     tokens, usd = limit
     return (tokens is not None and spent.tokens > tokens) or (usd is not None and spent.usd > usd)
 
 
-def beyond_share(taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: Limit) -> bool:
+def beyond_share(
+    taken: Mapping[str | None, Spend], route: str, others: Sequence[str], free: BudgetLimit
+) -> bool:
     """Return whether a route takes budget that it has to leave to other routes.
 
     Every route may use an equal share of the free budget. A route beyond its share must leave the others half

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.core.tiers import Tier
-    from evenkeel.llm.observer import Message, Purpose
+    from evenkeel.llm.observer import ObservedMessage, Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ChatRequest:
     """A request to a chat model."""
 
     purpose: Purpose
-    messages: Sequence[Message]
+    messages: Sequence[ObservedMessage]
     prompt: str = ""
     """Name and version of our own wording, for the observer."""
     temperature: float = 0.0

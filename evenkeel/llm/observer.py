@@ -18,7 +18,7 @@ Operation = Literal["chat", "text_completion", "embeddings"]
 """Kind of a call, by OpenTelemetry's names."""
 
 
-class Message(NamedTuple):
+class ObservedMessage(NamedTuple):
     """A message of a request, as text."""
 
     role: str
@@ -38,7 +38,7 @@ class ModelCall:
     """File name of the Unix socket that is connected to, in place of the URL's host."""
     prompt: str = ""
     """Name and version of evenkeel's own wording, as "similarity@1"; "" for a replay."""
-    content: Callable[[], Sequence[Message]] = tuple
+    content: Callable[[], Sequence[ObservedMessage]] = tuple
     """The messages to the model; asked only by an observer that may know."""
 
 

@@ -117,7 +117,7 @@ _NAME_KEYS = ("name", "entity", "slot", "key", "field", "entity_name")
 _VALUE_KEYS = ("value", "entity_value", "values")
 
 
-class Slot(NamedTuple):
+class AnswerSlot(NamedTuple):
     """Slot that is filled."""
 
     key: str
@@ -150,7 +150,7 @@ class SlotMatch:
         if isinstance(read, UnreadableError):
             return Failure(self.name, self.version, read.reason, str(read))
 
-        def alike(left: Slot, right: Slot) -> float:
+        def alike(left: AnswerSlot, right: AnswerSlot) -> float:
             if schema.get(left.key):
                 return float(left.value == right.value)
             return float(rouge_l(left.value, right.value) >= SAME_TEXT)
@@ -178,7 +178,9 @@ class SlotRouge:
 
 
 def slot_f1(
-    reference: Sequence[Slot], candidate: Sequence[Slot], alike: Callable[[Slot, Slot], float]
+    reference: Sequence[AnswerSlot],
+    candidate: Sequence[AnswerSlot],
+    alike: Callable[[AnswerSlot, AnswerSlot], float],
 ) -> float:
     """Return the F1 over slots, assigned one to one within their key for the greatest agreement.
 
@@ -200,7 +202,9 @@ def slot_f1(
     return min(1.0, 2 * agreed / (len(reference) + len(candidate)))
 
 
-def _agreed(left: list[Slot], right: list[Slot], alike: Callable[[Slot, Slot], float]) -> float:
+def _agreed(
+    left: list[AnswerSlot], right: list[AnswerSlot], alike: Callable[[AnswerSlot, AnswerSlot], float]
+) -> float:
     """Return the sum over the best assignment; 0 if a field has too many values to compare."""
     if not left or not right or len(left) * len(right) > MOST_CELLS:
         return 0.0
@@ -208,14 +212,14 @@ def _agreed(left: list[Slot], right: list[Slot], alike: Callable[[Slot, Slot], f
     return sum(table[row][column] for row, column in best_assignment(table))
 
 
-def _by_key(slots: Sequence[Slot]) -> dict[str, list[Slot]]:
-    found: dict[str, list[Slot]] = {}
+def _by_key(slots: Sequence[AnswerSlot]) -> dict[str, list[AnswerSlot]]:
+    found: dict[str, list[AnswerSlot]] = {}
     for slot in slots:
         found.setdefault(slot.key, []).append(slot)
     return found
 
 
-def read_slots(text: str, wanted: Format | None = None) -> list[Slot] | UnreadableError | None:
+def read_slots(text: str, wanted: Format | None = None) -> list[AnswerSlot] | UnreadableError | None:
     """Return the filled slots of an answer in any structured format.
 
     Returns: slots in order, from records with a name and a value, or from the fields of a mapping
@@ -237,7 +241,7 @@ def _key(pair: Pair, name: str) -> str:
     return name if pair.wanted.format is None else slot_key(name)
 
 
-def _read(pair: Pair) -> tuple[list[Slot], list[Slot]] | UnreadableError:
+def _read(pair: Pair) -> tuple[list[AnswerSlot], list[AnswerSlot]] | UnreadableError:
     if is_empty(pair.reference) and is_empty(pair.candidate):
         return UnreadableError("no_text", "Neither answer has text.")
     reference = read_slots(pair.reference.text)
@@ -249,12 +253,13 @@ def _read(pair: Pair) -> tuple[list[Slot], list[Slot]] | UnreadableError:
     if reference is None:
         return UnreadableError("no_slots", "The reference has no slots that can be read.")
     left, right = (
-        [Slot(_key(pair, slot.key), slot.value) for slot in side] for side in (reference, candidate or [])
+        [AnswerSlot(_key(pair, slot.key), slot.value) for slot in side]
+        for side in (reference, candidate or [])
     )
     return left, right
 
 
-def _slots(tree: Tree) -> Iterator[Slot]:
+def _slots(tree: Tree) -> Iterator[AnswerSlot]:
     if isinstance(tree, tuple):
         for item in tree:
             yield from _slots(item)
@@ -272,6 +277,6 @@ def _slots(tree: Tree) -> Iterator[Slot]:
                 yield from _slots(item)
 
 
-def _filled(key: str, value: Tree) -> Iterator[Slot]:
+def _filled(key: str, value: Tree) -> Iterator[AnswerSlot]:
     for item in value if isinstance(value, tuple) else (value,):
-        yield Slot(key, flat(item))
+        yield AnswerSlot(key, flat(item))

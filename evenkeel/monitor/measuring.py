@@ -74,7 +74,7 @@ _DROPPED: Final = frozenset({"store_full", "store_error"})
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class HoldUp:
     """One thing that holds measuring up."""
 
     reason: str
@@ -102,9 +102,9 @@ class Measuring:
     state: State
     since: float
     """Unix time in seconds at which the state was first seen."""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[HoldUp, ...] = ()
 
-    def cause(self, *reasons: str) -> Cause | None:
+    def cause(self, *reasons: str) -> HoldUp | None:
         """Return the cause with one of these reasons, None if there is none."""
         return next((cause for cause in self.causes if cause.reason in reasons), None)
 
@@ -207,14 +207,14 @@ class MeasuringWatch:
             return self._figures_known()
         return any(route.rated for route in self._routes.values())
 
-    def _cause(self, reason: str, said: str, step: str, now: float, *routes: str) -> Cause:
-        return Cause(reason, said, step, self._seen.get(reason, now), routes)
+    def _cause(self, reason: str, said: str, step: str, now: float, *routes: str) -> HoldUp:
+        return HoldUp(reason, said, step, self._seen.get(reason, now), routes)
 
-    def _judged(self, trouble: JudgeTrouble, now: float) -> Cause:
+    def _judged(self, trouble: JudgeTrouble, now: float) -> HoldUp:
         reason = "judge_key" if trouble.reason == "unauthorized" else "judge"
         return self._cause(reason, trouble.said, f"{trouble.step} Exchanges wait meanwhile.", now)
 
-    def _stored(self, now: float, *, waits: bool) -> Iterable[Cause]:
+    def _stored(self, now: float, *, waits: bool) -> Iterable[HoldUp]:
         """Yield what queue and counters show."""
         try:
             lag, counted = self._queue.lag(), merge(self._counters.read())
@@ -257,7 +257,7 @@ class MeasuringWatch:
                 known.since = now
             known.lost = losses
 
-    def _lost(self, now: float) -> Iterable[Cause]:
+    def _lost(self, now: float) -> Iterable[HoldUp]:
         """Yield the reasons for which routes lose their trials."""
         held: dict[str, list[str]] = {}
         for name, route in sorted(self._routes.items()):
@@ -268,7 +268,7 @@ class MeasuringWatch:
         for reason, routes in held.items():
             begun = [since for name in routes if (since := self._routes[name].since) is not None]
             said, step = self._words(reason)
-            yield Cause(reason, said, step, min(begun, default=now), tuple(routes))
+            yield HoldUp(reason, said, step, min(begun, default=now), tuple(routes))
 
     def _words(self, reason: str) -> tuple[str, str]:
         words = reason.replace("_", " ")
@@ -290,7 +290,7 @@ class MeasuringWatch:
             said += f" ({' and '.join(limits)})"
         return said, step
 
-    def _folded(self, now: float) -> Iterable[Cause]:
+    def _folded(self, now: float) -> Iterable[HoldUp]:
         stepped_at = self._stepped_at()
         if stepped_at is not None and now - stepped_at > _MONITOR_STALLED_S:
             said = f"The monitor has not read verdicts for {figures.duration(now - stepped_at)}"

@@ -20,7 +20,7 @@ from __future__ import annotations
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
 from evenkeel.proxy.limits import Limits
-from evenkeel.proxy.routing import Route, RouteTable, Timeouts, Upstream
+from evenkeel.proxy.routing import ProxyRoute, RouteTable, Timeouts, Upstream
 from evenkeel.proxy.server import DataPlane
 
-__all__ = ["Counters", "DataPlane", "HandOff", "Limits", "Route", "RouteTable", "Timeouts", "Upstream"]
+__all__ = ["Counters", "DataPlane", "HandOff", "Limits", "ProxyRoute", "RouteTable", "Timeouts", "Upstream"]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
-from evenkeel.proxy.errors import Fault, error_response
+from evenkeel.proxy.errors import ForwardingFault, error_response
 
 if TYPE_CHECKING:
     from evenkeel.proxy.limits import Limits
@@ -21,7 +21,7 @@ _HOST_BITS = 64
 counted apart."""
 
 
-class Refusal(StrEnum):
+class AdmissionRefusal(StrEnum):
     """Reason for refusing a connection. The value is the label."""
 
     FULL = "full"
@@ -46,15 +46,15 @@ class Admission:
         self.open = 0
         """Number of open connections."""
 
-    def enter(self, client: object, transport: asyncio.BaseTransport) -> Refusal | None:
+    def enter(self, client: object, transport: asyncio.BaseTransport) -> AdmissionRefusal | None:
         """Count a new connection; returns why it is one too many, and is then not counted."""
         if self.open >= self._limits.max_connections:
-            return Refusal.FULL
+            return AdmissionRefusal.FULL
         if self._by_address:
             address = counted_as(transport.get_extra_info("peername"))
             connected = self._connected.get(address, 0)
             if connected >= self._limits.max_connections_per_address:
-                return Refusal.ADDRESS
+                return AdmissionRefusal.ADDRESS
             self._address_of[client] = address
             self._connected[address] = connected + 1
         self.open += 1
@@ -117,7 +117,7 @@ class TurnedAway(asyncio.Protocol):
             return
         self._answered = True
         bare = data.startswith(b"HEAD ")
-        self.transport.write(error_response(Fault.CROWDED, close=True, bare=bare))
+        self.transport.write(error_response(ForwardingFault.CROWDED, close=True, bare=bare))
         # Closing with unread bytes would reset the connection, and the answer could be lost.
         self.transport.write_eof()
 

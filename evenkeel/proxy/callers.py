@@ -11,7 +11,7 @@ import re
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.headers import selected, selector
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SHOWN = 100
 class KeyRefusal(NamedTuple):
     """Reason why a request may not use the key."""
 
-    fault: Fault
+    fault: ForwardingFault
     detail: str
     """Value the request sent, in a form that may be repeated to the client."""
 
@@ -70,7 +70,7 @@ class Callers:
         if not named:
             host = b"" if head.host is None else raw[head.host[0] : head.host[1]]
             if host not in self._known and not self._knows(host):
-                return KeyRefusal(Fault.HOST, repr(host[:_SHOWN].decode("latin-1")))
+                return KeyRefusal(ForwardingFault.HOST, repr(host[:_SHOWN].decode("latin-1")))
         fields = raw[head.line_end : head.end].lower()
         if b"\norigin:" in fields or b"\nsec-fetch-site:" in fields:
             return self._page(fields)
@@ -101,4 +101,4 @@ class Callers:
             others = [origin for origin in origins if origin not in self._origins]
         else:
             others = [value for _, value in said if value not in _OWN]
-        return KeyRefusal(Fault.ORIGIN, repr(others[0][:_SHOWN])) if others else None
+        return KeyRefusal(ForwardingFault.ORIGIN, repr(others[0][:_SHOWN])) if others else None

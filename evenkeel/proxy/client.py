@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable
 from evenkeel.proxy.counters import ABORTED
-from evenkeel.proxy.errors import Fault, error_response, status_of
+from evenkeel.proxy.errors import ForwardingFault, error_response, status_of
 from evenkeel.proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
 from evenkeel.proxy.headers import cuts_of, merged
 from evenkeel.proxy.lanes import request_id
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
     from evenkeel.proxy.retry import RetryPolicy, TcpInfo
-    from evenkeel.proxy.routing import Route, RouteTable
+    from evenkeel.proxy.routing import ProxyRoute, RouteTable
     from evenkeel.proxy.upstream import UpstreamConnection
 
 
@@ -239,13 +239,13 @@ class ClientConnection(asyncio.Protocol):
         match = plane.routes.find(head.target, head.raw, head.end)
         if match is None:
             path = head.target.partition(b"?")[0].decode("latin-1")
-            self._refuse(Fault.NO_ROUTE, repr(path[:200]), bare=head.method == b"HEAD")
+            self._refuse(ForwardingFault.NO_ROUTE, repr(path[:200]), bare=head.method == b"HEAD")
             return
         self._quiet_s = 0.0
         self._started = started
         self._begin(head, *match)
 
-    def _begin(self, head: RequestHead, route: Route, target: bytes) -> None:
+    def _begin(self, head: RequestHead, route: ProxyRoute, target: bytes) -> None:
         """Send on what has arrived of a request: its head and perhaps some of its body."""
         plane = self._plane
         lane = plane.lanes[route.name]
@@ -350,7 +350,7 @@ class ClientConnection(asyncio.Protocol):
             try:
                 out = chunks.forward(data, position)
             except ChunkError as error:
-                self._fail(Fault.MALFORMED, str(error))
+                self._fail(ForwardingFault.MALFORMED, str(error))
                 return
             done = chunks.done
             if done:
@@ -380,7 +380,7 @@ class ClientConnection(asyncio.Protocol):
                 self._sent.append(out)
         upstream.transport.write(out)
 
-    def _refuse(self, fault: Fault, detail: str, *, bare: bool = False) -> None:
+    def _refuse(self, fault: ForwardingFault, detail: str, *, bare: bool = False) -> None:
         """Answer a request that is sent nowhere, and close."""
         self._plane.unrouted.requests[status_of(fault) // 100] += 1
         self.transport.write(error_response(fault, detail=detail, close=True, bare=bare))
@@ -439,7 +439,7 @@ class ClientConnection(asyncio.Protocol):
         if upstream.writable:
             self._release(_UPSTREAM_SLOW)
 
-    def not_connected(self, fault: Fault, detail: str) -> None:
+    def not_connected(self, fault: ForwardingFault, detail: str) -> None:
         """Send the request elsewhere, or fail it: no connection could be made."""
         self._connecting = None
         if not self._sent_elsewhere(self._unsent, fault):
@@ -536,7 +536,7 @@ class ClientConnection(asyncio.Protocol):
         if done:
             self._finish()
 
-    def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
+    def upstream_failed(self, fault: ForwardingFault, detail: str, info: TcpInfo | None = None) -> None:
         """Repeat the request, or fail it: the answer will not come, or not to its end.
 
         Args:
@@ -550,7 +550,7 @@ class ClientConnection(asyncio.Protocol):
         upstream.abandon()
         plane = self._plane
         sent = self._sent
-        if fault is Fault.CLOSED and sent is not None:
+        if fault is ForwardingFault.CLOSED and sent is not None:
             unread = request_unread(info, tls=upstream.tls, elapsed_s=plane.timer() - self._started)
             if may_repeat(self._head, plane.retry, unread=unread):
                 if upstream.used:
@@ -564,7 +564,7 @@ class ClientConnection(asyncio.Protocol):
                     return
         self._fail(fault, detail)
 
-    def _sent_elsewhere(self, sent: list[bytes], fault: Fault) -> bool:
+    def _sent_elsewhere(self, sent: list[bytes], fault: ForwardingFault) -> bool:
         """Send a request that its upstream has not read to the route's next one, if there is one.
 
         Args:
@@ -668,7 +668,7 @@ class ClientConnection(asyncio.Protocol):
         if self._pending:
             self._read_request(self._pending)
 
-    def _fail(self, fault: Fault, detail: str) -> None:
+    def _fail(self, fault: ForwardingFault, detail: str) -> None:
         """Give the request up, and report the fault if the client can still read an answer."""
         lane = self._lane
         status = status_of(fault)
@@ -805,7 +805,7 @@ class ClientConnection(asyncio.Protocol):
         if state is _IDLE:
             if self._pending:
                 if self._quiet_s >= limits.client_head_s:
-                    self._refuse(Fault.CLIENT_STALLED, "")
+                    self._refuse(ForwardingFault.CLIENT_STALLED, "")
             elif self._quiet_s >= limits.client_idle_s:
                 self._close(linger=False)
         elif state is _LINGER:
@@ -845,22 +845,22 @@ class ClientConnection(asyncio.Protocol):
                 self._stalled()
         elif self._state is _UPLOAD and not self._held:
             if self._quiet_s >= timeouts.idle_s:
-                self._fail(Fault.CLIENT_STALLED, "")
+                self._fail(ForwardingFault.CLIENT_STALLED, "")
         elif upstream.quiet_s >= timeouts.first_byte_s:
-            self._fail(Fault.FIRST_BYTE_TIMEOUT, "")
+            self._fail(ForwardingFault.FIRST_BYTE_TIMEOUT, "")
 
     def _out_of_time(self, total_s: float | None) -> bool:
         """End a request that has taken all the time it may take. Returns whether it has."""
         if total_s is None or self._state is _TUNNEL or self._plane.timer() - self._started < total_s:
             return False
         waits_for_client = self._state is _UPLOAD and not self._held and not self._answering
-        self._fail(Fault.CLIENT_STALLED if waits_for_client else Fault.TOTAL_TIMEOUT, "")
+        self._fail(ForwardingFault.CLIENT_STALLED if waits_for_client else ForwardingFault.TOTAL_TIMEOUT, "")
         return True
 
     def _stalled(self) -> None:
         """End a request whose answer stopped: upstream or client does not keep up."""
         if self._writable:
-            self._fail(Fault.IDLE_TIMEOUT, "")
+            self._fail(ForwardingFault.IDLE_TIMEOUT, "")
         else:
             self._client_left()
             self.transport.abort()

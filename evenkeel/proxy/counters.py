@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
-from evenkeel.proxy.admission import Refusal
+from evenkeel.proxy.admission import AdmissionRefusal
 
 FIRST_BYTE_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 OVERHEAD_BOUNDS_S = (25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 50e-3, 0.25)
@@ -94,7 +94,7 @@ class Counters:
         self._routes: dict[str, RouteCounters] = {}
         self.connections = 0
         """Client connections accepted."""
-        self.refused = dict.fromkeys((reason.value for reason in Refusal), 0)
+        self.refused = dict.fromkeys((reason.value for reason in AdmissionRefusal), 0)
         """Number of refused client connections, by reason."""
 
     def of(self, route: str) -> RouteCounters:

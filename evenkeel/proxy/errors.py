@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 
-class Fault(StrEnum):
+class ForwardingFault(StrEnum):
     """Why a request got no answer from its upstream. The value is the error code and the label."""
 
     MALFORMED = "malformed_request"
@@ -47,68 +47,78 @@ _OWN_ERROR = "server_error"
 _LINE_END = "\r\n"
 
 _TABLE = {
-    Fault.MALFORMED: _Kind(400, "The request is not valid HTTP/1.1: {detail}."),
-    Fault.AMBIGUOUS: _Kind(400, "The request can be read in two ways: {detail}. Send exactly one framing."),
-    Fault.HEAD_TOO_LARGE: _Kind(
+    ForwardingFault.MALFORMED: _Kind(400, "The request is not valid HTTP/1.1: {detail}."),
+    ForwardingFault.AMBIGUOUS: _Kind(
+        400, "The request can be read in two ways: {detail}. Send exactly one framing."
+    ),
+    ForwardingFault.HEAD_TOO_LARGE: _Kind(
         431, "The request head is too large: {detail}. Send fewer or shorter headers."
     ),
-    Fault.VERSION: _Kind(505, "Only HTTP/1.1 and HTTP/1.0 are spoken here; the request asks for {detail}."),
-    Fault.TRANSFER_CODING: _Kind(501, "The only transfer coding accepted is chunked, not {detail}."),
-    Fault.CONNECT_METHOD: _Kind(
+    ForwardingFault.VERSION: _Kind(
+        505, "Only HTTP/1.1 and HTTP/1.0 are spoken here; the request asks for {detail}."
+    ),
+    ForwardingFault.TRANSFER_CODING: _Kind(
+        501, "The only transfer coding accepted is chunked, not {detail}."
+    ),
+    ForwardingFault.CONNECT_METHOD: _Kind(
         501, "CONNECT is not supported. Use this address as the API's base URL, not as an HTTP proxy."
     ),
-    Fault.NO_ROUTE: _Kind(
+    ForwardingFault.NO_ROUTE: _Kind(
         404, "No route matches the path {detail}. Check the base URL and the configured prefixes."
     ),
-    Fault.HOST: _Kind(
+    ForwardingFault.HOST: _Kind(
         421,
         "This proxy is not known as {detail}, and the route has a key of its own. Use localhost or an "
         "address, or put the name into the setting listen.hosts.",
     ),
-    Fault.ORIGIN: _Kind(
+    ForwardingFault.ORIGIN: _Kind(
         403,
         "Web pages may not use this route, which has a key of its own: the request comes from {detail}. To "
         "allow a page, put its origin into the setting listen.origins.",
     ),
-    Fault.CLIENT_STALLED: _Kind(408, "The request did not arrive completely in time. Send it again."),
-    Fault.CROWDED: _Kind(
+    ForwardingFault.CLIENT_STALLED: _Kind(
+        408, "The request did not arrive completely in time. Send it again."
+    ),
+    ForwardingFault.CROWDED: _Kind(
         503, "The proxy has as many connections as it may have. Send the request again, or reuse one.", 1
     ),
-    Fault.UNRESOLVED: _Kind(
+    ForwardingFault.UNRESOLVED: _Kind(
         502, "{where}: the host name could not be resolved. Check the upstream URL and DNS."
     ),
-    Fault.REFUSED: _Kind(
+    ForwardingFault.REFUSED: _Kind(
         502, "{where} refused the connection. Check that it is running and that the port is right."
     ),
-    Fault.UNREACHABLE: _Kind(
+    ForwardingFault.UNREACHABLE: _Kind(
         502, "{where} could not be reached ({detail}). Check the upstream URL and the network."
     ),
-    Fault.TLS: _Kind(
+    ForwardingFault.TLS: _Kind(
         502, "{where}: the TLS handshake failed ({detail}). Check the scheme and the certificate."
     ),
-    Fault.CONNECT_TIMEOUT: _Kind(
+    ForwardingFault.CONNECT_TIMEOUT: _Kind(
         504, "{where} did not accept a connection in time. Check the network, or raise the connect timeout."
     ),
-    Fault.FIRST_BYTE_TIMEOUT: _Kind(
+    ForwardingFault.FIRST_BYTE_TIMEOUT: _Kind(
         504, "{where} did not begin to answer in time. Check its load, or raise the first-byte timeout."
     ),
-    Fault.IDLE_TIMEOUT: _Kind(504, "{where} stopped in the middle of its answer. Check its load."),
-    Fault.TOTAL_TIMEOUT: _Kind(
+    ForwardingFault.IDLE_TIMEOUT: _Kind(504, "{where} stopped in the middle of its answer. Check its load."),
+    ForwardingFault.TOTAL_TIMEOUT: _Kind(
         504, "{where} did not answer within the total timeout. Check its load, or raise that timeout."
     ),
-    Fault.CLOSED: _Kind(502, "{where} closed the connection without an answer. Check its logs."),
-    Fault.TRUNCATED: _Kind(502, "{where} closed the connection in the middle of its answer. Check its logs."),
-    Fault.GARBAGE: _Kind(502, "{where} sent an answer that is not valid HTTP/1.1: {detail}."),
+    ForwardingFault.CLOSED: _Kind(502, "{where} closed the connection without an answer. Check its logs."),
+    ForwardingFault.TRUNCATED: _Kind(
+        502, "{where} closed the connection in the middle of its answer. Check its logs."
+    ),
+    ForwardingFault.GARBAGE: _Kind(502, "{where} sent an answer that is not valid HTTP/1.1: {detail}."),
 }
 
 
-def status_of(fault: Fault) -> int:
+def status_of(fault: ForwardingFault) -> int:
     """The HTTP status a fault is answered with, 400 to 599."""
     return _TABLE[fault].status
 
 
 def error_response(
-    fault: Fault, *, where: str = "The upstream", detail: str = "", close: bool, bare: bool
+    fault: ForwardingFault, *, where: str = "The upstream", detail: str = "", close: bool, bare: bool
 ) -> bytes:
     """Render the response to a fault, head and body.
 
@@ -136,7 +146,7 @@ def error_response(
     return head.encode("ascii") + (b"" if bare else body)
 
 
-def _type_of(fault: Fault, status: int) -> str:
+def _type_of(fault: ForwardingFault, status: int) -> str:
     if status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return _CLIENT_ERROR
-    return _OWN_ERROR if fault is Fault.CROWDED else _UPSTREAM_ERROR
+    return _OWN_ERROR if fault is ForwardingFault.CROWDED else _UPSTREAM_ERROR

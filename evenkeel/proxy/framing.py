@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenkeel.proxy.errors import Fault
+    from evenkeel.proxy.errors import ForwardingFault
 
 
 class Framing(IntEnum):
@@ -28,7 +28,7 @@ class Framing(IntEnum):
 class MessageError(Exception):
     """A message that is not forwarded: the fault to answer with, and the detail."""
 
-    def __init__(self, fault: Fault, detail: str) -> None:
+    def __init__(self, fault: ForwardingFault, detail: str) -> None:
         super().__init__(f"{fault}: {detail}")
         self.fault = fault
         self.detail = detail

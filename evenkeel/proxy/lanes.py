@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from evenkeel.proxy.counters import RouteCounters
     from evenkeel.proxy.pool import Pool
-    from evenkeel.proxy.routing import Route
+    from evenkeel.proxy.routing import ProxyRoute
 
 
 _MASK = (1 << 64) - 1
@@ -55,7 +55,7 @@ class Lane:
         "route",
     )
 
-    def __init__(self, route: Route, pools: Sequence[Pool], counters: RouteCounters) -> None:
+    def __init__(self, route: ProxyRoute, pools: Sequence[Pool], counters: RouteCounters) -> None:
         self.route = route
         self.pools = tuple(pools)
         """Pools in the order of the route's upstreams."""

@@ -8,7 +8,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.retry import tcp_info
 from evenkeel.proxy.upstream import UpstreamConnection
 
@@ -122,18 +122,18 @@ class Pool:
                 await self._open_transport(connection)
             taken = True
         except TimeoutError:
-            fault = Fault.CONNECT_TIMEOUT
+            fault = ForwardingFault.CONNECT_TIMEOUT
         except ssl.SSLError as error:
             # What follows a comma is the name that the certificate is not for.
             found = getattr(error, "verify_message", "").partition(",")[0]
-            fault, detail = Fault.TLS, found or error.reason or type(error).__name__
+            fault, detail = ForwardingFault.TLS, found or error.reason or type(error).__name__
         except socket.gaierror:
-            fault = Fault.UNRESOLVED
+            fault = ForwardingFault.UNRESOLVED
         except ConnectionRefusedError:
-            fault = Fault.REFUSED
+            fault = ForwardingFault.REFUSED
         except OSError as error:
             # The loops put addresses into the text of their errors; the system's text has none.
-            fault = Fault.UNREACHABLE
+            fault = ForwardingFault.UNREACHABLE
             detail = os.strerror(error.errno) if error.errno else type(error).__name__
         finally:
             # Given up at the very moment the connection was made: nobody else would close it.
@@ -142,7 +142,7 @@ class Pool:
         if not taken:
             client.not_connected(fault, detail)
         elif connection.transport.is_closing():
-            client.not_connected(Fault.CLOSED, detail)
+            client.not_connected(ForwardingFault.CLOSED, detail)
         else:
             client.connected(connection)
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
 from evenkeel.proxy.headers import (
     FIELD_LINES,
@@ -209,18 +209,18 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
         name = found[1].lower()
         if name == b"host":
             if head.host is not None:
-                raise MessageError(Fault.AMBIGUOUS, "it has two Host headers")
+                raise MessageError(ForwardingFault.AMBIGUOUS, "it has two Host headers")
             head.host = found.span(2)
         elif name == b"content-length":
             if length is not None:
-                raise MessageError(Fault.AMBIGUOUS, "it has two Content-Length headers")
+                raise MessageError(ForwardingFault.AMBIGUOUS, "it has two Content-Length headers")
             length = found[2]
         elif name == b"connection":
             options = connection_options(found[2]) | (options or set())
             edits.append((found.start(), found.end(), b""))
         elif name == b"transfer-encoding":
             if coding is not None:
-                raise MessageError(Fault.AMBIGUOUS, "it has two Transfer-Encoding headers")
+                raise MessageError(ForwardingFault.AMBIGUOUS, "it has two Transfer-Encoding headers")
             coding = found[2]
         elif name == LOOP_GUARD_HEADER:
             head.replay = True
@@ -233,9 +233,9 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
             edits.append((found.start(), found.end(), b""))
 
     if head.host is None and head.minor:
-        raise MessageError(Fault.MALFORMED, "it has no Host header")
+        raise MessageError(ForwardingFault.MALFORMED, "it has no Host header")
     if head.method == b"CONNECT":
-        raise MessageError(Fault.CONNECT_METHOD, "CONNECT")
+        raise MessageError(ForwardingFault.CONNECT_METHOD, "CONNECT")
     if not head.target.startswith(b"/") and (head.target != b"*" or head.method != b"OPTIONS"):
         return parse_any_request(_origin_form(head))
     if coding is None and length is not None and length.isdigit() and len(length) <= MAX_LENGTH_DIGITS:
@@ -261,7 +261,9 @@ def _origin_form(head: RequestHead) -> bytes:
     """
     found = _ABSOLUTE.fullmatch(head.target)
     if found is None:
-        raise MessageError(Fault.MALFORMED, "its target is neither a path nor the http:// URL of one")
+        raise MessageError(
+            ForwardingFault.MALFORMED, "its target is neither a path nor the http:// URL of one"
+        )
     authority = found[1] + (found[2] or b"")
     path = found[3]
     if not path.startswith(b"/"):
@@ -279,17 +281,17 @@ def _frame(head: RequestHead, length: bytes | None, coding: bytes | None) -> Non
     head.framing = Framing.NONE
     if coding is not None:
         if length is not None:
-            raise MessageError(Fault.AMBIGUOUS, "it has both Content-Length and Transfer-Encoding")
+            raise MessageError(ForwardingFault.AMBIGUOUS, "it has both Content-Length and Transfer-Encoding")
         if not head.minor:
-            raise MessageError(Fault.AMBIGUOUS, "it is HTTP/1.0 and has a Transfer-Encoding")
+            raise MessageError(ForwardingFault.AMBIGUOUS, "it is HTTP/1.0 and has a Transfer-Encoding")
         # White space behind it is allowed, but some readers then take it for a coding they do not know.
         if coding.lower() != b"chunked":
-            raise MessageError(Fault.TRANSFER_CODING, repr(coding[:40].decode("latin-1")))
+            raise MessageError(ForwardingFault.TRANSFER_CODING, repr(coding[:40].decode("latin-1")))
         head.framing = Framing.CHUNKED
     elif length is not None:
         number = parse_length(length)
         if number is None:
-            raise MessageError(Fault.AMBIGUOUS, "its Content-Length is not one number")
+            raise MessageError(ForwardingFault.AMBIGUOUS, "its Content-Length is not one number")
         if number:
             head.length = number
             head.framing = Framing.LENGTH
@@ -324,9 +326,9 @@ def _apply_options(head: RequestHead, options: set[bytes], upgrade: bytes | None
 
 def _check_size(data: bytes, end: int) -> None:
     if end > MAX_HEAD_BYTES:
-        raise MessageError(Fault.HEAD_TOO_LARGE, f"more than {MAX_HEAD_BYTES} bytes")
+        raise MessageError(ForwardingFault.HEAD_TOO_LARGE, f"more than {MAX_HEAD_BYTES} bytes")
     if data.count(b"\r\n", 0, end) - 2 > MAX_FIELDS:
-        raise MessageError(Fault.HEAD_TOO_LARGE, f"more than {MAX_FIELDS} headers")
+        raise MessageError(ForwardingFault.HEAD_TOO_LARGE, f"more than {MAX_FIELDS} headers")
 
 
 def _refuse_unless_partial(data: bytes) -> None:
@@ -338,17 +340,19 @@ def _refuse_unless_partial(data: bytes) -> None:
         _check_size(head, len(head))
     # A request may follow an empty line (RFC 9112, 2.2); the caller skips it.
     if _BARE_LINE_FEED.search(head):
-        raise MessageError(Fault.AMBIGUOUS, "a line ends with a bare line feed")
+        raise MessageError(ForwardingFault.AMBIGUOUS, "a line ends with a bare line feed")
     if _FOLD.search(head):
-        raise MessageError(Fault.AMBIGUOUS, "a header is folded over two lines")
+        raise MessageError(ForwardingFault.AMBIGUOUS, "a header is folded over two lines")
     if end < 0 and _START.match(head):
         return
     line = _REQUEST_LINE.match(head)
     if line is None:
-        raise MessageError(Fault.MALFORMED, "its first line is not a method, a target and a version")
+        raise MessageError(
+            ForwardingFault.MALFORMED, "its first line is not a method, a target and a version"
+        )
     if line[1] not in {b"HTTP/1.0", b"HTTP/1.1"}:
-        raise MessageError(Fault.VERSION, line[1].decode("ascii"))
-    raise MessageError(Fault.MALFORMED, "a header line is not a name, a colon and a value")
+        raise MessageError(ForwardingFault.VERSION, line[1].decode("ascii"))
+    raise MessageError(ForwardingFault.MALFORMED, "a header line is not a name, a colon and a value")
 
 
 def render_request(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import MAX_LENGTH_DIGITS, Framing, MessageError, parse_length
 from evenkeel.proxy.headers import (
     FIELD_LINES,
@@ -149,11 +149,11 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
         name = found[1].lower()
         if name == b"content-length":
             if length is not None:
-                raise MessageError(Fault.GARBAGE, "it has two Content-Length headers")
+                raise MessageError(ForwardingFault.GARBAGE, "it has two Content-Length headers")
             length = found[2]
         elif name == b"transfer-encoding":
             if coding is not None:
-                raise MessageError(Fault.GARBAGE, "it has two Transfer-Encoding headers")
+                raise MessageError(ForwardingFault.GARBAGE, "it has two Transfer-Encoding headers")
             coding = found[2].rstrip(b" \t").lower()
             if bodyless:
                 # Such an answer can't be coded (RFC 9112, 6.1); clients that believe it would wait.
@@ -183,14 +183,14 @@ def _frame(head: ResponseHead, length: bytes | None, coding: bytes | None) -> No
     head.length = 0
     if coding is not None:
         if length is not None:
-            raise MessageError(Fault.GARBAGE, "it has both Content-Length and Transfer-Encoding")
+            raise MessageError(ForwardingFault.GARBAGE, "it has both Content-Length and Transfer-Encoding")
         if coding != b"chunked" or not head.minor:
-            raise MessageError(Fault.GARBAGE, "its Transfer-Encoding is not chunked in HTTP/1.1")
+            raise MessageError(ForwardingFault.GARBAGE, "its Transfer-Encoding is not chunked in HTTP/1.1")
         head.framing = Framing.CHUNKED
     elif length is not None:
         number = parse_length(length)
         if number is None:
-            raise MessageError(Fault.GARBAGE, "its Content-Length is not one number")
+            raise MessageError(ForwardingFault.GARBAGE, "its Content-Length is not one number")
         head.length = number
         head.framing = Framing.LENGTH if number else Framing.NONE
     else:
@@ -203,10 +203,10 @@ def _refuse_unless_partial(data: bytes) -> None:
         size = min(len(data), len(_START))
         if data[:size] == _START[:size]:
             return
-        raise MessageError(Fault.GARBAGE, "it does not start with HTTP/1.1 or HTTP/1.0")
+        raise MessageError(ForwardingFault.GARBAGE, "it does not start with HTTP/1.1 or HTTP/1.0")
     if len(data) > MAX_HEAD_BYTES:
-        raise MessageError(Fault.GARBAGE, f"its head is larger than {MAX_HEAD_BYTES} bytes")
-    raise MessageError(Fault.GARBAGE, "its status line or a header line is malformed")
+        raise MessageError(ForwardingFault.GARBAGE, f"its head is larger than {MAX_HEAD_BYTES} bytes")
+    raise MessageError(ForwardingFault.GARBAGE, "its status line or a header line is malformed")
 
 
 def render_response(head: ResponseHead, *, minor: int, keep_alive: bool) -> bytes | None:

@@ -16,7 +16,7 @@ from evenkeel.proxy.headers import TOKEN, selected, selector
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Route", "RouteTable", "Timeouts", "Upstream"]
+__all__ = ["ProxyRoute", "RouteTable", "Timeouts", "Upstream"]
 
 
 _NAME = re.compile(TOKEN.decode("ascii") + "+")
@@ -48,7 +48,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class ProxyRoute:
     """A name for traffic of one kind: how it is recognized, where it goes, how much is sampled.
 
     A request is on the route if it meets every rule that is set: the path prefix, one of the hosts,
@@ -174,13 +174,13 @@ class RouteTable:
 
     __slots__ = ("_by_name", "_conditional", "_direct", "_entries", "routes")
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[ProxyRoute]) -> None:
         """Order the routes.
 
         Raises: ValueError if two routes share a name, or all of their rules.
         """
         self.routes = tuple(routes)
-        self._by_name: dict[str, Route] = {}
+        self._by_name: dict[str, ProxyRoute] = {}
         rules: set[object] = set()
         for route in self.routes:
             if route.name in self._by_name:
@@ -202,11 +202,11 @@ class RouteTable:
         )
         """Route of every request, if a single route takes all of them and changes no target."""
 
-    def named(self, name: str) -> Route | None:
+    def named(self, name: str) -> ProxyRoute | None:
         """Return the route of that name; None if there is none."""
         return self._by_name.get(name)
 
-    def match(self, target: bytes) -> tuple[Route, bytes] | None:
+    def match(self, target: bytes) -> tuple[ProxyRoute, bytes] | None:
         """Find the route of a request target, and the target its first upstream is sent.
 
         Only routes without rules about host, headers and key are considered: see `find` for those.
@@ -219,7 +219,7 @@ class RouteTable:
                 return entry.route, target if entry.verbatim else entry.route.target(target)
         return None
 
-    def find(self, target: bytes, raw: bytes, end: int) -> tuple[Route, bytes] | None:
+    def find(self, target: bytes, raw: bytes, end: int) -> tuple[ProxyRoute, bytes] | None:
         """Find the route of a request by all rules, and the target its first upstream is sent.
 
         Args:
@@ -249,7 +249,7 @@ class _Entry:
 
     __slots__ = ("conditional", "headers", "hosts", "keys", "prefix", "route", "rules", "verbatim")
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: ProxyRoute) -> None:
         self.route = route
         self.prefix = route.prefix.encode("ascii")
         self.hosts = frozenset(host.lower() for host in route.hosts)

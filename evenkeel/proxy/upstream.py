@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, cast
 
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
 from evenkeel.proxy.response_head import SWITCHING_PROTOCOLS, parse_response
 from evenkeel.proxy.retry import TcpInfo, tcp_info
@@ -33,7 +33,7 @@ class Downstream(Protocol):
     def connected(self, upstream: UpstreamConnection) -> None:
         """Take the connection that was asked for."""
 
-    def not_connected(self, fault: Fault, detail: str) -> None:
+    def not_connected(self, fault: ForwardingFault, detail: str) -> None:
         """Handle that no connection could be made."""
 
     def interim(self, head: ResponseHead) -> None:
@@ -45,7 +45,7 @@ class Downstream(Protocol):
     def answer(self, payload: bytes, *, done: bool) -> None:
         """Take more of the answer, which ends with `done`."""
 
-    def upstream_failed(self, fault: Fault, detail: str, info: TcpInfo | None = None) -> None:
+    def upstream_failed(self, fault: ForwardingFault, detail: str, info: TcpInfo | None = None) -> None:
         """Handle that the answer will not come, or not to its end."""
 
     def switch(self, head: ResponseHead, payload: bytes) -> None:
@@ -242,7 +242,7 @@ class UpstreamConnection(asyncio.Protocol):
         try:
             payload = chunks.feed(data, position) if self._strip else chunks.forward(data, position)
         except ChunkError as error:
-            client.upstream_failed(Fault.GARBAGE, str(error))
+            client.upstream_failed(ForwardingFault.GARBAGE, str(error))
             return None
         if chunks.rest:
             self.keep_alive = False
@@ -250,7 +250,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def _switch(self, client: Downstream, head: ResponseHead, data: bytes) -> None:
         if not client.upgrade_offered:
-            client.upstream_failed(Fault.GARBAGE, "it switched protocols without being asked")
+            client.upstream_failed(ForwardingFault.GARBAGE, "it switched protocols without being asked")
             return
         self._framing = _CLOSE
         self._tunnel = True
@@ -279,15 +279,15 @@ class UpstreamConnection(asyncio.Protocol):
         elif exc is None:
             self._ended(client, None)
         else:
-            client.upstream_failed(Fault.TRUNCATED if self.answered else Fault.CLOSED, "")
+            client.upstream_failed(ForwardingFault.TRUNCATED if self.answered else ForwardingFault.CLOSED, "")
 
     def _ended(self, client: Downstream, info: TcpInfo | None) -> None:
         if self._framing is _CLOSE:
             client.answer(b"", done=True)
         elif self.answered:
-            client.upstream_failed(Fault.TRUNCATED, "")
+            client.upstream_failed(ForwardingFault.TRUNCATED, "")
         else:
-            client.upstream_failed(Fault.CLOSED, "", info)
+            client.upstream_failed(ForwardingFault.CLOSED, "", info)
 
     def pause_writing(self) -> None:
         """Stop the client's upload: the upstream reads slower."""

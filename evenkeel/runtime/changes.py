@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from evenkeel.runtime.instruments import Instruments
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
-    from evenkeel.settings.replay import Replays
+    from evenkeel.settings.replay import ReplaySettings
     from evenkeel.stores.bursts import Bursts
     from evenkeel.stores.changes import ChangeStore, Trigger
-    from evenkeel.stores.lease import Lease
+    from evenkeel.stores.lease import RoleLease
 
 
 log = logging.getLogger("evenkeel")
@@ -92,7 +92,7 @@ class Responder:
         store: ChangeStore,
         bursts: Bursts,
         goldens: GoldenReplayer,
-        settings: Replays,
+        settings: ReplaySettings,
         rates: Mapping[str, float],
         *,
         scores: ReferenceScores | None = None,
@@ -182,7 +182,7 @@ class Responder:
         return made if self._scores is None else made + await self._scores.step()
 
 
-def urgent_routes(monitor: Monitor, settings: Replays, clock: Callable[[], float]) -> frozenset[str]:
+def urgent_routes(monitor: Monitor, settings: ReplaySettings, clock: Callable[[], float]) -> frozenset[str]:
     """Return the routes that changed so recently that a burst would still run, and those with a suspicion.
 
     Args:
@@ -206,7 +206,7 @@ class Stepper(Protocol):
         ...
 
 
-async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: str) -> None:
+async def respond(stop: asyncio.Event, responder: Stepper, lease: RoleLease, what: str) -> None:
     """Step while the lease is held, until `stop` is set. An error of the store is retried.
 
     Args:
@@ -231,7 +231,7 @@ async def respond(stop: asyncio.Event, responder: Stepper, lease: Lease, what: s
         await asyncio.to_thread(lease.leave)
 
 
-async def _step(responder: Stepper, lease: Lease) -> None:
+async def _step(responder: Stepper, lease: RoleLease) -> None:
     renewing = asyncio.create_task(_renew(lease))
     try:
         await responder.step()
@@ -239,7 +239,7 @@ async def _step(responder: Stepper, lease: Lease) -> None:
         renewing.cancel()
 
 
-async def _renew(lease: Lease) -> None:
+async def _renew(lease: RoleLease) -> None:
     while True:
         await asyncio.sleep(_RENEW_S)
         with contextlib.suppress(Exception):  # retried in time; if that fails, another takes over

@@ -75,7 +75,7 @@ _REPAIRS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Encoder:
+class EncoderChoice:
     """Encoder that compares meanings."""
 
     embeddings: Embeddings | EndpointEmbeddings | None
@@ -94,7 +94,7 @@ def make_encoder(
     prices: Prices,
     observer: CallObserver = UNOBSERVED,
     budget: CallBudget | None = None,
-) -> Encoder:
+) -> EncoderChoice:
     """Return the encoder of the settings, if any. Loading one takes seconds; `observer` sees its calls.
 
     The budget pays for calls that nobody else pays for.
@@ -104,20 +104,20 @@ def make_encoder(
         log.warning("note: %s", note)
     languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
     if chosen.enabled is False:
-        return Encoder(None)
+        return EncoderChoice(None)
     if chosen.base_url is None or chosen.model is None:
         try:
             embeddings = load_embeddings(chosen.model, languages=languages, language_of=language_of)
         except EmbeddingsUnavailableError as error:
             if chosen.enabled or chosen.model:
                 log.warning("no sentence embeddings: %s; scoring goes on without them", error)
-            return Encoder(None)
-        return Encoder(embeddings)
+            return EncoderChoice(None)
+        return EncoderChoice(embeddings)
     client = replays.endpoint(chosen, prices, observer, limits=_pace(), budget=budget)
     remote = EndpointEmbeddings(
         client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
     )
-    return Encoder(remote, client)
+    return EncoderChoice(remote, client)
 
 
 _JITTER = 0.1
@@ -258,7 +258,9 @@ def make_judge(
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 
-def make_scorer(settings: Settings, judge: Judge | None, encoder: Encoder, tally: Tally) -> TwoStageScorer:
+def make_scorer(
+    settings: Settings, judge: Judge | None, encoder: EncoderChoice, tally: Tally
+) -> TwoStageScorer:
     """Return a scorer that uses the judge where one is needed, else heuristics."""
     bundles = choices.bundles(settings)
     heuristic = HeuristicRater(
@@ -305,7 +307,7 @@ class Instruments:
     spans: Spans
     judge: Judge | None
     health: JudgeHealth
-    encoder: Encoder
+    encoder: EncoderChoice
     scorer: TwoStageScorer
     replayer: Replayer
 

@@ -14,14 +14,14 @@ from evenkeel.proxy.callers import EVERYWHERE
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.stores import connect
 from evenkeel.settings.credentials import shadow_origin
-from evenkeel.settings.scoring import Judge
+from evenkeel.settings.scoring import JudgeSettings
 from evenkeel.settings.types import without_credentials
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
     from evenkeel.settings import Fallback, Route, Settings
-    from evenkeel.settings.replay import Rewriter
-    from evenkeel.settings.scoring import Embeddings
+    from evenkeel.settings.replay import RewriterSettings
+    from evenkeel.settings.scoring import EmbeddingSettings
 
 Role = Literal["proxy", "worker", "monitor"]
 
@@ -79,11 +79,11 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     ]
 
 
-def _is_local(model: Judge | Rewriter | Embeddings) -> bool:
-    return isinstance(model, Judge) and model.local is not None
+def _is_local(model: JudgeSettings | RewriterSettings | EmbeddingSettings) -> bool:
+    return isinstance(model, JudgeSettings) and model.local is not None
 
 
-def _needs_key(settings: Settings, model: Judge | Rewriter | Embeddings) -> bool:
+def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings | EmbeddingSettings) -> bool:
     """Tell whether a model needs a key: not if its server takes requests and replays without one."""
     if model is not settings.judge:
         return True

@@ -16,7 +16,7 @@ from evenkeel.release.judge_panel import JudgePanel, PanelSettings
 from evenkeel.runtime import replays
 from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
 from evenkeel.shadow.references.caller import ReferenceCaller
-from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S, Found, Pace, Suspicion
+from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S, FoundChange, Pace, Suspicion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,18 +89,18 @@ class Noticing:
         ]
         if not any(mark.kind == kinds.REFERENCES for _, mark in marks):
             return Noticed(tuple(noticed), renamed=tuple(renamed))
-        found: list[Found] = []
+        found: list[FoundChange] = []
         for record in self._records():
             asked = record.silent.references if record.silent else None
             if asked is not None and asked.at > begin:
-                found.append(Found(record.route, asked.requested_model, asked.at, asked.since))
+                found.append(FoundChange(record.route, asked.requested_model, asked.at, asked.since))
         open_questions = [
             finding for finding in noticed if not any(_explains(change, finding) for change in found)
         ]
         return Noticed(tuple(open_questions), tuple(found), tuple(renamed))
 
 
-def _explains(change: Found, suspicion: Suspicion) -> bool:
+def _explains(change: FoundChange, suspicion: Suspicion) -> bool:
     """Return whether something noticed on a route belongs to a change that references found there."""
     near = change.since - _SAME_S <= suspicion.at <= change.at + _SAME_S
     return near and change.route == suspicion.route

@@ -16,7 +16,7 @@ from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.llm.price import ASSUMED, ModelPrice, Prices
 from evenkeel.runtime import choices
 from evenkeel.settings import route_table
-from evenkeel.settings.scoring import Judge
+from evenkeel.settings.scoring import JudgeSettings
 from evenkeel.shadow.original import Reader, StatedTemplate, api_headers
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from evenkeel.metrics import judge as judging
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import Headers
-    from evenkeel.settings.replay import Rewriter as RewriterSettings
-    from evenkeel.settings.scoring import Embeddings
+    from evenkeel.settings.replay import RewriterSettings
+    from evenkeel.settings.scoring import EmbeddingSettings
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt.template import TemplateLearner
@@ -77,7 +77,7 @@ def budgeted_prices(settings: Settings) -> Prices:
 
 
 def endpoint(
-    section: Judge | Embeddings | RewriterSettings,
+    section: JudgeSettings | EmbeddingSettings | RewriterSettings,
     costs: Prices,
     observer: CallObserver = UNOBSERVED,
     *,
@@ -100,7 +100,7 @@ def endpoint(
         timeout_s=_TIMEOUT_S,
         concurrency=_CONCURRENCY,
     )
-    if isinstance(section, Judge):
+    if isinstance(section, JudgeSettings):
         served = replace(
             served,
             timeout_s=section.timeout_s,

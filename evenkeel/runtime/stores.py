@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
     from evenkeel.stores.goldens import GoldenStore
     from evenkeel.stores.labels import LabelStore
-    from evenkeel.stores.lease import Lease
+    from evenkeel.stores.lease import RoleLease
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.panels import PanelStore
     from evenkeel.stores.redis.connection import RedisStore
@@ -83,7 +83,7 @@ class DocumentStores(abc.ABC):
         """Return the counters of a supervisor's processes, by its process id; None = of all processes."""
 
     @abc.abstractmethod
-    def lease(self, name: str, length_s: float = 10.0) -> Lease:
+    def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease, which only one of several processes may hold, in the name of this one."""
 
     @cached_property
@@ -258,7 +258,7 @@ class SqliteStores(DocumentStores):
         """Return the counters, as `DocumentStores.counters_of` does."""
         return SqliteCounterStore(self._database)
 
-    def lease(self, name: str, length_s: float = 10.0) -> Lease:  # noqa: ARG002 - one process holds them all
+    def lease(self, name: str, length_s: float = 10.0) -> RoleLease:  # noqa: ARG002 - one process holds them all
         """Return a lease that is always held, because a single process uses the file."""
         return SoleLease()
 
@@ -397,7 +397,7 @@ class RedisStores(DocumentStores):
         group = "" if supervisor is None else f"{socket.gethostname()}:{supervisor}"
         return RedisCounterStore(self._store, time.time, group=group)
 
-    def lease(self, name: str, length_s: float = 10.0) -> Lease:
+    def lease(self, name: str, length_s: float = 10.0) -> RoleLease:
         """Return a lease that processes compete for, as `DocumentStores.lease` does."""
         from evenkeel.stores.redis.connection import process_name
         from evenkeel.stores.redis.lease import RedisLease

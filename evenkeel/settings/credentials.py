@@ -12,7 +12,7 @@ from evenkeel.settings.routes import Credential, route_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.settings.replay import Replays
+    from evenkeel.settings.replay import ReplaySettings
     from evenkeel.settings.routes import Fallback, Route
 
 Headers = tuple[tuple[str, str], ...]
@@ -63,7 +63,7 @@ class UpstreamKeys:
         return f"route {self.route}: {self.upstream} gets {sent}; replays carry {replayed}"
 
 
-def keys_by_route(routes: Sequence[Route], replays: Replays) -> dict[str, tuple[UpstreamKeys, ...]]:
+def keys_by_route(routes: Sequence[Route], replays: ReplaySettings) -> dict[str, tuple[UpstreamKeys, ...]]:
     """Return the keys of each route's upstreams, in the order in which they are tried."""
     table = route_table(routes, injecting=False)
     origin = shadow_origin(routes, replays)
@@ -74,7 +74,7 @@ def keys_by_route(routes: Sequence[Route], replays: Replays) -> dict[str, tuple[
     }
 
 
-def shadow_origin(routes: Sequence[Route], replays: Replays) -> Upstream | None:
+def shadow_origin(routes: Sequence[Route], replays: ReplaySettings) -> Upstream | None:
     """Return the upstream whose origin the common replay key is for; None if the settings leave it open."""
     if replays.api_key_origin:
         return Upstream.parse(replays.api_key_origin)

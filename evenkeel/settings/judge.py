@@ -10,25 +10,25 @@ from urllib.parse import urlsplit
 
 from evenkeel.llm.providers import SmallModel, small_model
 from evenkeel.settings.credentials import keys_by_route
-from evenkeel.settings.scoring import Judge
+from evenkeel.settings.scoring import JudgeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.settings.replay import Replays
+    from evenkeel.settings.replay import ReplaySettings
     from evenkeel.settings.routes import Route
 
 JUDGE_KEY: Final = "EVENKEEL_JUDGE_API_KEY"
 """Variable with the key of a judge that has an endpoint of its own."""
 
 
-def default_judge(routes: Sequence[Route], replays: Replays) -> Judge | None:
+def default_judge(routes: Sequence[Route], replays: ReplaySettings) -> JudgeSettings | None:
     """Return the judge for settings without a section for it; None where no provider is known."""
     known = any(small_model(route.upstream) for route in routes)
-    return judge_of(Judge(), routes, replays) if known else None
+    return judge_of(JudgeSettings(), routes, replays) if known else None
 
 
-def judge_of(section: Judge, routes: Sequence[Route], replays: Replays) -> Judge:
+def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySettings) -> JudgeSettings:
     """Return a section with what it leaves open filled in.
 
     Open may be the model, the endpoint and the variable of the key. They are those of the first route whose
@@ -54,7 +54,7 @@ def judge_of(section: Judge, routes: Sequence[Route], replays: Replays) -> Judge
     return _filled(section, url, small, key.variable if key else JUDGE_KEY)
 
 
-def _filled(section: Judge, base_url: str, small: SmallModel | None, variable: str) -> Judge:
+def _filled(section: JudgeSettings, base_url: str, small: SmallModel | None, variable: str) -> JudgeSettings:
     if not section.model and small is None:
         raise ValueError(f"judge.model: is missing; no small model is known at {urlsplit(base_url).hostname}")
     found = section.model_copy(

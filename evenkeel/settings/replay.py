@@ -9,7 +9,7 @@ from pydantic import Field
 from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, UpstreamUrl, Variable
 
 
-class Rewriter(Section):
+class RewriterSettings(Section):
     """An OpenAI-compatible model that paraphrases, changes the tone and translates.
 
     The judge checks each text for its meaning; without one nothing is rewritten.
@@ -47,7 +47,7 @@ class References(Section):
     """False alarms per route on which nothing changes, at most on average."""
 
 
-class Replays(Section):
+class ReplaySettings(Section):
     """Sending of replays: credential, limits, goldens, reference prompts, rewriter."""
 
     api_key_env: Variable = "EVENKEEL_SHADOW_API_KEY"
@@ -68,14 +68,14 @@ class Replays(Section):
     """Minutes of sampling all requests of a route after a change, or until 300 are sampled; 0 = none."""
     goldens: Goldens = Goldens()
     references: References = References()
-    rewriter: Rewriter | None = None
+    rewriter: RewriterSettings | None = None
     languages: list[Tag] = []
     """Further target languages of `multilingual`, as BCP 47 tags."""
     compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
     """Further `compound.NAME`: the perturbations they apply, one after another."""
 
 
-class Price(Section):
+class PriceSettings(Section):
     """Price of a model, in US dollars per million tokens."""
 
     input_usd: Annotated[float, Field(ge=0, le=1_000_000)]
@@ -88,7 +88,7 @@ class Price(Section):
     """Share of `input_usd` that tokens from the provider's prompt cache cost, such as 0.1."""
 
 
-class Budget(Section):
+class BudgetSettings(Section):
     """Daily limit (UTC) on the cost of replays and judging, all routes together. `null` = no limit."""
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
@@ -98,6 +98,6 @@ class Budget(Section):
     the default limit they count $5 per million tokens in and $25 out."""
     spread: bool = True
     """Makes a quarter available at once and the rest over the day, so that nights are watched too."""
-    prices: dict[str, Price] = {}
+    prices: dict[str, PriceSettings] = {}
     """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
     model of your own that is free: `{input_usd: 0, output_usd: 0}`."""

@@ -52,7 +52,7 @@ DEFAULT_PERTURBATIONS = (
 another question is asked rarely."""
 
 
-class Timeouts(Section):
+class TimeoutSettings(Section):
     """Limits of a forwarded request, in seconds."""
 
     connect_s: Seconds = 5.0
@@ -65,7 +65,7 @@ class Timeouts(Section):
     """For the whole request, streams included."""
 
 
-class RouteBudget(Section):
+class RouteBudgetSettings(Section):
     """Daily limit on what replays and judging of one route may cost, within the budget of all routes."""
 
     tokens_per_day: Annotated[int, Field(ge=0)] | None = None
@@ -92,7 +92,7 @@ class Fallback(Section):
         return {"url": given} if isinstance(given, str) else given
 
 
-class Match(Section):
+class RouteMatch(Section):
     """Conditions on the requests that a route takes; all that are set must hold."""
 
     prefix: Annotated[str, Field(pattern=PREFIX_PATTERN)] = ""
@@ -126,7 +126,7 @@ class Trials(Section):
     learning. 0 tries nothing else under any plan."""
 
 
-class Contact(Section):
+class ContactSettings(Section):
     """Advice in messages about an incident of the route."""
 
     owner: str = ""
@@ -144,7 +144,7 @@ class Route(Section):
     """Label of the route in gauges and on the page."""
     upstream: UpstreamUrl
     """The endpoint. A client path under `/v1` is put on this URL's path, if it has one."""
-    match: Match = Match()
+    match: RouteMatch = RouteMatch()
     fallbacks: list[Fallback] = []
     """Endpoints to try in order when the one before does not take the request: URLs, or with keys."""
     share_credentials: bool = False
@@ -156,7 +156,7 @@ class Route(Section):
     """`authorization` sends `Bearer KEY`; any other header carries the bare key (`api-key`)."""
     replay_key_env: Variable | None = None
     """Variable with the key of replays to `upstream`, in the same header; wins over `replays.api_key_env`."""
-    timeouts: Timeouts = Timeouts()
+    timeouts: TimeoutSettings = TimeoutSettings()
     sampling_rate: Rate = 0.1
     """Share of eligible requests that are replayed."""
     task: str | None = None
@@ -168,8 +168,8 @@ class Route(Section):
     replay_tier: Tier = "standard"
     """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes,
     where the provider has it."""
-    budget: RouteBudget = RouteBudget()
-    contact: Contact = Contact()
+    budget: RouteBudgetSettings = RouteBudgetSettings()
+    contact: ContactSettings = ContactSettings()
 
     @model_validator(mode="after")
     def _tier_exists(self) -> Route:
@@ -191,8 +191,8 @@ def route_table(routes: Sequence[Route], *, injecting: bool = True) -> RouteTabl
     return RouteTable([_data_plane_route(route, injecting=injecting) for route in routes])
 
 
-def _data_plane_route(route: Route, *, injecting: bool) -> routing.Route:
-    return routing.Route(
+def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
+    return routing.ProxyRoute(
         name=route.name,
         upstream=Upstream.parse(route.upstream),
         fallbacks=tuple(Upstream.parse(fallback.url) for fallback in route.fallbacks),

@@ -21,7 +21,7 @@ class Quality(Section):
     """Meanings of 3 (best), 2 and 1."""
 
 
-class Embeddings(Section):
+class EmbeddingSettings(Section):
     """Sentence embeddings: `true`, `false`, `null` (if the extra `semantic` is installed), or an encoder.
 
     What is not a mapping says whether the default encoder is used.
@@ -46,13 +46,13 @@ class Embeddings(Section):
         return {"enabled": given} if given is None or isinstance(given, (bool, str)) else given
 
     @model_validator(mode="after")
-    def _whole(self) -> Embeddings:
+    def _whole(self) -> EmbeddingSettings:
         if self.base_url and not self.model:
             raise ValueError("an endpoint needs the name of its model: add `model`")
         return self
 
 
-class Judge(Section):
+class JudgeSettings(Section):
     """An OpenAI-compatible model that rates pairs of answers.
 
     Without this section, a small model of the upstream's provider is the judge, if that provider is known;
@@ -90,7 +90,7 @@ class Judge(Section):
     """Qualities that the judge rates in a task, in place of the task's own."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> Judge:
+    def _consistent(self) -> JudgeSettings:
         if self.votes % 2 == 0:
             raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
         if self.local and (self.model or self.base_url):

@@ -19,11 +19,11 @@ from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
 from evenkeel.settings.gone import GONE
 from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
-from evenkeel.settings.replay import Budget, Replays, Rewriter
+from evenkeel.settings.replay import BudgetSettings, ReplaySettings, RewriterSettings
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
-from evenkeel.settings.scoring import Alerts, Embeddings, Judge
+from evenkeel.settings.scoring import Alerts, EmbeddingSettings, JudgeSettings
 from evenkeel.settings.server import Access, Listen, Telemetry
-from evenkeel.settings.storage import ADDRESS_PATTERN, Monitor, Storage
+from evenkeel.settings.storage import ADDRESS_PATTERN, MonitorSection, Storage
 from evenkeel.settings.types import NAME_PATTERN, TAG_PATTERN, Section
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ class Settings(BaseSettings):
 
     listen: Listen = Listen()
     routes: Annotated[list[Route], Field(min_length=1)]
-    replays: Replays = Replays()
-    judge: Judge | None = None
-    embeddings: Embeddings = Embeddings()
-    budget: Budget = Budget()
+    replays: ReplaySettings = ReplaySettings()
+    judge: JudgeSettings | None = None
+    embeddings: EmbeddingSettings = EmbeddingSettings()
+    budget: BudgetSettings = BudgetSettings()
     alerts: Alerts = Alerts()
     data_dir: Path = Path("evenkeel-data")
     """Folder of the store."""
     storage: Storage = Storage()
     access: Access = Access()
     telemetry: Telemetry = Telemetry()
-    monitor: Monitor = Monitor()
+    monitor: MonitorSection = MonitorSection()
     simulated: bool = False
     """Says on every page that the upstream is a simulation."""
 
@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _judge_is_named(self) -> Settings:
         if self.judge is not None:
-            found: Judge | None = judge_of(self.judge, self.routes, self.replays)
+            found: JudgeSettings | None = judge_of(self.judge, self.routes, self.replays)
         elif "judge" in self.model_fields_set:
             found = None
         else:
@@ -131,7 +131,7 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             )
         _check_key_stays("upstream", _with_shared_keys(raw, routes[0]), route)
         routes[0].update(route)
-    rewriter = {name: Rewriter.model_fields[name].default for name in ("base_url", "api_key_env")}
+    rewriter = {name: RewriterSettings.model_fields[name].default for name in ("base_url", "api_key_env")}
     judge = {"api_key_env": JUDGE_KEY, "base_url": _judge_upstream(raw)}
     models = (
         ("judge", judge, raw.get("judge"), overrides.get("judge")),
@@ -184,7 +184,7 @@ def _check_variables() -> None:
 def _with_shared_keys(raw: Mapping[str, Any], route: Mapping[str, Any]) -> dict[str, Any]:
     """A route of the file with the variables of the keys for replays and judge that are its upstream's."""
     replays, judge = _inner(raw, "replays"), _inner(raw, "judge")
-    usual = replays.get("api_key_env", Replays().api_key_env)
+    usual = replays.get("api_key_env", ReplaySettings().api_key_env)
     return {
         **route,
         "replays": None if replays.get("api_key_origin") else usual,

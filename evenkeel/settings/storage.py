@@ -86,7 +86,7 @@ class Redis(Section):
         return os.environ.get(self.sentinel_password_env) or None
 
 
-class Monitor(Section):
+class MonitorSection(Section):
     """Part of one of several monitors on a Redis."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = None

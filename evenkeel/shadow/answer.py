@@ -1,6 +1,6 @@
 """Answers from response bodies: plain JSON or an event stream, as the wire carried them.
 
-`read_answer` decides which of the two a body is. The reader of each API (`prompt.apis`) fills a `Draft`.
+`read_answer` decides which of the two a body is. Each API's reader (`prompt.apis`) fills an `AnswerDraft`.
 Chat completions and completions hold choices, of which the first is read: a request with `n > 1` is
 compared by its choice 0.
 """
@@ -126,7 +126,7 @@ _CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
 
 
 @dataclass(slots=True)
-class Draft:
+class AnswerDraft:
     """An answer that arrives in pieces."""
 
     text: list[str] = field(default_factory=list)
@@ -266,7 +266,7 @@ class ChoicesReader:
     """
 
     def __init__(self) -> None:
-        self.draft = Draft()
+        self.draft = AnswerDraft()
         self._any_choice = False
         self._done = False
 

@@ -20,7 +20,7 @@ from evenkeel.shadow.groups import (
     roots_of,
 )
 from evenkeel.shadow.perturbations import NotApplicable
-from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.together import Together
 from evenkeel.shadow.planner import WHOLE, candidates, contrasts_of, control_trial, trial_of
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.planner import Needs, Trial
     from evenkeel.shadow.prompt import PromptView
 
-_CONTROL: Final = Control()
+_CONTROL: Final = IdenticalResend()
 
 
 class PlannedTrial(NamedTuple):

@@ -44,7 +44,7 @@ _AMPLE: Final = 4
 waited for."""
 
 
-class Pace(NamedTuple):
+class GroupPace(NamedTuple):
     """Chances that the rewordings of a group are tried by themselves."""
 
     drawn: float
@@ -53,9 +53,9 @@ class Pace(NamedTuple):
     """Chance that a group whose answer changed is split; four times `drawn`."""
 
 
-WATCHING: Final = Pace(1 / 16, 1 / 4)
-LEARNING: Final = Pace(1 / 8, 1 / 2)
-SUSPECTING: Final = Pace(1 / 4, 1.0)
+WATCHING: Final = GroupPace(1 / 16, 1 / 4)
+LEARNING: Final = GroupPace(1 / 8, 1 / 2)
+SUSPECTING: Final = GroupPace(1 / 4, 1.0)
 MOVED_WEIGHT: Final = WATCHING.drawn / WATCHING.split
 """Weight of a rewording that is tried because its group's answer changed. It is the same at all paces."""
 
@@ -130,7 +130,7 @@ class RootTrials(NamedTuple):
     """True if the root itself is tried."""
     alone: tuple[Perturbation, ...]
     """Rewordings of a group that are suspected themselves and tried whether or not the group is."""
-    pace: Pace
+    pace: GroupPace
 
 
 class ExchangePlan(NamedTuple):
@@ -181,7 +181,7 @@ def plan_of(
 class _Look(NamedTuple):
     chance: float
     """Chance that an exchange is tried. Values above 1 count as 1."""
-    pace: Pace
+    pace: GroupPace
 
 
 _CLOSE: Final = _Look(1.0, SUSPECTING)
@@ -206,12 +206,12 @@ def _look(need: LearningNeed, rate: float) -> _Look:
     return _CLOSE if need.trials < SETTLED else _Look(rate, WATCHING)
 
 
-def is_split(exchange_id: str, root: Root, pace: Pace) -> bool:
+def is_split(exchange_id: str, root: Root, pace: GroupPace) -> bool:
     """Return whether a group is split into its rewordings if its answer changes."""
     return root.is_group and _uniform(exchange_id, root.perturbation.name) < pace.split
 
 
-def drawn_of(exchange_id: str, root: Root, pace: Pace) -> Perturbation | None:
+def drawn_of(exchange_id: str, root: Root, pace: GroupPace) -> Perturbation | None:
     """Return the rewording of a group that is also tried by itself; usually None."""
     place = int(_uniform(exchange_id, root.perturbation.name) / pace.drawn)
     return root.kinds[place] if root.is_group and place < len(root.kinds) else None

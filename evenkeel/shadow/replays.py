@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.text import named
 from evenkeel.core.verdict import Failure
-from evenkeel.llm.observer import Message, ModelCall
+from evenkeel.llm.observer import ModelCall, ObservedMessage
 from evenkeel.llm.price import Quote, bound_of, estimate_tokens
 from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.replay import FLEX_UNAVAILABLE, FLEX_UNSUPPORTED, Replay
@@ -141,7 +141,7 @@ class Replays:
             variant.model or original.model,
             target.url,
             target.unix_path,
-            content=lambda: [Message(message.role, message.text) for message in variant.messages],
+            content=lambda: [ObservedMessage(message.role, message.text) for message in variant.messages],
         )
         return await self._replayer.send(
             target,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import threading
 
     from evenkeel.shadow.original import Reader
-    from evenkeel.stores.lease import Lease
+    from evenkeel.stores.lease import RoleLease
     from evenkeel.stores.templates import TemplateStore
 
 log = logging.getLogger("evenkeel.worker")
@@ -26,7 +26,7 @@ log = logging.getLogger("evenkeel.worker")
 class Templates:
     """Keeps one worker's learner in step with the store, and so with the other workers."""
 
-    def __init__(self, store: TemplateStore, lease: Lease, *, every_s: float) -> None:
+    def __init__(self, store: TemplateStore, lease: RoleLease, *, every_s: float) -> None:
         """Keep one worker's learner in step.
 
         Args:

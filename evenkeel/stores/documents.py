@@ -28,7 +28,7 @@ _LEVEL: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Body(Generic[Item]):
+class DocumentBody(Generic[Item]):
     """Encoding of documents: a function that writes them and one that reads them."""
 
     pack: Callable[[Item, Seal], Packed]
@@ -37,12 +37,14 @@ class Body(Generic[Item]):
     """Function that returns the document from its stored form and its key."""
 
 
-def plain(kind: type[Item]) -> Body[Item]:
+def plain(kind: type[Item]) -> DocumentBody[Item]:
     """Return the body of documents that quote nothing: JSON."""
-    return Body(lambda item, _seal: to_json(item), lambda packed, _seal, _key: from_json(packed, kind))
+    return DocumentBody(
+        lambda item, _seal: to_json(item), lambda packed, _seal, _key: from_json(packed, kind)
+    )
 
 
-def sealed(kind: type[Item], place: str, name_of: Callable[[Item], str]) -> Body[Item]:
+def sealed(kind: type[Item], place: str, name_of: Callable[[Item], str]) -> DocumentBody[Item]:
     """Return the body of documents that quote prompts or answers: compressed, encrypted if there is a key.
 
     Args:
@@ -60,7 +62,7 @@ def sealed(kind: type[Item], place: str, name_of: Callable[[Item], str]) -> Body
         check_name(name_of(item), key[0], place)
         return item
 
-    return Body(pack, unpack)
+    return DocumentBody(pack, unpack)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,7 @@ class Collection(Generic[Item]):
     fields: tuple[str, ...] = ()
     """Names of the fields to filter by: attributes, unless `fields_of` returns other values."""
     fields_of: Callable[[Item], tuple[Field, ...]] | None = None
-    body: Body[Item]
+    body: DocumentBody[Item]
 
     group: str = ""
     """Collections of one group can be changed together; default: alone."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from evenkeel.core.records import from_json, to_json
 from evenkeel.core.text import LONGEST_NAME, UNWRITABLE
 from evenkeel.core.verdict import Direction, QualityScore, stage_of
-from evenkeel.stores.documents import Body, Collection
+from evenkeel.stores.documents import Collection, DocumentBody
 from evenkeel.stores.payloads import close_part, open_part, pack_evidence, unpack_evidence
 
 if TYPE_CHECKING:
@@ -239,11 +239,11 @@ _LABELS: Final = Collection(
     key=("verdict_id", "by"),
     version=True,
     fields=("route", "counts"),
-    body=Body(_pack, _unpack),
+    body=DocumentBody(_pack, _unpack),
     group="labels",
 )
 _TEXTS: Final = Collection(
-    name="label_texts", key=("verdict_id",), body=Body(_pack_texts, _unpack_texts), group="labels"
+    name="label_texts", key=("verdict_id",), body=DocumentBody(_pack_texts, _unpack_texts), group="labels"
 )
 
 

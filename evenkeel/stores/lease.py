@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Lease(Protocol):
+class RoleLease(Protocol):
     """Right to do a job that only one process may do."""
 
     def hold(self) -> bool:
@@ -21,8 +21,8 @@ class SoleLease:
     """Lease of a process that shares its job with no other."""
 
     def hold(self) -> bool:
-        """Return True: the lease is always held. See `Lease.hold`."""
+        """Return True: the lease is always held. See `RoleLease.hold`."""
         return True
 
     def leave(self) -> None:
-        """Do nothing. See `Lease.leave`."""
+        """Do nothing. See `RoleLease.leave`."""

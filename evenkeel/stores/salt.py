@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.stores.documents import Body, Collection, Packed
+from evenkeel.stores.documents import Collection, DocumentBody, Packed
 
 if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
@@ -29,7 +29,7 @@ def _opened(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _Salt:
     return _Salt(key[0], seal.open(packed, _PLACE))
 
 
-_SALT: Final = Collection(name="salts", key=("purpose",), body=Body(_closed, _opened))
+_SALT: Final = Collection(name="salts", key=("purpose",), body=DocumentBody(_closed, _opened))
 
 
 def client_salt(documents: Documents) -> bytes:

@@ -6,7 +6,7 @@ import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.stores.documents import Body, Collection, Packed
+from evenkeel.stores.documents import Collection, DocumentBody, Packed
 
 if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
@@ -39,7 +39,7 @@ def _opened(packed: Packed, seal: Seal, key: tuple[str, ...]) -> _State:
     return _State(key[0], text.decode("utf-8", "surrogatepass"))
 
 
-_STATE: Final = Collection(name="templates", key=("learner",), body=Body(_closed, _opened))
+_STATE: Final = Collection(name="templates", key=("learner",), body=DocumentBody(_closed, _opened))
 
 
 class TemplateStore:
@@ -47,7 +47,7 @@ class TemplateStore:
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
-        self._state = replace(_STATE, body=Body(_compressed, _opened)) if documents.remote else _STATE
+        self._state = replace(_STATE, body=DocumentBody(_compressed, _opened)) if documents.remote else _STATE
         documents.open(self._state)
 
     def load(self) -> str:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.core.verdict import QualityScore, Verdict
-    from evenkeel.llm.observer import CallReport, CallResult, Message, ModelCall
+    from evenkeel.llm.observer import CallReport, CallResult, ModelCall, ObservedMessage
     from evenkeel.shadow.observer import AnswerIds, ExchangeOutcome, ExchangeReport, TrialReport
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.planner import Trial
@@ -99,7 +99,7 @@ def _clean(value: Sent) -> Sent:
     return [well_formed(item) for item in value] if isinstance(value, list) else value
 
 
-def input_messages(said: Sequence[Message]) -> str:
+def input_messages(said: Sequence[ObservedMessage]) -> str:
     """Return the messages of a request as JSON text, cut after `LONGEST_CHARS` with a note."""
     messages: list[dict[str, Any]] = []
     room = LONGEST_CHARS

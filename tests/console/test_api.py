@@ -13,7 +13,7 @@ from evenkeel.core.cells import (
     RollupReport,
     RouteChanges,
 )
-from evenkeel.monitor.measuring import Cause, Measuring
+from evenkeel.monitor.measuring import HoldUp, Measuring
 from tests.kit.cells import with_figures
 
 
@@ -86,7 +86,7 @@ def test_health_and_readiness_differ(make_scene, console_client):
     scene = make_scene("quiet")
     client = console_client(scene)
     assert (client.get("/readyz").status_code, client.get("/readyz").json()["status"]) == (200, "ready")
-    cause = Cause("queue", "The store cannot be reached", "Free some disk space.", 0.0)
+    cause = HoldUp("queue", "The store cannot be reached", "Free some disk space.", 0.0)
     scene.measuring = Measuring("held_up", 0.0, (cause,))
     response = client.get("/readyz")
     assert response.status_code == 503

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.console import diffs
-from evenkeel.console.diffs import Run
+from evenkeel.console.diffs import DiffRun
 
 _TEXTS = st.text(alphabet="ab .,\n'é", max_size=60)
 
@@ -17,12 +17,12 @@ def test_inline_pairs_each_changed_word_with_its_original():
     """Words changed one for one stand beside their originals, not in two blocks."""
     runs = diffs.inline("the old printer", "the odl pritner", context_words=3, max_chars=1000)
     assert runs == (
-        Run("same", "the "),
-        Run("removed", "old"),
-        Run("added", "odl"),
-        Run("same", " "),
-        Run("removed", "printer"),
-        Run("added", "pritner"),
+        DiffRun("same", "the "),
+        DiffRun("removed", "old"),
+        DiffRun("added", "odl"),
+        DiffRun("same", " "),
+        DiffRun("removed", "printer"),
+        DiffRun("added", "pritner"),
     )
 
 
@@ -30,13 +30,13 @@ def test_inline_makes_changed_white_space_visible():
     """A doubled space and a lost line break can be seen."""
     runs = diffs.inline("a b\nc", "a  b c", context_words=3, max_chars=1000)
     assert runs == (
-        Run("same", "a"),
-        Run("removed", "·"),
-        Run("added", "··"),
-        Run("same", "b"),
-        Run("removed", "↵\n"),
-        Run("added", "·"),
-        Run("same", "c"),
+        DiffRun("same", "a"),
+        DiffRun("removed", "·"),
+        DiffRun("added", "··"),
+        DiffRun("same", "b"),
+        DiffRun("removed", "↵\n"),
+        DiffRun("added", "·"),
+        DiffRun("same", "c"),
     )
 
 
@@ -47,12 +47,12 @@ def test_inline_leaves_out_long_unchanged_stretches():
     after = " ".join([*words[:20], "new", *words[21:]])
     runs = diffs.inline(before, after, context_words=2, max_chars=1000)
     assert runs == (
-        Run("gap", "… "),
-        Run("same", "w18 w19 "),
-        Run("removed", "w20"),
-        Run("added", "new"),
-        Run("same", " w21 w22 "),
-        Run("gap", " …"),
+        DiffRun("gap", "… "),
+        DiffRun("same", "w18 w19 "),
+        DiffRun("removed", "w20"),
+        DiffRun("added", "new"),
+        DiffRun("same", " w21 w22 "),
+        DiffRun("gap", " …"),
     )
 
 
@@ -60,18 +60,18 @@ def test_side_by_side_marks_only_what_the_other_side_lacks():
     """Shared words stay plain on both sides."""
     found = diffs.side_by_side("error 412 on Monday", "error on Tuesday", max_chars=1000)
     assert found.left == (
-        Run("same", "error "),
-        Run("removed", "412 "),
-        Run("same", "on "),
-        Run("removed", "Monday"),
+        DiffRun("same", "error "),
+        DiffRun("removed", "412 "),
+        DiffRun("same", "on "),
+        DiffRun("removed", "Monday"),
     )
-    assert found.right == (Run("same", "error on "), Run("added", "Tuesday"))
+    assert found.right == (DiffRun("same", "error on "), DiffRun("added", "Tuesday"))
 
 
 def test_long_texts_are_cut_and_say_so():
     """Ten characters over the cap are counted in a gap."""
     found = diffs.side_by_side("x" * 110, "", max_chars=100)
-    assert found.left == (Run("removed", "x" * 100), Run("gap", " … 10 more characters"))
+    assert found.left == (DiffRun("removed", "x" * 100), DiffRun("gap", " … 10 more characters"))
     assert found.right == ()
 
 
@@ -105,7 +105,7 @@ def test_a_prompt_that_carries_a_file_is_not_read_to_its_end():
     """A change at the start of five million characters is found without splitting them all."""
     tail = "word " * 1_000_000
     runs = diffs.inline(f"old {tail}", f"new {tail}", context_words=3, max_chars=500)
-    assert runs[:2] == (Run("removed", "old"), Run("added", "new"))
+    assert runs[:2] == (DiffRun("removed", "old"), DiffRun("added", "new"))
     assert sum(len(run.text) for run in runs) < 600
 
 

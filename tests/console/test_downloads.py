@@ -11,7 +11,7 @@ from litestar.testing import TestClient
 
 from evenkeel.console import create_app
 from evenkeel.console.cells import cells_table
-from evenkeel.console.downloads import Table, as_csv
+from evenkeel.console.downloads import DownloadTable, as_csv
 from tests.console.whole_scene import SECRET, whole
 
 
@@ -52,7 +52,9 @@ def test_what_is_no_file_is_not_found(client):
 
 def test_texts_that_would_be_formulas_are_defused():
     """A spreadsheet runs what begins so; numbers, also negative ones, stay numbers."""
-    table = Table(("text",), [("=1+1",), ("+4",), ("@x",), ("-2",), (-2,), ("plain",), (None,), (True,)])
+    table = DownloadTable(
+        ("text",), [("=1+1",), ("+4",), ("@x",), ("-2",), (-2,), ("plain",), (None,), (True,)]
+    )
     assert as_csv(table).decode().split("\r\n")[1:-1] == [
         "'=1+1",
         "'+4",
@@ -70,7 +72,7 @@ def test_texts_that_would_be_formulas_are_defused():
 )
 def test_a_csv_file_reads_back(rows):
     """Whatever the texts hold, quotes, commas and line ends too; only half surrogates become "?"."""
-    text = as_csv(Table(("text", "number"), rows)).decode()
+    text = as_csv(DownloadTable(("text", "number"), rows)).decode()
     read = list(csv.reader(io.StringIO(text, newline="")))[1:]
     for (wanted, number), (found, found_number) in zip(rows, read, strict=True):
         assert float(found_number) == number

@@ -11,7 +11,7 @@ from evenkeel.console.incidents import case_lines, checks
 from evenkeel.console.trends import incident_trend
 from evenkeel.core.incidents import DECIDED
 from evenkeel.monitor.incidents import worst_trials
-from evenkeel.monitor.measuring import Cause, Measuring
+from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from evenkeel.stores.audit_log import ActionLog
 from tests.kit.records import altered
@@ -156,7 +156,7 @@ def test_whether_it_is_real_is_answered_in_words(make_scene, make_cell):
     """Noise floor, clients, judge and queue; a judge that is down is never said to be none."""
     scene = make_scene("quiet")
     setup = JudgeSetup("referee-2", "https://judge.example/v1", 1, 0.5, 0.02)
-    cause = Cause("judge_key", "The judge rejected its key (401)", "Set judge.api_key_env.", 1.0)
+    cause = HoldUp("judge_key", "The judge rejected its key (401)", "Set judge.api_key_env.", 1.0)
     down = altered(scene.sources(), judge=setup, measuring=lambda: Measuring("held_up", 1.0, (cause,)))
     (incident,) = incidents_of([altered(SPELLING, clients={"a": 15, "b": 5})])
     cells = [make_cell("support", "helpdesk-2", "general.spelling")]

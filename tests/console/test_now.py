@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from evenkeel.console import JudgeSetup
-from evenkeel.console.chart import Sample, spark
+from evenkeel.console.chart import ChartSample, spark
 from evenkeel.console.incidents import incident_lines, next_step
 from evenkeel.console.now import blind_notices, state_of
 from evenkeel.console.overview import PAIRS_IN_COLUMNS, counted, overview
@@ -16,7 +16,7 @@ from evenkeel.console.wording import standing_words, unmeasured_because
 from evenkeel.core import figures
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.measuring import Cause, Measuring
+from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.console.reading import words
@@ -102,15 +102,15 @@ def test_routes_with_an_incident_come_first_and_retired_models_are_named():
 
 def test_a_sparkline_breaks_where_nothing_was_measured():
     """And ends where measuring ended, not at the right edge."""
-    steady = [Sample(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
-    later = [Sample(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
+    steady = [ChartSample(NOW - 6000 + 60 * place, 0.05, 0.0, 0.1) for place in range(20)]
+    later = [ChartSample(NOW - 2400 + 60 * place, 0.06, 0.0, 0.1) for place in range(20)]
     drawn = spark([*steady, *later], 0.1, NOW)
     assert drawn.line.count("M") == 2
     assert drawn.end_x < 70
     assert spark(steady[:1], 0.1, NOW) is None
 
 
-HELD = Measuring("held_up", NOW - 600, (Cause("judge", "The judge j is down", "Check it.", NOW - 600),))
+HELD = Measuring("held_up", NOW - 600, (HoldUp("judge", "The judge j is down", "Check it.", NOW - 600),))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.measuring import Cause, Measuring
+from evenkeel.monitor.measuring import HoldUp, Measuring
 from tests.console.reading import Page
 from tests.kit.cells import with_figures
 from tests.kit.records import altered
@@ -174,7 +174,7 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
 
     scene.log.latest = lambda *_args, **_kwargs: broken()
     scene.store.events = lambda _limit: broken()
-    cause = Cause("queue", "The store cannot be reached", "Check Redis.", 1.0)
+    cause = HoldUp("queue", "The store cannot be reached", "Check Redis.", 1.0)
     scene.measuring = Measuring("held_up", 1.0, (cause,))
     client = console_client(scene)
     for path in ("/", "/fragments/now", "/api/verdicts"):

@@ -12,8 +12,8 @@ from evenkeel.console.chart import (
     MAX_POINTS,
     RIGHT,
     TOP,
-    Mark,
-    Sample,
+    ChartMark,
+    ChartSample,
     chart,
     time_ticks,
     value_range,
@@ -28,7 +28,7 @@ UP = Scale(*VALUES, BOTTOM, TOP)
 
 def _samples(*values, step=60.0, end=NOW):
     start = end - step * (len(values) - 1)
-    return [Sample(start + step * place, value, None, None) for place, value in enumerate(values)]
+    return [ChartSample(start + step * place, value, None, None) for place, value in enumerate(values)]
 
 
 def _points(path):
@@ -49,9 +49,9 @@ def test_values_and_times_are_placed_in_proportion():
 def test_points_without_a_number_are_left_out():
     """None, NaN and infinite bounds draw nothing and break nothing."""
     samples = [
-        Sample(NOW - 60, None, None, None),
-        Sample(NOW - 30, math.nan, 0, 0),
-        Sample(NOW, 0.2, -math.inf, 0.4),
+        ChartSample(NOW - 60, None, None, None),
+        ChartSample(NOW - 30, math.nan, 0, 0),
+        ChartSample(NOW, 0.2, -math.inf, 0.4),
     ]
     drawn = chart([samples], [], threshold=0.1, values=value_range([samples], 0.1), now=NOW)
     assert len(set(_points(drawn.lines[0].line))) == 1  # a dot
@@ -76,12 +76,18 @@ def test_long_series_are_thinned_and_keep_their_ends():
 
 def test_marks_stay_inside_and_do_not_overlap():
     """Labels near the right edge turn inwards, close ones take two rows, older ones are dropped."""
-    marks = [Mark(NOW - 7200, "old", "raised"), Mark(NOW - 20, "a", "raised"), Mark(NOW - 5, "b", "resolved")]
+    marks = [
+        ChartMark(NOW - 7200, "old", "raised"),
+        ChartMark(NOW - 20, "a", "raised"),
+        ChartMark(NOW - 5, "b", "resolved"),
+    ]
     drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
     assert [mark.label for mark in drawn.marks] == ["a", "b"]
     assert {mark.anchor for mark in drawn.marks} == {"end"}
     assert drawn.marks[0].label_y != drawn.marks[1].label_y
-    marks = [Mark(NOW - 30 + place, "x", kind) for place, kind in enumerate(("change", "raised", "resolved"))]
+    marks = [
+        ChartMark(NOW - 30 + place, "x", kind) for place, kind in enumerate(("change", "raised", "resolved"))
+    ]
     drawn = chart([_samples(*[0.1] * 60)], marks, threshold=0.1, values=VALUES, now=NOW)
     assert len({mark.label_y for mark in drawn.marks}) == 3
 

@@ -19,7 +19,7 @@ from evenkeel.cli.main import main
 from evenkeel.runtime.data_plane import _DRAIN_S
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.settings import load
-from evenkeel.settings.replay import Budget
+from evenkeel.settings.replay import BudgetSettings
 from evenkeel.stores.redis.connection import RedisPlace, RedisStore
 from evenkeel.stores.redis.queue import RedisExchangeQueue
 from tests.deploy.chart_rendering import manifests, render, values_of
@@ -214,7 +214,7 @@ def test_the_settings_file_loads(setup, tmp_path, monkeypatch):
     ]  # of Ingress and HTTPRoute, and one more in the settings
     assert settings.listen.hosts == inside + (outside if setup == "most" else [])
     assert (settings.access.host, settings.access.token_env) == ("0.0.0.0", "EVENKEEL_ADMIN_TOKEN")
-    assert settings.budget.tokens_per_day == Budget().tokens_per_day
+    assert settings.budget.tokens_per_day == BudgetSettings().tokens_per_day
     assert str(settings.data_dir) == "/var/lib/evenkeel"
     assert settings.storage.redis is not None
     assert settings.storage.redis.url == SETUPS[setup]["settings"]["storage"]["redis"]["url"]

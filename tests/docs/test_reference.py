@@ -9,7 +9,7 @@ import pytest
 
 from docs.generate import alerts, metrics
 from docs.generate.__main__ import PAGES, REFERENCE, current
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.limits import Limits
 from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import BUILTIN
@@ -51,7 +51,7 @@ def test_every_reference_page_is_generated():
 def test_the_data_plane_page_lists_every_fault_and_limit():
     """Each error has its row with status and message, each bound its row with value and meaning."""
     page = text("data-plane")
-    assert all(page.count(f"| `{fault.value}` |") == 1 for fault in Fault)
+    assert all(page.count(f"| `{fault.value}` |") == 1 for fault in ForwardingFault)
     assert all(page.count(f"| `{field.name}` |") == 1 for field in dataclasses.fields(Limits))
 
 

@@ -13,7 +13,7 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.client import Endpoint, TextVectors
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, RateLimits
-from evenkeel.llm.observer import Message
+from evenkeel.llm.observer import ObservedMessage
 from tests.llm.scripted import KEY, Canned, Clock, Scripted, endpoint_of, error, said, serving
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.core.tiers import Tier
     from evenkeel.llm.client import Vector
 
-PLAIN = ChatRequest("judge", (Message("user", "Do both say the same?"),))
+PLAIN = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),))
 FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})
 LIMITED = ChatRequest("rewriter", PLAIN.messages, limit_tokens=50)
 GOOD = said("Yes.")
@@ -270,7 +270,7 @@ def test_of_a_list_of_parts_the_text_is_the_reply() -> None:
 
 def test_a_request_that_is_wrong_in_itself_costs_nothing_later() -> None:
     """A 400 that no omission cures is "bad_request", and the next request starts with everything."""
-    long = ChatRequest("judge", (Message("user", "long"),), schema={}, limit_tokens=5)
+    long = ChatRequest("judge", (ObservedMessage("user", "long"),), schema={}, limit_tokens=5)
 
     def script(request: dict[str, Any]) -> Canned:
         too_long = request["messages"][0]["content"] == "long"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import asked_pause_s
 from evenkeel.llm.limits import Breaker, Bucket, RateLimits
-from evenkeel.llm.observer import Message
+from evenkeel.llm.observer import ObservedMessage
 from tests.llm.scripted import Canned, Clock, Scripted, endpoint_of, error, said, serving
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evenkeel.llm.client import Endpoint
 
-REQUEST = ChatRequest("judge", (Message("user", "Do both say the same?"),), schema={})
+REQUEST = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),), schema={})
 GOOD = said("Yes.")
 YES = Completion("Yes.", 100, 20)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.entity import Slot, SlotMatch, SlotRouge, read_schema, read_slots
+from evenkeel.metrics.entity import AnswerSlot, SlotMatch, SlotRouge, read_schema, read_slots
 from tests.cases import cases
 
 CASES = cases(__file__)
@@ -41,7 +41,7 @@ def test_prose_has_neither_schema_nor_slots() -> None:
 @pytest.mark.parametrize(("text", "slots"), CASES["slots"])
 def test_slots_are_read_from_any_form(text: str, slots: list[list[str]]) -> None:
     """Records of name and value, or fields, in every format."""
-    assert read_slots(text) == [Slot(*slot) for slot in slots]
+    assert read_slots(text) == [AnswerSlot(*slot) for slot in slots]
 
 
 @pytest.mark.parametrize(("reference", "candidate", "match", "rouge"), CASES["scores"])

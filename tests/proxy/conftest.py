@@ -20,7 +20,7 @@ from evenkeel.proxy import (
     DataPlane,
     HandOff,
     Limits,
-    Route,
+    ProxyRoute,
     RouteTable,
     Timeouts,
     Upstream,
@@ -243,7 +243,7 @@ async def relay(
     url: str | None = None,
     fallbacks: Sequence[str] = (),
     rules: dict[str, Any] | None = None,
-    others: Sequence[Route] = (),
+    others: Sequence[ProxyRoute] = (),
     names: ClientNames | None = None,
     **options: Any,
 ) -> AsyncIterator[Rig]:
@@ -253,7 +253,7 @@ async def relay(
     """
     async with fake_upstream(answer, parse=parse) as upstream:
         url = url or f"http://127.0.0.1:{upstream_port or upstream.port}{base}"
-        route = Route(
+        route = ProxyRoute(
             "main",
             Upstream.parse(url),
             prefix,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits
-from evenkeel.proxy.admission import Admission, Refusal, counted_as
+from evenkeel.proxy.admission import Admission, AdmissionRefusal, counted_as
 from tests.proxy.conftest import PATIENCE_S
 from tests.proxy.plain import GET, OK, POST, error_of
 
@@ -181,7 +181,13 @@ def test_no_order_of_coming_and_going_passes_a_limit(steps):
         if comes:
             refusal = admission.enter(number, From(host))
             of_host = [one for one, other in inside if other == host]
-            expected = Refusal.FULL if len(inside) == 5 else Refusal.ADDRESS if len(of_host) == 2 else None
+            expected = (
+                AdmissionRefusal.FULL
+                if len(inside) == 5
+                else AdmissionRefusal.ADDRESS
+                if len(of_host) == 2
+                else None
+            )
             assert refusal is expected
             if refusal is None:
                 inside.append((number, host))

@@ -10,7 +10,7 @@ import ssl
 import pytest
 
 from evenkeel.proxy import Timeouts
-from evenkeel.proxy.errors import Fault, error_response
+from evenkeel.proxy.errors import ForwardingFault, error_response
 from tests.kit.certificates import Authority
 from tests.proxy.conftest import Wire
 
@@ -22,18 +22,18 @@ LEAKS = re.compile(
 SOON = Timeouts(connect_s=5.0, first_byte_s=0.05, idle_s=0.05)
 
 ANSWERS = {
-    "closed": (Wire.close, Fault.CLOSED),
-    "reset": (Wire.reset, Fault.CLOSED),
-    "no HTTP": (b"SSH-2.0-vault.internal\r\n\r\n", Fault.GARBAGE),
-    "two lengths": (HEAD + b"1\r\nContent-Length: 2\r\n\r\n", Fault.GARBAGE),
-    "a header that is none": (HEAD + b"1\r\nvault.internal\r\n\r\n", Fault.GARBAGE),
-    "a length that is none": (HEAD + b"vault.internal\r\n\r\n", Fault.GARBAGE),
+    "closed": (Wire.close, ForwardingFault.CLOSED),
+    "reset": (Wire.reset, ForwardingFault.CLOSED),
+    "no HTTP": (b"SSH-2.0-vault.internal\r\n\r\n", ForwardingFault.GARBAGE),
+    "two lengths": (HEAD + b"1\r\nContent-Length: 2\r\n\r\n", ForwardingFault.GARBAGE),
+    "a header that is none": (HEAD + b"1\r\nvault.internal\r\n\r\n", ForwardingFault.GARBAGE),
+    "a length that is none": (HEAD + b"vault.internal\r\n\r\n", ForwardingFault.GARBAGE),
     "a switch nobody asked for": (
         b"HTTP/1.1 101 Go\r\nUpgrade: vault.internal\r\nConnection: upgrade\r\n\r\n",
-        Fault.GARBAGE,
+        ForwardingFault.GARBAGE,
     ),
-    "half a head": (HEAD, Fault.FIRST_BYTE_TIMEOUT),
-    "silence": (b"", Fault.FIRST_BYTE_TIMEOUT),
+    "half a head": (HEAD, ForwardingFault.FIRST_BYTE_TIMEOUT),
+    "silence": (b"", ForwardingFault.FIRST_BYTE_TIMEOUT),
 }
 
 
@@ -61,11 +61,11 @@ def test_an_upstream_that_answers_wrongly_is_not_described(relay, run, answer, f
 @pytest.mark.parametrize(
     ("url", "fault"),
     [
-        ("http://127.0.0.1:1/secret-base", Fault.REFUSED),
+        ("http://127.0.0.1:1/secret-base", ForwardingFault.REFUSED),
         ("http://localhost:1/secret-base", None),
-        ("http://vault.internal.invalid:8443/v1", Fault.UNRESOLVED),
-        ("http://255.255.255.255:8443/v1", Fault.UNREACHABLE),
-        ("http+unix://%2Ftmp%2Fsecret%2Fvllm.sock/v1", Fault.UNREACHABLE),
+        ("http://vault.internal.invalid:8443/v1", ForwardingFault.UNRESOLVED),
+        ("http://255.255.255.255:8443/v1", ForwardingFault.UNREACHABLE),
+        ("http+unix://%2Ftmp%2Fsecret%2Fvllm.sock/v1", ForwardingFault.UNREACHABLE),
     ],
 )
 def test_an_upstream_that_cannot_be_reached_is_not_named(relay, run, url, fault):
@@ -75,7 +75,7 @@ def test_an_upstream_that_cannot_be_reached_is_not_named(relay, run, url, fault)
         async with relay(b"", url=url, timeouts=SOON) as rig:
             answer = await rig.exchange(GET)
             code = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"]
-            check(answer, fault or Fault(code))
+            check(answer, fault or ForwardingFault(code))
 
     run(main)
 
@@ -88,7 +88,7 @@ def test_all_fallbacks_are_numbered(relay, run, unused_port):
         async with relay(b"", url="http://127.0.0.1:1", fallbacks=fallbacks) as rig:
             answer = await rig.exchange(GET)
             assert b"Fallback 2 of route 'main' refused the connection" in answer
-            check(answer, Fault.REFUSED)
+            check(answer, ForwardingFault.REFUSED)
 
     run(main)
 
@@ -99,7 +99,7 @@ def test_an_upstream_that_does_not_accept_is_not_named(relay, run, deaf_port):
     async def main():
         url = f"http://127.0.0.1:{deaf_port}/v1"
         async with relay(b"", url=url, timeouts=Timeouts(connect_s=0.05)) as rig:
-            check(await rig.exchange(GET), Fault.CONNECT_TIMEOUT)
+            check(await rig.exchange(GET), ForwardingFault.CONNECT_TIMEOUT)
 
     run(main)
 
@@ -122,7 +122,7 @@ def test_a_certificate_is_not_described(relay, run, kind, tmp_path):
         async with relay(b"", url=url, tls=trusting) as rig:
             answer = await rig.exchange(GET)
         server.close()
-        check(answer, Fault.TLS)
+        check(answer, ForwardingFault.TLS)
         return answer
 
     answer = run(main)
@@ -138,7 +138,7 @@ class _Echo(asyncio.Protocol):
         self.transport.write(data)
 
 
-@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("fault", ForwardingFault)
 def test_no_error_has_a_place_for_an_address(fault):
     """Every text, with nothing but the route's name put in."""
     answer = error_response(fault, where="The upstream of route 'main'", close=True, bare=False)

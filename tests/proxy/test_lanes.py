@@ -15,7 +15,7 @@ from evenkeel.proxy import Limits, Timeouts, Upstream
 from evenkeel.proxy.counters import RouteCounters
 from evenkeel.proxy.lanes import Lane, request_id, threshold
 from evenkeel.proxy.pool import Pool
-from evenkeel.proxy.routing import Route
+from evenkeel.proxy.routing import ProxyRoute
 from tests.proxy.plain import OK
 
 DRAWN = st.integers(0, 2**64 - 1)
@@ -132,7 +132,7 @@ async def test_failed_upstream_is_passed_over_and_then_asked_again(relay, fake_u
 def test_choice_of_an_upstream_by_rest_and_order():
     """The first that does not rest; if all do, the first; for a retry one that was not tried."""
     upstreams = [Upstream.parse(f"http://127.0.0.1:{port}") for port in (1, 2, 3)]
-    route = Route("r", upstreams[0], fallbacks=tuple(upstreams[1:]))
+    route = ProxyRoute("r", upstreams[0], fallbacks=tuple(upstreams[1:]))
     one, two, three = pools = [Pool(upstream, Limits(), None) for upstream in route.upstreams]
     lane = Lane(route, pools, RouteCounters())
     one.resting_until = 10.0
@@ -218,7 +218,7 @@ async def test_cookies_are_cut_only_where_the_upstream_is_of_another_origin(
     """One connection answers two routes with one head: the route that it is a fallback of gets no cookies."""
     answer = OK.replace(b"\r\n", b"\r\nSet-Cookie: s=1\r\n", 1)
     async with fake_upstream(answer) as shared:
-        own = Route("own", Upstream.parse(f"http://127.0.0.1:{shared.port}"), "/own")
+        own = ProxyRoute("own", Upstream.parse(f"http://127.0.0.1:{shared.port}"), "/own")
         async with relay(
             OK,
             url=f"http://127.0.0.1:{unused_port}",

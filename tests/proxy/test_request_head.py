@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import MessageError
 from evenkeel.proxy.headers import KNOWN_BYTES
 from evenkeel.proxy.request_head import (
@@ -32,40 +32,52 @@ def rendered(raw, target=None, authority=b"up:1"):
     [
         (
             b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-            Fault.AMBIGUOUS,
+            ForwardingFault.AMBIGUOUS,
         ),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: \xb2\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1234567890123456789\r\n\r\n", Fault.AMBIGUOUS),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+            ForwardingFault.AMBIGUOUS,
+        ),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1, 1\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: \xb2\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1234567890123456789\r\n\r\n",
+            ForwardingFault.AMBIGUOUS,
+        ),
         (
             b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n",
-            Fault.AMBIGUOUS,
+            ForwardingFault.AMBIGUOUS,
         ),
-        (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n folded\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\nHost: x\n\n", Fault.AMBIGUOUS),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", Fault.TRANSFER_CODING),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n", Fault.TRANSFER_CODING),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n", Fault.MALFORMED),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nA\x00: b\r\n\r\n", Fault.MALFORMED),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\x00\r\n\r\n", Fault.MALFORMED),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n", Fault.MALFORMED),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", Fault.MALFORMED),
-        (b"GET / HTTP/1.1\r\n\r\n", Fault.MALFORMED),
-        (b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", Fault.MALFORMED),
-        (b"GET /\r\n\r\n", Fault.MALFORMED),
-        (b"\x16\x03\x01\x02\x00", Fault.MALFORMED),
-        (b"PRI * HTTP/2.0\r\n\r\n", Fault.VERSION),
-        (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", Fault.CONNECT_METHOD),
-        (b"GET / HTTP/1.1\r\nA: " + b"a" * MAX_HEAD_BYTES, Fault.HEAD_TOO_LARGE),
+        (b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n folded\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\r\nHost: x\nA: b\r\n\r\n", ForwardingFault.AMBIGUOUS),
+        (b"GET / HTTP/1.1\nHost: x\n\n", ForwardingFault.AMBIGUOUS),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            ForwardingFault.TRANSFER_CODING,
+        ),
+        (
+            b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n",
+            ForwardingFault.TRANSFER_CODING,
+        ),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA\x00: b\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\x00\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\rc\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET / HTTP/1.1\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"GET /\r\n\r\n", ForwardingFault.MALFORMED),
+        (b"\x16\x03\x01\x02\x00", ForwardingFault.MALFORMED),
+        (b"PRI * HTTP/2.0\r\n\r\n", ForwardingFault.VERSION),
+        (b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n", ForwardingFault.CONNECT_METHOD),
+        (b"GET / HTTP/1.1\r\nA: " + b"a" * MAX_HEAD_BYTES, ForwardingFault.HEAD_TOO_LARGE),
         (
             b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: aaaaaaaaaaaaaaaaaaaa\r\n" * MAX_FIELDS + b"\r\n",
-            Fault.HEAD_TOO_LARGE,
+            ForwardingFault.HEAD_TOO_LARGE,
         ),
     ],
 )
@@ -83,7 +95,7 @@ def test_number_of_fields_is_limited_whichever_way_a_head_is_read(version):
     assert parse_request(raw + b"\r\n").end == len(raw) + 2
     with pytest.raises(MessageError) as caught:
         parse_request(raw + b"A: a\r\n\r\n")
-    assert caught.value.fault is Fault.HEAD_TOO_LARGE
+    assert caught.value.fault is ForwardingFault.HEAD_TOO_LARGE
 
 
 def test_fields_named_by_connection_are_removed_but_never_those_that_frame():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.proxy.credentials import fingerprint, key_fingerprints
-from evenkeel.proxy.routing import Route, RouteTable, Timeouts, Upstream
+from evenkeel.proxy.routing import ProxyRoute, RouteTable, Timeouts, Upstream
 from tests.proxy.plain import OK
 
 
@@ -68,7 +68,7 @@ def test_bad_upstream_is_one_line_that_helps(url, words):
 
 
 def table(base="", prefix=""):
-    return RouteTable([Route("r", Upstream.parse(f"https://h{base}"), prefix)])
+    return RouteTable([ProxyRoute("r", Upstream.parse(f"https://h{base}"), prefix)])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_plain_upstream_changes_no_byte_of_any_target(target):
 def test_longest_prefix_wins_at_a_boundary():
     """/a/b beats /a, and /ab is neither."""
     upstream = Upstream.parse("http://h")
-    routes = RouteTable([Route("a", upstream, "/a"), Route("ab", upstream, "/a/b")])
+    routes = RouteTable([ProxyRoute("a", upstream, "/a"), ProxyRoute("ab", upstream, "/a/b")])
     assert routes.match(b"/a/b/c")[0].name == "ab"
     assert routes.match(b"/a/bc")[0].name == "a"
     assert routes.match(b"/ab") is None
@@ -113,20 +113,20 @@ def test_longest_prefix_wins_at_a_boundary():
 def test_bad_prefix_is_refused(prefix):
     """A prefix starts with a slash and does not end with one."""
     with pytest.raises(ValueError, match="prefix"):
-        Route("r", Upstream.parse("http://h"), prefix)
+        ProxyRoute("r", Upstream.parse("http://h"), prefix)
 
 
 def test_bad_rates_timeouts_and_twins_are_refused():
     """Values out of range, and routes that can't be told apart, are errors at once."""
     upstream = Upstream.parse("http://h")
     with pytest.raises(ValueError, match="sampling rate"):
-        Route("r", upstream, sampling_rate=1.5)
+        ProxyRoute("r", upstream, sampling_rate=1.5)
     with pytest.raises(ValueError, match="idle_s"):
         Timeouts(idle_s=0)
     with pytest.raises(ValueError, match="name"):
-        RouteTable([Route("r", upstream), Route("r", upstream, "/x")])
+        RouteTable([ProxyRoute("r", upstream), ProxyRoute("r", upstream, "/x")])
     with pytest.raises(ValueError, match="prefix"):
-        RouteTable([Route("r", upstream), Route("s", upstream)])
+        RouteTable([ProxyRoute("r", upstream), ProxyRoute("s", upstream)])
 
 
 ELSEWHERE = Upstream.parse("http://elsewhere")
@@ -137,7 +137,7 @@ DIGITS = hashlib.sha256(KEY.encode()).hexdigest()[:16]
 
 
 def route(name, prefix="", **rules):
-    return Route(name, ELSEWHERE, prefix, **rules)
+    return ProxyRoute(name, ELSEWHERE, prefix, **rules)
 
 
 def found(table, *lines, target=b"/v1/x"):
@@ -231,7 +231,7 @@ def test_equal_routes_win_in_the_order_they_stand():
 
 def test_target_is_mapped_by_name_alone():
     """A route found by its name maps targets as matching does; unknown names are None."""
-    main = Route("main", Upstream.parse("http://h/base"), "/triage", hosts=("h",))
+    main = ProxyRoute("main", Upstream.parse("http://h/base"), "/triage", hosts=("h",))
     table = RouteTable([main, route("rest")])
     assert table.named("main") is main
     assert table.named("other") is None
@@ -323,8 +323,8 @@ async def test_requests_of_one_connection_take_their_own_routes(relay, fake_upst
     async with fake_upstream(OK.replace(b"ok", b"B!")) as second:
         other = Upstream.parse(f"http://127.0.0.1:{second.port}")
         others = [
-            Route("by key", other, key_fingerprints=(DIGITS,)),
-            Route("by header", other, headers=(("x-evenkeel-route", "canary"),)),
+            ProxyRoute("by key", other, key_fingerprints=(DIGITS,)),
+            ProxyRoute("by header", other, headers=(("x-evenkeel-route", "canary"),)),
         ]
         async with relay(OK, others=others) as rig:
             client = await rig.client()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evenkeel.proxy import Route, RouteTable, Upstream
+from evenkeel.proxy import ProxyRoute, RouteTable, Upstream
 from tests.proxy.conftest import PATIENCE_S
 from tests.proxy.plain import OK, POST, error_of
 
@@ -14,7 +14,10 @@ OTHER = OK.replace(b"ok", b"on")
 def table(*routes):
     """Routes from (name, port, prefix)."""
     return RouteTable(
-        [Route(name, Upstream.parse(f"http://127.0.0.1:{port}"), prefix) for name, port, prefix in routes]
+        [
+            ProxyRoute(name, Upstream.parse(f"http://127.0.0.1:{port}"), prefix)
+            for name, port, prefix in routes
+        ]
     )
 
 

@@ -12,11 +12,11 @@ from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.book import ChangeBook, changed_settings
 from evenkeel.monitor.changes.record import Tally
 from evenkeel.proxy.lanes import Lane, threshold
-from evenkeel.proxy.routing import Route, Upstream
+from evenkeel.proxy.routing import ProxyRoute, Upstream
 from evenkeel.runtime.changes import Job, Responder
 from evenkeel.runtime.data_plane import apply_overrides
 from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
-from evenkeel.settings.replay import Replays
+from evenkeel.settings.replay import ReplaySettings
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
 from evenkeel.stores.sqlite.database import Database
@@ -67,7 +67,7 @@ def responder(store, records, asked=None, **settings):
         store,
         store.bursts,
         asked or Goldens(),
-        Replays(**({"goldens": {"every_hours": 0}} | settings)),
+        ReplaySettings(**({"goldens": {"every_hours": 0}} | settings)),
         {"chat": 0.1, "full": 1.0},
         clock=lambda: now[0],
     )
@@ -154,7 +154,7 @@ def test_a_burst_raises_the_rate_of_its_lane_and_only_that():
     """Never below what the settings say, and back to it at the end."""
     upstream = Upstream.parse("http://127.0.0.1:9")
     lanes = {
-        name: Lane(Route(name, upstream, sampling_rate=rate), [None], None)
+        name: Lane(ProxyRoute(name, upstream, sampling_rate=rate), [None], None)
         for name, rate in (("chat", 0.1), ("other", 0.5))
     }
     apply_overrides(lanes, [Override("chat", 0.8, 0.0, "c"), Override("other", 0.2, 0.0, "c")])

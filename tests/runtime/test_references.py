@@ -13,7 +13,7 @@ from evenkeel.runtime.references import Noticing, cost_lines, pace_of
 from evenkeel.runtime.replays import reference_target
 from evenkeel.settings import Settings
 from evenkeel.shadow.references.asker import Noticed, Renamed
-from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
+from evenkeel.shadow.references.pace import DAY_S, FoundChange, Pace, Suspicion
 from evenkeel.stores.references import Reference
 from tests.monitor.changes.silent_evidence import references
 
@@ -52,7 +52,7 @@ def test_findings_are_noticed_with_their_model():
     """As the evidence says, for a day."""
     found = references(at=NOW - 30)
     seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(found))
-    assert seen == Noticed(found=(Found("shop", found.requested_model, NOW - 30, found.since),))
+    assert seen == Noticed(found=(FoundChange("shop", found.requested_model, NOW - 30, found.since),))
     old = Silent(references(at=NOW - 2 * DAY_S))
     assert noticed([mark(kinds.REFERENCES, NOW - 60)], old) == Noticed()
 

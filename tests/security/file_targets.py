@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 import httpx2
 
-from evenkeel.console.downloads import Table, as_csv
+from evenkeel.console.downloads import DownloadTable, as_csv
 from evenkeel.console.trial_search import TrialFilter
 from evenkeel.core.exchange import Exchange
 from evenkeel.core.records import from_json, to_json
@@ -122,7 +122,7 @@ def labels(data: bytes) -> None:
 def cells(data: bytes) -> None:
     """A table's file has one cell for each text, and a spreadsheet computes none of them."""
     given = [part.decode("utf-8", "replace") for part in data.split(b"|")]
-    table = Table(tuple(map(str, range(len(given)))), [given])
+    table = DownloadTable(tuple(map(str, range(len(given)))), [given])
     head, row = csv.reader(io.StringIO(as_csv(table).decode(), newline=""), strict=True)
     assert len(head) == len(row) == len(given)
     assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) for cell in row)

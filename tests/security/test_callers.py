@@ -8,7 +8,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from evenkeel.proxy import Route, Upstream
+from evenkeel.proxy import ProxyRoute, Upstream
 from evenkeel.proxy.callers import Callers
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.runtime.preflight import host_notes
@@ -219,7 +219,7 @@ def test_other_routes_of_the_same_port_are_not_concerned():
     """The check is the route's: the one beside it takes the client's own key from any page."""
 
     async def main():
-        other = Route("own", Upstream.parse("http://127.0.0.1:1"), "/own", 1.0)
+        other = ProxyRoute("own", Upstream.parse("http://127.0.0.1:1"), "/own", 1.0)
         async with relay(OK, rules={"inject": KEY}, others=[other]) as rig:
             answer = await rig.exchange(request("evil.example", line="POST /own/v1/completions HTTP/1.1"))
             assert error_of(answer)["code"] == "upstream_refused"

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits, Timeouts
-from evenkeel.proxy.errors import Fault
+from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import MessageError
 from evenkeel.proxy.request_head import parse_request
 from tests.proxy.conftest import relay
@@ -209,4 +209,4 @@ def test_a_head_that_comes_line_by_line_is_counted_as_it_comes(line):
         except MessageError as error:
             fault = error.fault
             break
-    assert fault is Fault.HEAD_TOO_LARGE
+    assert fault is ForwardingFault.HEAD_TOO_LARGE

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from evenkeel.core.exchange import Exchange
-from evenkeel.proxy import Route, Upstream
+from evenkeel.proxy import ProxyRoute, Upstream
 from evenkeel.proxy.capture import capturable
 from evenkeel.runtime import replays
 from evenkeel.settings import Settings
@@ -107,7 +107,7 @@ def test_an_absolute_target_is_routed_by_its_path_and_its_host(target, host, rou
     async def main():
         async with fake_upstream(OK) as upstream:
             there = Upstream.parse(f"http://127.0.0.1:{upstream.port}")
-            others = (Route("team", there, "/team"), Route("other", there, hosts=("other.test",)))
+            others = (ProxyRoute("team", there, "/team"), ProxyRoute("other", there, hosts=("other.test",)))
             async with relay(OK, others=others) as rig:
                 line = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"
                 client = await rig.client()

@@ -13,7 +13,7 @@ from evenkeel.core.pair import AS_BEFORE, AnswerForm
 from evenkeel.shadow.perturbations import Draft, NotApplicable, RewriteTask, protected_spans
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
-from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.crosslingual import CrossLingual
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
@@ -189,7 +189,7 @@ def test_a_part_that_does_not_apply_ends_it() -> None:
     [
         ((Spelling(),), "two or more"),
         ((Spelling(), Spelling()), "'general.spelling' twice"),
-        ((Control(), Spelling()), "changes nothing"),
+        ((IdenticalResend(), Spelling()), "changes nothing"),
         ((Multilingual("es"), Multilingual("de")), "more than one language of the answer: es, de"),
         ((Multilingual("es"), CrossLingual("de", "fr")), "more than one language"),
     ],

@@ -23,8 +23,8 @@ from opentelemetry.semconv.schemas import Schemas
 from evenkeel.core.pair import ToolCall
 from evenkeel.core.verdict import Failure, QualityScore, Scoring, Verdict
 from evenkeel.llm.chat import result_of
-from evenkeel.llm.observer import CallResult, Message, ModelCall
-from evenkeel.shadow.perturbations.control import Control
+from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
+from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.planner import Trial
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.tracing import names
@@ -200,7 +200,7 @@ def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
     def scene(observer):
         with (
             observer.exchange(EXCHANGE, 1),
-            observer.trial(Trial(EXCHANGE.id, Control(), 0.0, 7)) as report,
+            observer.trial(Trial(EXCHANGE.id, IdenticalResend(), 0.0, 7)) as report,
         ):
             report.logged(verdict)
 
@@ -310,7 +310,7 @@ texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 @given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
 def test_content_is_json_that_can_be_sent(said, answer, finish):
     """Whatever the texts are, halves of characters included."""
-    sent = input_messages([Message(*one) for one in said])
+    sent = input_messages([ObservedMessage(*one) for one in said])
     assert len(json.loads(sent.encode())) == len(said)
     result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
     (message,) = json.loads(output_messages(result).encode())
@@ -329,9 +329,9 @@ def test_tool_calls_are_parts_of_the_answer():
 def test_long_content_is_cut_and_says_so():
     """16,000 characters of all texts together: ten of the second message are left, none of the third."""
     said = [
-        Message("system", "s" * (LONGEST_CHARS - 10)),
-        Message("user", "u" * 25),
-        Message("user", "v" * 3),
+        ObservedMessage("system", "s" * (LONGEST_CHARS - 10)),
+        ObservedMessage("user", "u" * 25),
+        ObservedMessage("user", "v" * 3),
     ]
     first, second, third = (one["parts"][0]["content"] for one in json.loads(input_messages(said)))
     assert first == said[0].content

@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from docs.generate.metrics import documented
-from evenkeel.settings.replay import Budget
+from evenkeel.settings.replay import BudgetSettings
 from evenkeel.simulate import (
     JUDGE_MODEL,
     ModelState,
@@ -125,4 +125,4 @@ def test_a_running_evenkeel_exposes_what_the_page_says_and_counters_give_the_gau
     assert not missing, "documented as always there, and not exposed"
     assert len(seen) > 80
     assert seen["evenkeel_judge_up"].value == 1
-    assert seen["evenkeel_budget_usd_per_day"].value == Budget().usd_per_day
+    assert seen["evenkeel_budget_usd_per_day"].value == BudgetSettings().usd_per_day

@@ -13,7 +13,7 @@ import click
 from evenkeel.cli.options import PIPED_WIDTH, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number
-from evenkeel.lab.backtest import Variant, grid, read_log, read_store, sweep
+from evenkeel.lab.backtest import SettingsVariant, grid, read_log, read_store, sweep
 from evenkeel.lab.backtest.report import as_json, document
 from evenkeel.lab.report.period import moment
 from evenkeel.monitor.fold import MonitorSettings
@@ -124,10 +124,10 @@ def backtest(
     _write(found, source, plot, json=as_json)
 
 
-def _variants(config: Path | None, given: dict[str, Any]) -> list[Variant]:
+def _variants(config: Path | None, given: dict[str, Any]) -> list[SettingsVariant]:
     now = time.time()
     since, until = given["since"], given["until"]
-    within = Variant(
+    within = SettingsVariant(
         routes=given["routes"],
         since=-inf if since is None else moment("--from", since, now, whole_day=False),
         until=inf if until is None else moment("--to", until, now, whole_day=True),

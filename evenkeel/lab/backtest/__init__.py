@@ -11,14 +11,14 @@ once, `sweep` says what varies, and `report` writes what was found: a summary, J
 """
 
 from evenkeel.lab.backtest.log import LogError, read_lines, read_log, read_store
-from evenkeel.lab.backtest.run import Backtest, Snapshot, Variant, backtest
+from evenkeel.lab.backtest.run import Backtest, SettingsVariant, Snapshot, backtest
 from evenkeel.lab.backtest.sweep import grid, sweep
 
 __all__ = [
     "Backtest",
     "LogError",
+    "SettingsVariant",
     "Snapshot",
-    "Variant",
     "backtest",
     "grid",
     "read_lines",

@@ -79,7 +79,7 @@ class LogError(UserError, ValueError):
     """A file cannot be read as a log. The message says which line, what is wrong, and what to do."""
 
 
-class Line(msgspec.Struct, forbid_unknown_fields=True):
+class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     """The members of a line; `docs/backtest.md` says what each means."""
 
     time: float | str
@@ -127,7 +127,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
     split_of: str = ""
 
 
-_DECODER: Final = msgspec.json.Decoder(Line)
+_DECODER: Final = msgspec.json.Decoder(LogLine)
 
 
 def read_log(path: Path | str) -> Iterator[Verdict | Label]:
@@ -193,7 +193,7 @@ def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
     said = str(error)
     unknown = _UNKNOWN.fullmatch(said.partition(" - at ")[0])
     if unknown:
-        near = difflib.get_close_matches(unknown["member"], Line.__struct_fields__, n=1)
+        near = difflib.get_close_matches(unknown["member"], LogLine.__struct_fields__, n=1)
         advice = f'did you mean "{near[0]}"?' if near else "leave it out, or see docs/backtest.md"
         return f'evenkeel knows no "{unknown["member"]}"; {advice}'
     place = _AT.fullmatch(said)
@@ -265,18 +265,18 @@ class _Reader:
             self._controls.popitem(last=False)
 
 
-def _said_of(line: Line, *, proven: int | None, written: bool) -> _Control:
+def _said_of(line: LogLine, *, proven: int | None, written: bool) -> _Control:
     """Read what a control line says of its exchange's resend."""
     return _Control(line.rating, line.similarity, line.quality, proven, written)
 
 
-def _said_of_baseline(line: Line) -> _Control:
+def _said_of_baseline(line: LogLine) -> _Control:
     """Read what a trial's line says of it."""
     proven = line.control_rating if line.control_stage in _PROVING else None
     return _Control(line.control_rating, line.control_similarity, line.control_quality, proven, written=False)
 
 
-def _drawn(name: str, line: Line) -> str:
+def _drawn(name: str, line: LogLine) -> str:
     """An id from which it follows that chance drew the trial exactly if it has a label."""
     number = 0
     found = name
@@ -286,7 +286,7 @@ def _drawn(name: str, line: Line) -> str:
     return found
 
 
-def _labelled(verdict: Verdict, line: Line) -> Iterator[Verdict | Label]:
+def _labelled(verdict: Verdict, line: LogLine) -> Iterator[Verdict | Label]:
     """The verdict, and what a person says of it."""
     yield verdict
     if line.label is not None:
@@ -305,7 +305,7 @@ def _stored(text: bytes | str) -> Verdict | None:
         raise ValueError(f"looks like a stored verdict, but is none: {error}") from error
 
 
-def _check(line: Line) -> None:
+def _check(line: LogLine) -> None:
     """Raise ValueError unless the line has an outcome and does not contradict itself."""
     if line.rating is None and line.similarity is None and not line.invalid and line.failure is None:
         raise ValueError('has no outcome; give "rating", "similarity", "invalid" or "failure"')
@@ -344,14 +344,14 @@ def _time(said: float | str) -> float:
     return float(at)
 
 
-def _control(line: Line, exchange: str, at: float, name: str) -> Verdict:
+def _control(line: LogLine, exchange: str, at: float, name: str) -> Verdict:
     """The verdict of the identical resend that a line describes."""
     nothing = _Control(None, None, None, None, written=False)
     plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0, path_weight=1.0, split_of="")
     return _variant(plain, nothing, exchange, at, name)
 
 
-def _variant(line: Line, control: _Control, exchange: str, at: float, name: str) -> Verdict:
+def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: str) -> Verdict:
     rated = line.rating is not None
     unsure = not rated and line.failure is None
     stage = line.stage or ("judge" if line.judge or rated else "unsure")

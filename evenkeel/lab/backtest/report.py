@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from evenkeel.core.cells import CellKey
-    from evenkeel.lab.backtest.run import Backtest, RouteChange, Variant
+    from evenkeel.lab.backtest.run import Backtest, RouteChange, SettingsVariant
     from evenkeel.lab.charts import Plot
     from evenkeel.monitor.fold import MonitorSettings
     from evenkeel.release.kit.document import Value
@@ -58,7 +58,7 @@ def as_json(found: Sequence[Backtest], source: str) -> dict[str, Any]:
     }
 
 
-def _settings(variant: Variant) -> dict[str, Any]:
+def _settings(variant: SettingsVariant) -> dict[str, Any]:
     return {
         **plain(variant.settings),
         "sample": variant.share,
@@ -209,10 +209,10 @@ def _variants(found: Sequence[Backtest]) -> Table:
     return Table(columns, tuple(rows))
 
 
-def _labels(variants: Sequence[Variant]) -> list[str]:
+def _labels(variants: Sequence[SettingsVariant]) -> list[str]:
     """Name what tells each variant from the others."""
 
-    def named(variant: Variant) -> dict[str, str]:
+    def named(variant: SettingsVariant) -> dict[str, str]:
         settings: MonitorSettings = variant.settings
         return {
             "perturbations": ", ".join(variant.only) or "all perturbations",

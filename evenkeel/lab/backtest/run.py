@@ -30,7 +30,7 @@ _LOOKED_AFTER: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class SettingsVariant:
     """Conditions of a backtest: the settings of the monitor, and a part of the traffic."""
 
     settings: MonitorSettings = field(default_factory=MonitorSettings)
@@ -87,7 +87,7 @@ class Backtest:
     Trials are numbered as they stand in the log, from 1, whether the variant takes them or not.
     """
 
-    variant: Variant
+    variant: SettingsVariant
     trials: int
     """Taken, the controls and those without an outcome among them."""
     first_at: float
@@ -114,10 +114,12 @@ class Backtest:
         return self.trials / len(self.raised) if self.raised else None
 
 
-class Run:
+class BacktestRun:
     """A variant's fold of a log that is read once for all of them."""
 
-    def __init__(self, variant: Variant, *, every: int | None = None, most: int | None = None) -> None:
+    def __init__(
+        self, variant: SettingsVariant, *, every: int | None = None, most: int | None = None
+    ) -> None:
         """Begin with nothing.
 
         Args:
@@ -185,7 +187,7 @@ def backtest(
     entries: Iterable[Entry],
     settings: MonitorSettings | None = None,
     *,
-    variant: Variant | None = None,
+    variant: SettingsVariant | None = None,
     every: int | None = None,
 ) -> Backtest:
     """Fold a log and say what came of it.
@@ -196,7 +198,7 @@ def backtest(
         variant: Settings and a part of the traffic, in place of `settings`.
         every: Keep how the cells stood at every so many trials.
     """
-    run = Run(variant or Variant(settings or MonitorSettings()), every=every)
+    run = BacktestRun(variant or SettingsVariant(settings or MonitorSettings()), every=every)
     for number, entry in enumerate(entries, start=1):
         run.add(number, entry)
     return run.finish()

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.errors import UserError
-from evenkeel.lab.backtest.run import Run, Variant
+from evenkeel.lab.backtest.run import BacktestRun, SettingsVariant
 from evenkeel.monitor.detect import Measure
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def grid(
     tolerances: Sequence[float] = (),
     shares: Sequence[float] = (),
     families: Sequence[tuple[str, ...]] = (),
-    within: Variant | None = None,
-) -> list[Variant]:
+    within: SettingsVariant | None = None,
+) -> list[SettingsVariant]:
     """Every combination of some values; where none is given, that of the settings.
 
     A value that is given holds on all routes, whatever limits were calibrated for them.
@@ -60,7 +60,7 @@ def grid(
         settings = replace(settings, tolerances={})
     found = [
         replace(
-            within or Variant(),
+            within or SettingsVariant(),
             settings=replace(
                 settings,
                 threshold=threshold,
@@ -87,7 +87,7 @@ def grid(
 
 def sweep(
     entries: Iterable[Entry],
-    variants: Sequence[Variant],
+    variants: Sequence[SettingsVariant],
     *,
     every: int | None = None,
     plotted: bool = False,
@@ -104,8 +104,8 @@ def sweep(
     """
     first, *others = variants
     some = every is None and plotted
-    leading = Run(first, every=1 if some else every, most=_PLOTTED if some else None)
-    runs = [leading, *(Run(variant) for variant in others)]
+    leading = BacktestRun(first, every=1 if some else every, most=_PLOTTED if some else None)
+    runs = [leading, *(BacktestRun(variant) for variant in others)]
     raised = number = 0
     for number, entry in enumerate(entries, start=1):
         raised += sum(event.kind == "raised" for event in leading.add(number, entry))

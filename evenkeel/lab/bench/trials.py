@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import SAME_CONTENT, Failure, Judgement, QualityScore, content_shifted
 from evenkeel.lab.bench.prompts import is_trouble, make_case, prompt_of
-from evenkeel.metrics.entity import SAME_TEXT, Slot, read_slots, slot_f1, slot_key
+from evenkeel.metrics.entity import SAME_TEXT, AnswerSlot, read_slots, slot_f1, slot_key
 from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.structured.tree import UnreadableError
 from evenkeel.metrics.tasks import Task
@@ -56,14 +56,14 @@ def entity_match(item: Issue, answer: Answer, wanted: Format | None = None) -> f
     if isinstance(read, UnreadableError):
         return Failure(NAME, VERSION, read.reason, str(read))
     exact = {slot.name for slot in item.slots if slot.type != "string"}
-    expected = [Slot(name, _text(value)) for name, value in item.entities.items()]
+    expected = [AnswerSlot(name, _text(value)) for name, value in item.entities.items()]
     filled = [
-        Slot(slot_key(slot.key), slot.value)
+        AnswerSlot(slot_key(slot.key), slot.value)
         for slot in read or ()
         if slot.value.strip().lower() not in _EMPTY
     ]
 
-    def alike(left: Slot, right: Slot) -> float:
+    def alike(left: AnswerSlot, right: AnswerSlot) -> float:
         if left.key in exact:
             return float(left.value.strip() == right.value.strip())
         return float(rouge_l(left.value, right.value) >= SAME_TEXT)

@@ -12,7 +12,7 @@ from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import MINILM, load_embeddings
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.workflow.alignment import EncoderAligner
-from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.workflow.compare import WorkflowComparison
 from evenkeel.metrics.workflow.wording import StepBertScore
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> t
         encoder: Encodes the steps.
         coverage: The languages it knows.
     """
-    aligned = Comparison(EncoderAligner(encoder, coverage=coverage))
+    aligned = WorkflowComparison(EncoderAligner(encoder, coverage=coverage))
     chosen: list[Metric] = [built(listed, aligned) for listed in metrics() if listed.about.aligns]
     return tuple(column(found, metric(found.name).blind_as, name) for found in chosen)
 

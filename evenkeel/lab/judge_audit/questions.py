@@ -25,7 +25,7 @@ from evenkeel.lab.judge_audit.judgements import (
     Strategy,
 )
 from evenkeel.lab.rows import metric_key, suggestion
-from evenkeel.llm.observer import Message
+from evenkeel.llm.observer import ObservedMessage
 from evenkeel.metrics.judge.prompts import Question, marked, unforgeable_tag, wording_of
 from evenkeel.release.kit.arguments import InputError
 
@@ -173,7 +173,10 @@ def question(
     return Question(
         prompt=f"audit.{strategy}",
         version=VERSION,
-        messages=(Message("system", system_message("rating", tag)), Message("user", "\n\n".join(parts))),
+        messages=(
+            ObservedMessage("system", system_message("rating", tag)),
+            ObservedMessage("user", "\n\n".join(parts)),
+        ),
         scale=item.scale.steps,
     )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from evenkeel.core.verdict import Scorer, Verdict
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.stores.verdict_log import LoggedVerdict
 
 Kind = Literal["whole", "category", "input", "answer"]
@@ -81,7 +81,7 @@ class _OpenReportExchange:
         self.whole = ExchangeTally()
         self.parts: defaultdict[GroupKey, ExchangeTally] = defaultdict(ExchangeTally)
 
-    def add(self, verdict: Verdict, outcome: Outcome, groups: Iterable[GroupKey]) -> None:
+    def add(self, verdict: Verdict, outcome: RatedOutcome, groups: Iterable[GroupKey]) -> None:
         """Count a rated verdict; `groups` are those that only this trial belongs to."""
         self.whole.add_rejudged(verdict)
         if verdict.perturbation == BASELINE:
@@ -175,7 +175,7 @@ class Folder:
         if not verdict.selection.split_of:
             self._count(verdict, model, outcome)
 
-    def _count_cell(self, verdict: Verdict, model: str, outcome: Outcome | str) -> None:
+    def _count_cell(self, verdict: Verdict, model: str, outcome: RatedOutcome | str) -> None:
         key = ReportCell(verdict.route, model, verdict.perturbation)
         counts = self.cells.get(key)
         if counts is None:
@@ -199,7 +199,7 @@ class Folder:
             models.append(verdict.model)
         return verdict.model
 
-    def _count(self, verdict: Verdict, model: str, outcome: Outcome) -> None:
+    def _count(self, verdict: Verdict, model: str, outcome: RatedOutcome) -> None:
         route = verdict.route
         place = (verdict.exchange_id, route, model)
         one = self._open.get(place)

@@ -18,7 +18,7 @@ from importlib.resources import files
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.llm.observer import Message
+from evenkeel.llm.observer import ObservedMessage
 from evenkeel.llm.price import MESSAGE_TOKENS
 from evenkeel.metrics.protocol import SCALE
 
@@ -43,7 +43,7 @@ class Question:
     prompt: str
     """Name of the prompt: the metric of the rating and of its failures."""
     version: int
-    messages: tuple[Message, ...]
+    messages: tuple[ObservedMessage, ...]
     scale: tuple[int, ...] = SCALE
     """Ratings that count as an answer, ascending."""
     pairs: int | None = None
@@ -98,7 +98,7 @@ class Prompt:
         if any(left_out):
             shown = f"{_WORDING['shared_rule'].format(head=left_out[0], tail=left_out[1])}\n\n{shown}"
         user = f"{self.question}\n\n{self.scale}\n\n{shown}\n\n{output}"
-        messages = (Message("system", system), Message("user", user))
+        messages = (ObservedMessage("system", system), ObservedMessage("user", user))
         return Question(self.name, self.version, messages, self.steps)
 
     def fill_group(self, reference: str, candidates: Sequence[str], *, swapped: bool = False) -> Question:
@@ -118,7 +118,7 @@ class Prompt:
         rule = _WORDING["group_rule"].format(one=one, many=many, count=count)
         output = _WORDING["group_output"].format(tag=tag, count=count, steps=_spoken(self.steps))
         user = f"{self.question}\n\n{self.scale}\n\n{rule}\n\n{shown}\n\n{output}"
-        messages = (Message("system", system), Message("user", user))
+        messages = (ObservedMessage("system", system), ObservedMessage("user", user))
         return Question(self.name, self.version, messages, self.steps, count)
 
     def _material(self, texts: Mapping[str, str]) -> tuple[str, str, str]:
@@ -165,7 +165,7 @@ def reminded(question: Question) -> Question:
     """Repeat a question whose reply could not be read, with a reminder of the reply's form."""
     *before, last = question.messages
     reminder = _WORDING["reminder"].format(steps=_spoken(question.scale))
-    again = Message(last.role, f"{last.content}\n\n{reminder}")
+    again = ObservedMessage(last.role, f"{last.content}\n\n{reminder}")
     return replace(question, messages=(*before, again))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from evenkeel.core.verdict import Failure, QualityScore
-from evenkeel.metrics.entity import Slot, read_schema, read_slots, slot_key
+from evenkeel.metrics.entity import AnswerSlot, read_schema, read_slots, slot_key
 from evenkeel.metrics.quality.measurement import QualityMeasurement
 from evenkeel.metrics.structured.tree import UnreadableError
 
@@ -43,8 +43,8 @@ _DATE: Final = re.compile(
 class SlotValues:
     """Filled slots of both answers."""
 
-    reference: Sequence[Slot]
-    candidate: Sequence[Slot]
+    reference: Sequence[AnswerSlot]
+    candidate: Sequence[AnswerSlot]
     schema: Schema
     """Schema of the prompt; empty if it shows none."""
     text: str
@@ -54,7 +54,7 @@ class SlotValues:
     date_parts: frozenset[str]
     """Numbers in the dates and times of the prompt: "14" of "2025-06-14", which may be written "14 June"."""
 
-    def supported(self, slot: Slot) -> bool | None:
+    def supported(self, slot: AnswerSlot) -> bool | None:
         """Return whether the prompt holds the value of a slot.
 
         Only values with something hard in them are looked for: numbers, identifiers and addresses. Words
@@ -89,14 +89,14 @@ def slot_values(pair: Pair, metric: str, version: int) -> SlotValues | Failure |
     """
     if not pair.reference.text.strip():
         return None
-    sides: list[list[Slot]] = []
+    sides: list[list[AnswerSlot]] = []
     for read in (read_slots(pair.reference.text), read_slots(pair.candidate.text, pair.wanted.format)):
         if isinstance(read, UnreadableError):
             return Failure(metric, version, read.reason, str(read))
         if read is None and not sides:
             return Failure(metric, version, "no_slots", "The reference has no slots that can be read.")
         filled = [slot for slot in read or () if slot.value.strip().lower() not in _PLACEHOLDERS]
-        sides.append([Slot(slot_key(slot.key), slot.value) for slot in filled])
+        sides.append([AnswerSlot(slot_key(slot.key), slot.value) for slot in filled])
     reference, candidate = sides
     text = " ".join(unicodedata.normalize("NFC", pair.context).lower().split())
     schema = {slot_key(key): choices for key, choices in read_schema(pair.context).items()}
@@ -165,6 +165,6 @@ class SlotGrounding:
         return QualityScore(self.name, self.version, before, after, "ratio")
 
 
-def _share(values: SlotValues, slots: Sequence[Slot]) -> float:
+def _share(values: SlotValues, slots: Sequence[AnswerSlot]) -> float:
     checked = [supported for slot in slots if (supported := values.supported(slot)) is not None]
     return sum(checked) / len(checked) if checked else 1.0

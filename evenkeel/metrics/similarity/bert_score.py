@@ -39,7 +39,7 @@ A smaller batch costs time on calls, a larger one memory for all layers.
 """
 
 
-class Match(NamedTuple):
+class TokenMatch(NamedTuple):
     """Match of two texts' tokens: the mean similarity over the tokens of each side."""
 
     precision: float
@@ -57,7 +57,7 @@ class Match(NamedTuple):
 class TokenMatcher(Protocol):
     """Matcher that compares texts token by token."""
 
-    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
+    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[TokenMatch]:
         """Match the pieces of a reference with those of a candidate. May raise whatever its model raises."""
         ...
 
@@ -118,7 +118,7 @@ class BertScore:
             detail = f"{type(error).__name__}: {error}"[:200]
             return [failure or self._failure("encoder_failed", detail) for failure in refused]
 
-    def _rescaled(self, match: Match) -> float:
+    def _rescaled(self, match: TokenMatch) -> float:
         return min(1.0, max(0.0, (match.f1 - self._baseline) / (1 - self._baseline)))
 
     def _refuses(self, pair: Pair) -> Failure | None:
@@ -214,7 +214,7 @@ class _TorchMatcher:
         self._batch = 1 if self._tokeniser.pad_token is None else _BATCH
         self._lock = threading.Lock()
 
-    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
+    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[TokenMatch]:
         with self._lock, self._torch.inference_mode():
             asked = dict.fromkeys(piece for both in texts for side in both for piece in side)
             # Alike in length, so that little of a batch is padding.
@@ -244,7 +244,7 @@ class _TorchMatcher:
             (vector[kept], ~marks[kept]) for vector, kept, marks in zip(vectors, tokens, special, strict=True)
         ]
 
-    def _compare(self, reference: list[tuple[Any, Any]], candidate: list[tuple[Any, Any]]) -> Match:
+    def _compare(self, reference: list[tuple[Any, Any]], candidate: list[tuple[Any, Any]]) -> TokenMatch:
         left, right = (self._torch.cat([vectors for vectors, _ in side]) for side in (reference, candidate))
         left_words, right_words = (
             self._torch.cat([words for _, words in side]) for side in (reference, candidate)
@@ -253,7 +253,7 @@ class _TorchMatcher:
         likeness = left @ right.T
         recall = likeness.max(dim=1).values[left_words].mean()
         precision = likeness.max(dim=0).values[right_words].mean()
-        return Match(float(precision), float(recall))
+        return TokenMatch(float(precision), float(recall))
 
 
 def _existing_layer(model: str, layer: int | None, layers: int) -> int:

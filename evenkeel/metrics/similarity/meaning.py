@@ -91,13 +91,13 @@ class PairBatches:
         self._at_once = at_once
         self._most_pairs = most_pairs
         self._gather_s = gather_s
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingPair] = []
         self._calls: set[asyncio.Task[None]] = set()
 
     async def measure(self, pair: Pair) -> MeaningScore:
         """Return the result of the batched call for this pair. Raises whatever the call raises."""
         future: asyncio.Future[MeaningScore] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(pair, future, SCORING_BUDGET.get()))
+        self._waiting.append(_WaitingPair(pair, future, SCORING_BUDGET.get()))
         if len(self._calls) < self._at_once:
             call = asyncio.create_task(self._work())
             self._calls.add(call)
@@ -114,7 +114,7 @@ class PairBatches:
             if batch:
                 await self._call(batch)
 
-    async def _call(self, batch: Sequence[_Waiting]) -> None:
+    async def _call(self, batch: Sequence[_WaitingPair]) -> None:
         # This task began in the context of one who may long have what he waited for: the first waiter pays.
         before = SCORING_BUDGET.set(batch[0].budget)
         try:
@@ -132,7 +132,7 @@ class PairBatches:
                 item.future.cancel()  # of those who still wait, when the loop is closing; else without effect
 
 
-class _Waiting(NamedTuple):
+class _WaitingPair(NamedTuple):
     """Pair in the queue, the future of its result, and the budget that pays."""
 
     pair: Pair
@@ -312,7 +312,7 @@ class EndpointEmbeddings:
         kept = {text: self._cache.get(self.encoder, text) for text in texts}
         found = {text: _Paid(vector) for text, vector in kept.items() if vector is not None}
         parts = [
-            _Part(text, piece)
+            _TextPart(text, piece)
             for text in texts
             if text not in found
             for piece in _pieces(text, self._piece_words)
@@ -335,8 +335,8 @@ class EndpointEmbeddings:
                 self._cache.put(self.encoder, text, vector)
         return found
 
-    def _requests(self, parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-        request: list[_Part] = []
+    def _requests(self, parts: Sequence[_TextPart]) -> Iterator[list[_TextPart]]:
+        request: list[_TextPart] = []
         characters = 0
         for part in parts:
             characters += len(part.piece)
@@ -375,7 +375,7 @@ class _Texts(NamedTuple):
     right: str
 
 
-class _Part(NamedTuple):
+class _TextPart(NamedTuple):
     """Piece of a text, and the text."""
 
     text: str

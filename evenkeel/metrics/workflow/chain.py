@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import SHARED, Comparison
+from evenkeel.metrics.workflow.compare import SHARED, WorkflowComparison
 from evenkeel.metrics.workflow.workflow import neighbours
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ChainF1:
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True)
 
-    def __init__(self, comparison: Comparison | None = None) -> None:
+    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
         self._comparison = comparison or SHARED
 

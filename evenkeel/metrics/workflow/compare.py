@@ -52,7 +52,7 @@ def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
     return Both(*found)
 
 
-class Comparison:
+class WorkflowComparison:
     """Reader and aligner of pairs. Metrics share it, so that a pair is aligned once for all of them."""
 
     def __init__(self, aligner: Aligner | None = None) -> None:
@@ -89,7 +89,7 @@ class Comparison:
         return found
 
 
-SHARED: Final = Comparison()
+SHARED: Final = WorkflowComparison()
 """Comparison by equal texts.
 
 Metrics that are given no other share it, so that a pair is aligned once for all of them.

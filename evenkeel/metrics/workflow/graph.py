@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import SHARED, Comparison
+from evenkeel.metrics.workflow.compare import SHARED, WorkflowComparison
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ class GraphF1:
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True)
 
-    def __init__(self, comparison: Comparison | None = None) -> None:
+    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
         self._comparison = comparison or SHARED
 
@@ -58,7 +58,7 @@ class PublishedGraphF1:
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", aligns=True)
 
-    def __init__(self, comparison: Comparison | None = None) -> None:
+    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
         self._comparison = comparison or SHARED
 

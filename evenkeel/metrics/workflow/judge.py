@@ -29,7 +29,7 @@ WORKFLOW = prompts_of(__package__)["workflow_judge"]
 """Rubric, anchors and self-check follow appendix B.6 of WorkflowPerturb; the wording is our own."""
 
 
-class Asker(Protocol):
+class StepAsker(Protocol):
     """Judge, such as `evenkeel.metrics.judge.Judge`."""
 
     async def ask(self, question: Question, *, vote: int = 0) -> Reply:
@@ -61,7 +61,7 @@ class WorkflowJudge:
     version: ClassVar[int] = WORKFLOW.version
     about: ClassVar[About] = About("judge", cost="judge", needs="judge")
 
-    def __init__(self, judge: Asker, *, calls: int = CALLS) -> None:
+    def __init__(self, judge: StepAsker, *, calls: int = CALLS) -> None:
         """Build the metric; nothing is sent.
 
         Args:

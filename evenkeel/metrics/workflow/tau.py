@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.protocol import About
-from evenkeel.metrics.workflow.compare import SHARED, Comparison
+from evenkeel.metrics.workflow.compare import SHARED, WorkflowComparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,7 @@ class Tau:
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", akin="order", aligns=True)
 
-    def __init__(self, comparison: Comparison | None = None) -> None:
+    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
         self._comparison = comparison or SHARED
 
@@ -55,7 +55,7 @@ class Tau:
 
         Returns: ratio in [0, 1]; 1 = the same order; 0 = as many pairs of steps in falling order as in
             rising, or more. A `Failure` "too_few_aligned" if fewer than two steps are aligned, or as
-            `Comparison.aligned`.
+            `WorkflowComparison.aligned`.
         """
         found = self._comparison.aligned(self.name, self.version, pair)
         if isinstance(found, Failure):
@@ -74,7 +74,7 @@ class WeightedTau:
     version: ClassVar[int] = 2
     about: ClassVar[About] = About("structural", akin="order", aligns=True)
 
-    def __init__(self, comparison: Comparison | None = None) -> None:
+    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
         """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
         self._comparison = comparison or SHARED
 
@@ -83,7 +83,7 @@ class WeightedTau:
 
         Returns: ratio in [0, 1]; 1 = all the reference's steps in the same order, also if both are
             empty; 0 = none of them, or no order in them, or only one side has steps. See `TauScore`
-            for a single aligned step. A `Failure` as `Comparison.aligned`.
+            for a single aligned step. A `Failure` as `WorkflowComparison.aligned`.
         """
         found = self._comparison.aligned(self.name, self.version, pair)
         if isinstance(found, Failure):

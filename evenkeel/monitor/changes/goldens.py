@@ -17,7 +17,7 @@ from math import exp
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.detect.gate import Gate, GateReport, GateRules, Measure, Shares
+from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateReport, GateRules, Shares
 from evenkeel.monitor.detect.gate_evidence import log_evidence
 from evenkeel.monitor.estimate import proportion
 
@@ -158,7 +158,7 @@ def gate_of(run: GoldenRun, watch: GoldenWatch | None, *, noise: float = 0.0) ->
     """
     known = watch is not None and watch.runs > 0
     rules = GateRules(tolerance=0.0 if known else min(0.8, noise))
-    measures = [Measure(name=name) for name in run.deciding] or [Measure(name="content_shift")]
+    measures = [GateMeasure(name=name) for name in run.deciding] or [GateMeasure(name="content_shift")]
     gate = Gate(rules, measures, goldens=len(run.results) + sum(run.left_out.values()), with_reference=known)
     for reason, count in run.left_out.items():
         for _ in range(count):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.estimate import RatedOutcome
 
 
 LENGTH: Final = "length of answers"
@@ -56,7 +56,7 @@ class Tally:
         self.ended_at: float | None = None
         """Unix times in seconds of the first and the last verdict."""
 
-    def add(self, verdict: Verdict, outcome: Outcome | str) -> None:
+    def add(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
         """Count a verdict with its outcome and the likeness of its answers."""
         if self.began_at is None:
             self.began_at = verdict.scored_at

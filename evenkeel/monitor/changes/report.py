@@ -26,7 +26,7 @@ from evenkeel.monitor.changes.effects import (
     of_scores,
 )
 from evenkeel.monitor.changes.silent_report import SilentSide, ruled_out, silent_side
-from evenkeel.monitor.detect.gate import Verdict as GateVerdict
+from evenkeel.monitor.detect.gate import GateVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

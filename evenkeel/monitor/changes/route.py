@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.silent import Silent
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.estimate import RatedOutcome
 
 
 LATEST: Final = 40
@@ -386,7 +386,7 @@ class RouteWatch:
                     found.discard(here)
         return found
 
-    def observe(self, verdict: Verdict, outcome: Outcome | str, offset: int) -> list[ChangeMark]:
+    def observe(self, verdict: Verdict, outcome: RatedOutcome | str, offset: int) -> list[ChangeMark]:
         """Take the next verdict; return the marks to be passed to `mark`, mostly none.
 
         Values and the traffic's traits are those of exchanges, so they are taken from the one verdict of each
@@ -523,7 +523,7 @@ class RouteWatch:
         exchanges = sum(tally.exchanges for tally in tallies)
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
-    def _count(self, verdict: Verdict, outcome: Outcome | str) -> None:
+    def _count(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
         tallies = [self._running]
         record = self._records[-1] if self._records else None
         if record is not None and record.counts(verdict):

@@ -6,18 +6,19 @@
 """
 
 from evenkeel.core.cells import Limit
-from evenkeel.monitor.detect.alert import Alert, AlertRules, Change, Measure, blind_measures
+from evenkeel.monitor.detect.alert import Alert, AlertChange, AlertRules, Measure, blind_measures
 from evenkeel.monitor.detect.drift import Baseline, DriftAlert, DriftChange, DriftRules, DriftState
-from evenkeel.monitor.detect.e_detector import Bets, EDetector, Run, Side, bets_against
+from evenkeel.monitor.detect.e_detector import Bets, DetectorRun, EDetector, Side, bets_against
 from evenkeel.monitor.detect.segments import DIMENSIONS, Dimension, SegmentName, Segments
 
 __all__ = [
     "DIMENSIONS",
     "Alert",
+    "AlertChange",
     "AlertRules",
     "Baseline",
     "Bets",
-    "Change",
+    "DetectorRun",
     "Dimension",
     "DriftAlert",
     "DriftChange",
@@ -26,7 +27,6 @@ __all__ = [
     "EDetector",
     "Limit",
     "Measure",
-    "Run",
     "SegmentName",
     "Segments",
     "Side",

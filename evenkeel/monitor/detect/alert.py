@@ -29,7 +29,7 @@ from enum import StrEnum
 from math import log, log10
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from evenkeel.monitor.detect.e_detector import Run, Watch, bets_against
+from evenkeel.monitor.detect.e_detector import DetectorRun, Watch, bets_against
 from evenkeel.monitor.detect.segments import SegmentName, Segments
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class AlertRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AlertChange:
     """Change of an alert: it was raised or resolved."""
 
     kind: Literal["raised", "resolved"]
@@ -99,7 +99,7 @@ class Change:
     """Measure with most of the evidence; when resolved, the last one that came back within its limit."""
     limit: Limit
     run_trials: int
-    """Observations of the measure since the change seems to have begun (see `Run`)."""
+    """Observations of the measure since the change seems to have begun (see `DetectorRun`)."""
     run_mean: float
     """Mean of these observations, in the range of the measure."""
     clients: Mapping[str, int] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class Alert:
         segments: Mapping[Dimension, str] | None = None,
         weight: float = 1.0,
         effect: float = 1.0,
-    ) -> Change | None:
+    ) -> AlertChange | None:
         """Take the observations of one trial; return the change of the alert, if any.
 
         Args:
@@ -226,7 +226,7 @@ class Alert:
             watch.update(observed, "", weight, effect)
         return next((name.value for name in found if name.dimension == "client"), "")
 
-    def _raised(self) -> Change | None:
+    def _raised(self) -> AlertChange | None:
         """Mark the measure with the most evidence as over if all measures together have enough."""
         gathered = self._gathered()
         if gathered < self.rules.mean_trials_between_false_alarms:
@@ -260,7 +260,7 @@ class Alert:
         place = self.segments.places.get(self.segment) if self.segment else None
         return place is None or self.segments.trials - place.last >= _GONE_AFTER
 
-    def _resolved(self) -> Change | None:
+    def _resolved(self) -> AlertChange | None:
         """Mark measures as back within their limits if evidence says so; the last one ends the alert."""
         level = self.rules.mean_trials_between_false_alarms
         for measure in tuple(self.over):
@@ -277,16 +277,16 @@ class Alert:
                     return change
         return None
 
-    def _change(self, kind: Literal["raised", "resolved"], measure: Measure) -> Change:
+    def _change(self, kind: Literal["raised", "resolved"], measure: Measure) -> AlertChange:
         limit, watch, segment = self.rules.limits[measure], self._watches.get(measure), ""
-        run, clients = (watch.run, watch.clients) if watch else (Run(), {})
+        run, clients = (watch.run, watch.clients) if watch else (DetectorRun(), {})
         if measure is Measure.SEGMENT:
             name = self.segment or self.segments.leading()
             segment = str(name) if name else ""
             if kind == "raised" and name:
                 run = self.segments.places[name].run
                 clients = {name.value: run.trials} if name.dimension == "client" else {}
-        return Change(kind, measure, limit, run.trials, run.mean, dict(clients), segment)
+        return AlertChange(kind, measure, limit, run.trials, run.mean, dict(clients), segment)
 
     def restart(self) -> bool:
         """Forget all evidence, because its subject is gone; return whether the alert was up."""

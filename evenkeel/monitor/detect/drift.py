@@ -149,7 +149,7 @@ _NOBODY: Final[Sequence[float]] = (0.0,) * len(SHARES)
 """Wealth before anybody has entered; shared, since most detectors never see a bet."""
 
 
-class _Run:
+class _DriftRun:
     """Wealth of one side's gamblers, and the trials since the change seems to have begun."""
 
     __slots__ = ("counts", "expected", "hits", "step", "trials", "wealth")
@@ -306,7 +306,7 @@ class DriftAlert:
         self._side, self._raised_at = None, 0.0
         self.suspicion = 0.0
         """Log of the likelihood ratio of a rise by a tenth, at least 0; 0 while the alert is up."""
-        self._rise, self._fall, self._back = _Run(), _Run(), _Run()
+        self._rise, self._fall, self._back = _DriftRun(), _DriftRun(), _DriftRun()
         self._limit = BlockLimit(_BLOCK_GAIN)
 
     def _begin(self, stratum: Stratum) -> _Tally:
@@ -440,7 +440,7 @@ class DriftAlert:
             return False
         return own >= _FAMILIAR or self._recurring <= _MOSTLY
 
-    def _rate(self, stratum: Stratum, run: _Run | None = None) -> float:
+    def _rate(self, stratum: Stratum, run: _DriftRun | None = None) -> float:
         """Return the rate predicted for a stratum, without a run's trials if given; in (0, 1)."""
         tally, whole = self._strata[stratum], self._judges[stratum.judge]
         trials, hits, of_all, hits_of_all = tally.trials, tally.hits, whole.trials, whole.hits
@@ -513,7 +513,9 @@ class DriftAlert:
         self._settle()
         return change
 
-    def _change(self, kind: Literal["risen", "fallen", "recovered"], run: _Run, sign: int) -> DriftChange:
+    def _change(
+        self, kind: Literal["risen", "fallen", "recovered"], run: _DriftRun, sign: int
+    ) -> DriftChange:
         strata = set(run.counts)
         mean = run.expected / run.trials if run.trials else 0.0
         n = sum(self._strata[stratum].trials for stratum in strata if stratum in self._strata)

@@ -201,7 +201,7 @@ class BlockLimit:
 
 
 @dataclass(slots=True)
-class Run:
+class DetectorRun:
     """The estimated number of trials since the change began.
 
     The start is the last time when the sum of (observation − line), each by its weight and in the direction
@@ -239,7 +239,7 @@ class Watch:
         self.side = side
         self.detector = EDetector(bets_against(line, side, low, high))
         self.limit = BlockLimit()
-        self.run = Run()
+        self.run = DetectorRun()
         self.clients: dict[str, int] = {}
         """Trials of the run by client, as far as that is known."""
 
@@ -277,6 +277,6 @@ class Watch:
         wealth, run, clients, limit = raw
         if len(wealth) == len(self.detector.wealth):
             self.detector = EDetector(self.detector.bets, wealth)
-            self.run = Run(*run)
+            self.run = DetectorRun(*run)
             self.clients, self.limit = clients, BlockLimit.from_json(limit)
         return self

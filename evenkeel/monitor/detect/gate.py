@@ -77,7 +77,7 @@ class GateRules:
         return 1 - self.last_look
 
 
-class Verdict(StrEnum):
+class GateVerdict(StrEnum):
     """Outcome of the gate for a candidate."""
 
     PASS = "pass"  # noqa: S105 - a word of the domain
@@ -91,7 +91,7 @@ State = Literal["regression", "pass", "not_settled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class GateMeasure:
     """Property that an answer either breaches or not."""
 
     name: str
@@ -102,10 +102,10 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class GateFinding:
     """Result for one measure."""
 
-    measure: Measure
+    measure: GateMeasure
     state: State
     """State of the evidence about it."""
     n: int
@@ -136,13 +136,13 @@ class Finding:
 class GateReport:
     """Verdict of the gate, with the results behind it."""
 
-    verdict: Verdict
+    verdict: GateVerdict
     settled: bool
     """True if the evidence decided. If not, all goldens were asked and the rules for that case decided."""
     reason: str
     """Reason why nothing could be measured, in a sentence; "" for the other verdicts."""
     rules: GateRules
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
     goldens: int
     """Number of goldens."""
     asked: int
@@ -179,7 +179,7 @@ Measured = dict[str, Shares | Failure]
 
 
 @dataclass(slots=True)
-class _Run:
+class _GateRun:
     """Evidence about one measure so far."""
 
     counts: Counter[float] = field(default_factory=Counter)
@@ -215,7 +215,7 @@ class Gate:
     """
 
     def __init__(
-        self, rules: GateRules, measures: Sequence[Measure], *, goldens: int, with_reference: bool = True
+        self, rules: GateRules, measures: Sequence[GateMeasure], *, goldens: int, with_reference: bool = True
     ) -> None:
         """Start a gate.
 
@@ -237,7 +237,7 @@ class Gate:
         self._deciding = [measure.name for measure in deciding]
         self._alpha = rules.alpha * rules.sequential / len(deciding)
         self._beta = rules.beta * rules.sequential
-        self._runs = {measure.name: _Run() for measure in measures}
+        self._runs = {measure.name: _GateRun() for measure in measures}
         self._unmeasured: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
         self._asked = 0
@@ -334,7 +334,7 @@ class Gate:
                 self._add(run, run.open)
                 run.open = []
 
-    def _add(self, run: _Run, cluster: Sequence[Shares]) -> None:
+    def _add(self, run: _GateRun, cluster: Sequence[Shares]) -> None:
         candidate = sum(shares.candidate for shares in cluster) / len(cluster)
         reference = sum(shares.reference or 0.0 for shares in cluster) / len(cluster)
         run.candidate += candidate
@@ -351,7 +351,7 @@ class Gate:
         run.settled_after = run.n
         run.at_settling = bounds(run.counts, self._alpha, self._beta)
 
-    def _may_pass(self, run: _Run) -> bool:
+    def _may_pass(self, run: _GateRun) -> bool:
         """Return whether the excess over goldens is below the limit: a large cluster may not be outvoted."""
         return run.of_goldens < self.rules.limit * run.n
 
@@ -385,16 +385,16 @@ class Gate:
             self._deciding
         ), self.rules.beta * self.rules.last_look
 
-    def _verdict(self, measured: int, cut_short: str) -> tuple[Verdict, bool, str]:
+    def _verdict(self, measured: int, cut_short: str) -> tuple[GateVerdict, bool, str]:
         """Return the verdict, whether evidence settled it, and why nothing was measured."""
         if self.regression:
-            return Verdict.REGRESSION, True, ""
+            return GateVerdict.REGRESSION, True, ""
         trouble = cut_short or self._trouble(measured)
         if trouble:
-            return Verdict.COULD_NOT_MEASURE, False, trouble
+            return GateVerdict.COULD_NOT_MEASURE, False, trouble
         if all(self._runs[name].state == "pass" for name in self._deciding):
-            return Verdict.PASS, True, ""
-        return (Verdict.PASS if self.rules.undecided == "pass" else Verdict.UNDECIDED), False, ""
+            return GateVerdict.PASS, True, ""
+        return (GateVerdict.PASS if self.rules.undecided == "pass" else GateVerdict.UNDECIDED), False, ""
 
     def _trouble(self, measured: int) -> str:
         """Return the reason why the goldens allow no verdict; "" if they do."""
@@ -410,12 +410,12 @@ class Gate:
         silent = [name for name in self._deciding if self._runs[name].n == 0]
         return f"nothing is known about {', '.join(silent)}" if silent else ""
 
-    def _finding(self, measure: Measure) -> Finding:
+    def _finding(self, measure: GateMeasure) -> GateFinding:
         run = self._runs[measure.name]
         now = bounds(run.counts, self._alpha, self._beta)
         at = run.at_settling
         n = max(run.counts.total(), 1)
-        return Finding(
+        return GateFinding(
             measure=measure,
             state=run.state,
             n=run.n,
@@ -443,7 +443,7 @@ class Gate:
         return min((way for way in ways if way is not None), default=None)
 
 
-def _settle(run: _Run, state: State, p: float) -> None:
+def _settle(run: _GateRun, state: State, p: float) -> None:
     run.state, run.settled_after, run.p_value = state, run.n, p
 
 

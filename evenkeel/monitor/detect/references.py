@@ -124,7 +124,7 @@ class _Sum(NamedTuple):
         return (self.own - self.likeness) / self.asked
 
 
-class _Run:
+class _ReferenceRun:
     """Run of calls since the answers began to differ from the earlier ones, if they did.
 
     It begins where the sum of the logarithms of one bet was at its lowest, as with CUSUM: chosen in
@@ -162,7 +162,7 @@ class _Run:
         ]
 
     @classmethod
-    def from_json(cls, raw: list[Any]) -> _Run:
+    def from_json(cls, raw: list[Any]) -> _ReferenceRun:
         """Read what `to_json` wrote."""
         (since, after, drift), everything, (models, fingerprints), versions, references = raw
         run = cls(since, after)
@@ -186,7 +186,7 @@ class ReferenceTest:
         """
         self.level = level
         self._wealth = [0.0] * len(BETS)
-        self._run = _Run()
+        self._run = _ReferenceRun()
         self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
         """Times of the latest calls, each with its step of the logarithm."""
 
@@ -242,10 +242,10 @@ class ReferenceTest:
             return None
         step = log(_bet(_RUN_BET, rank, answered.compared))
         if self._run.drift + step <= 0:
-            self._run = _Run()
+            self._run = _ReferenceRun()
         else:
             if not self._run.all.asked:
-                self._run = _Run(answered.at, self._after(answered.at))
+                self._run = _ReferenceRun(answered.at, self._after(answered.at))
             self._run.add(answered, step)
         self._recent.append((answered.at, step))
         entering = 1 / len(BETS)
@@ -260,7 +260,7 @@ class ReferenceTest:
     def forget(self) -> None:
         """Start again without evidence, after a found change or a stated one that explains the evidence."""
         self._wealth = [0.0] * len(BETS)
-        self._run = _Run()
+        self._run = _ReferenceRun()
         latest = list(self._recent)[-1:]
         self._recent = deque(latest, _LOOKED_BACK)
 
@@ -308,7 +308,7 @@ class ReferenceTest:
         test = cls(level)
         wealth, run, recent = raw
         if len(wealth) == len(BETS):
-            test._wealth, test._run = wealth, _Run.from_json(run)
+            test._wealth, test._run = wealth, _ReferenceRun.from_json(run)
             test._recent.extend((at, step) for at, step in recent)
         return test
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from evenkeel.monitor.detect.e_detector import BlockLimit, EDetector, Run, bets_against
+from evenkeel.monitor.detect.e_detector import BlockLimit, DetectorRun, EDetector, bets_against
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,14 +45,14 @@ class SegmentName(NamedTuple):
         return f"{self.dimension.replace('_', ' ')} {self.value}"
 
 
-class Segment:
+class TrafficSegment:
     """Trials of one segment, and the evidence that they are over the limit."""
 
     __slots__ = ("detector", "differences", "last", "run", "weight")
 
     def __init__(self, line: float) -> None:
         self.detector = EDetector(bets_against(line))
-        self.run = Run()
+        self.run = DetectorRun()
         self.differences: dict[float, int] = {}
         """Pairs by how much more the variant moved than its resend."""
         self.weight = 0.0
@@ -78,12 +78,12 @@ class Segments:
     def __init__(self, line: float) -> None:
         """Watch for segments whose mean difference is above `line`."""
         self._line = line
-        self._places: dict[SegmentName, Segment] = {}
+        self._places: dict[SegmentName, TrafficSegment] = {}
         self._limit = BlockLimit()
         self.trials = 0
 
     @property
-    def places(self) -> Mapping[SegmentName, Segment]:
+    def places(self) -> Mapping[SegmentName, TrafficSegment]:
         """Segments that have a place."""
         return self._places
 
@@ -129,7 +129,7 @@ class Segments:
                 segment.detector.scale(factor)
         return found
 
-    def _place(self, name: SegmentName) -> Segment | None:
+    def _place(self, name: SegmentName) -> TrafficSegment | None:
         """Return a new segment if its dimension has a place for it."""
         others = [other for other in self._places if other.dimension == name.dimension]
         if len(others) >= PLACES:
@@ -137,7 +137,7 @@ class Segments:
             if self.trials - self._places[idlest].last < _IDLE:
                 return None
             del self._places[idlest]
-        segment = self._places[name] = Segment(self._line)
+        segment = self._places[name] = TrafficSegment(self._line)
         return segment
 
     def leading(self) -> SegmentName | None:
@@ -150,7 +150,7 @@ class Segments:
         """Let the evidence start again from nothing; counts stay."""
         self._limit = BlockLimit()
         for segment in self._places.values():
-            segment.detector, segment.run = EDetector(bets_against(self._line)), Run()
+            segment.detector, segment.run = EDetector(bets_against(self._line)), DetectorRun()
 
     def shares(self, dimension: Dimension) -> dict[str, float]:
         """Return the share of each value in about the latest 1,000 trials, the largest first."""
@@ -180,11 +180,11 @@ class Segments:
         segments = cls(line)
         segments.trials, limit, written, places = raw
         for dimension, value, wealth, run, differences, weight, last in places:
-            segment = segments._places[SegmentName(dimension, value)] = Segment(line)
+            segment = segments._places[SegmentName(dimension, value)] = TrafficSegment(line)
             segment.differences = dict(map(tuple, differences))
             segment.weight, segment.last = weight, last
             if written == line:
-                segment.run = Run(*run)
+                segment.run = DetectorRun(*run)
                 if len(wealth) == len(segment.detector.wealth):
                     segment.detector = EDetector(segment.detector.bets, wealth)
         if written == line:

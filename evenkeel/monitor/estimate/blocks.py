@@ -45,7 +45,7 @@ _CHANCE: Final = 1.25
 """Smallest effect that bets take for one: below it, it may be chance."""
 
 
-class Scale(Struct):
+class BlockScale(Struct):
     """Blocks of one size."""
 
     size: int
@@ -99,8 +99,8 @@ class Scale(Struct):
 class DesignEffect(Struct):
     """Design effect of one series of trials, in bounded memory. Not thread-safe."""
 
-    block: Scale = field(default_factory=lambda: Scale(BLOCK))
-    batch: Scale = field(default_factory=lambda: Scale(BATCH))
+    block: BlockScale = field(default_factory=lambda: BlockScale(BLOCK))
+    batch: BlockScale = field(default_factory=lambda: BlockScale(BATCH))
     bets: float = 1.0
     """Design effect for bets on the next trial: that of blocks that ended a while ago."""
 

@@ -64,7 +64,7 @@ _TOLERANCE: Final = 1e-5
 _MOST_STEPS: Final = 200
 
 
-class Point(NamedTuple):
+class BoundPoint(NamedTuple):
     """Value and slope of a curve at one place."""
 
     value: float
@@ -73,7 +73,7 @@ class Point(NamedTuple):
 
 def log_capital(
     mean: float, values: Column, counts: Column, stakes: Stakes = _STAKED, left: Stakes = _UNSTAKED
-) -> Point:
+) -> BoundPoint:
     """Return the log of the wealth of those who bet that the true mean is above `mean`, and its slope there.
 
     Args:
@@ -91,7 +91,7 @@ def log_capital(
     highest = logs.max()
     weights = np.exp(logs - highest) * _WEIGHED
     total = float(weights.sum())
-    return Point(float(highest) + log(total), -float(weights @ slopes) / (total * mean))
+    return BoundPoint(float(highest) + log(total), -float(weights @ slopes) / (total * mean))
 
 
 def bounded_mean(
@@ -204,14 +204,14 @@ def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) 
     if mean <= 0:
         return 0.0
 
-    def curve(place: float) -> Point:
+    def curve(place: float) -> BoundPoint:
         value, slope = log_capital(place, values, *bets)
-        return Point(value - target, slope)
+        return BoundPoint(value - target, slope)
 
     return _crossing(curve, mean, reach)
 
 
-def _crossing(curve: Callable[[float], Point], inside: float, reach: float) -> float:
+def _crossing(curve: Callable[[float], BoundPoint], inside: float, reach: float) -> float:
     """Return the place between 0 and `inside` where a convex curve reaches zero.
 
     Newton's method, kept between the two ends by bisection. The curve is below zero at `inside` and, being

@@ -49,7 +49,7 @@ def weight_of(sign: str) -> float:
     return _WEIGHTS[sign]
 
 
-class Outcome(NamedTuple):
+class RatedOutcome(NamedTuple):
     """Outcome of one trial: rated, invalid, or unsure."""
 
     letter: str
@@ -107,15 +107,15 @@ _RATED: Final[tuple[tuple[Literal[0, 1, 2, 3], QualityOutcome | None], ...]] = (
     (UNSURE, None),
     *((UNSURE, quality) for quality in _QUALITIES),
 )
-_ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], Outcome]] = {
-    (rating, quality, difference): Outcome(letter, rating, quality, difference)
+_ALL: Final[Mapping[tuple[int, QualityOutcome | None, int | None], RatedOutcome]] = {
+    (rating, quality, difference): RatedOutcome(letter, rating, quality, difference)
     for letter, ((rating, quality), difference) in zip(_LETTERS, product(_RATED, _DIFFERENCES), strict=False)
 }
 OUTCOMES: Final = {outcome.letter: outcome for outcome in _ALL.values()}
 """Outcomes by letter. The letters are part of the monitor's checkpoint and are never reassigned."""
 
 
-def outcome_of(verdict: Verdict) -> Outcome | str:
+def outcome_of(verdict: Verdict) -> RatedOutcome | str:
     """Return the outcome of a verdict, or the reason in snake case why it has none."""
     shifted, rating = verdict.shifted, verdict.rating
     if shifted is None and not verdict.unsure:
@@ -205,19 +205,19 @@ class Spread(Struct):
         return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
 
 
-def _shifted(outcome: Outcome) -> bool:
+def _shifted(outcome: RatedOutcome) -> bool:
     return outcome.shifted
 
 
-def _known(outcome: Outcome) -> bool:
+def _known(outcome: RatedOutcome) -> bool:
     return outcome.known
 
 
-def _scored(outcome: Outcome) -> bool:
+def _scored(outcome: RatedOutcome) -> bool:
     return outcome.scored
 
 
-def _changed(outcome: Outcome) -> bool:
+def _changed(outcome: RatedOutcome) -> bool:
     return outcome.changed
 
 
@@ -249,7 +249,7 @@ class Counts(Struct):
     effect: float = 1.0
     """Design effect of the trials (`blocks`): so many tell intervals as much as one that is independent."""
 
-    def total(self, counted: Callable[[Outcome], bool]) -> int:
+    def total(self, counted: Callable[[RatedOutcome], bool]) -> int:
         """Return the number of trials with some outcomes, whatever they weigh."""
         return sum(count for word, count in self.words.items() if counted(OUTCOMES[word[0]]))
 
@@ -311,7 +311,7 @@ class Counts(Struct):
         """
         return self.count(outcome_of(verdict), verdict)
 
-    def count(self, outcome: Outcome | str, verdict: Verdict, weight: float = 1.0) -> int | None:
+    def count(self, outcome: RatedOutcome | str, verdict: Verdict, weight: float = 1.0) -> int | None:
         """Count a verdict whose outcome is already known; return the same as `add`.
 
         Args:
@@ -358,7 +358,7 @@ class Counts(Struct):
         for word, count in other.words.items():
             self.words[word] = self.words.get(word, 0) + count
 
-    def _block(self, outcome: Outcome, loss: float | None) -> None:
+    def _block(self, outcome: RatedOutcome, loss: float | None) -> None:
         """Take a trial into the blocks that show how much trials depend on each other."""
         effects, ended = self.effects, False
         if outcome.known:
@@ -399,7 +399,7 @@ class Counts(Struct):
             loss=self._loss(**rules),
         )
 
-    def _by_sign(self, counted: Callable[[Outcome], bool]) -> dict[str, int]:
+    def _by_sign(self, counted: Callable[[RatedOutcome], bool]) -> dict[str, int]:
         """Return the number of trials with some outcomes, by the sign of their weight."""
         found: dict[str, int] = {}
         for word, count in self.words.items():
@@ -407,15 +407,17 @@ class Counts(Struct):
                 found[word[1:]] = found.get(word[1:], 0) + count
         return found
 
-    def _share(self, part: Callable[[Outcome], bool], whole: Callable[[Outcome], bool]) -> float | None:
+    def _share(
+        self, part: Callable[[RatedOutcome], bool], whole: Callable[[RatedOutcome], bool]
+    ) -> float | None:
         """Return the weighted share of some outcomes in others; None if there are none of these."""
         parts, wholes = _weight(self._by_sign(part)), _weight(self._by_sign(whole))
         return parts / wholes if wholes else None
 
     def _rate(
         self,
-        part: Callable[[Outcome], bool],
-        whole: Callable[[Outcome], bool],
+        part: Callable[[RatedOutcome], bool],
+        whole: Callable[[RatedOutcome], bool],
         *,
         alpha: float,
         min_trials: int,

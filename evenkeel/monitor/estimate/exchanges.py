@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.estimate.counts import Outcome
+    from evenkeel.monitor.estimate.counts import RatedOutcome
 
 UNFINISHED: Final = 256
 """Most exchanges that may still get trials, the newest in the log. A trial that comes later than 256 other
@@ -67,7 +67,7 @@ class ExchangeTally(Struct):
     """Pairs that a judge rated a second time."""
     rejudged_otherwise: int = 0
 
-    def add_trial(self, outcome: Outcome) -> None:
+    def add_trial(self, outcome: RatedOutcome) -> None:
         """Count a perturbed trial of known content."""
         if outcome.unsure:
             return
@@ -86,7 +86,7 @@ class ExchangeTally(Struct):
             self.pairs += 1
             self.difference += outcome.difference
 
-    def add_resend(self, outcome: Outcome) -> None:
+    def add_resend(self, outcome: RatedOutcome) -> None:
         """Count the identical resend if its content is known."""
         if outcome.unsure:
             return

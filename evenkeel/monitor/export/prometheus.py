@@ -131,7 +131,7 @@ def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimat
             samples[place].append(Sample(labels, value))
 
 
-class Block(NamedTuple):
+class SeriesBlock(NamedTuple):
     """Block of families that are filled from the same reports."""
 
     families: tuple[Family, ...]
@@ -158,7 +158,7 @@ def _share(found: float, needed: float) -> float:
     return max(0.0, found) / needed if needed > 0 else 0.0
 
 
-CELLS = Block(_CELL_FAMILIES, _cell)
+CELLS = SeriesBlock(_CELL_FAMILIES, _cell)
 """Block of the perturbations' reports."""
 
 
@@ -210,7 +210,7 @@ def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport, alar
     upper.append(Sample(cell, found.upper))
 
 
-DETAILS = Block(_DETAIL_FAMILIES, _detail)
+DETAILS = SeriesBlock(_DETAIL_FAMILIES, _detail)
 """Block of every report; the label `scorer` says who decided the ratings."""
 
 
@@ -254,7 +254,7 @@ def _counts(reports: tuple[CellReport, ...]) -> Samples:
     ]
 
 
-COUNTS = Block(_COUNT_FAMILIES, _counts)
+COUNTS = SeriesBlock(_COUNT_FAMILIES, _counts)
 """Block of counts over all reports of a route and model."""
 
 
@@ -275,7 +275,7 @@ def _judge(report: CellReport) -> Samples:
     return samples
 
 
-JUDGES = Block(_JUDGE_FAMILIES, _judge)
+JUDGES = SeriesBlock(_JUDGE_FAMILIES, _judge)
 """Block of judge figures, from one report of each route and model: all have the same judge."""
 
 
@@ -295,12 +295,12 @@ def _every_limit(report: CellReport) -> Samples:
     ]
 
 
-LIMITS = Block(listed("limit"), _limits)
+LIMITS = SeriesBlock(listed("limit"), _limits)
 """Block of limits, from one report of each route and model: all cells have the same limits."""
-EVERY_LIMIT = Block(listed("every_limit"), _every_limit)
+EVERY_LIMIT = SeriesBlock(listed("every_limit"), _every_limit)
 
 
-PLACES = Block(_PLACE_FAMILIES, _place)
+PLACES = SeriesBlock(_PLACE_FAMILIES, _place)
 """Block of the roll-ups of models."""
 
 
@@ -315,7 +315,7 @@ def _change(report: RouteChanges) -> Samples:
     ]
 
 
-CHANGES = Block(_CHANGE_FAMILIES, _change)
+CHANGES = SeriesBlock(_CHANGE_FAMILIES, _change)
 """Block of the changes of each route."""
 
 
@@ -355,7 +355,7 @@ class MonitorReading:
     changes: Callable[[], Sequence[RouteChanges]] = tuple
 
 
-def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[Block, Sequence[Any]]]:
+def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[SeriesBlock, Sequence[Any]]]:
     """Yield the blocks with their reports."""
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)

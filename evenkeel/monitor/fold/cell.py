@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import CellEstimates, Estimate, JudgeEstimates, Limit
     from evenkeel.core.verdict import Scorer, Verdict
-    from evenkeel.monitor.detect import AlertRules, Change, DriftChange, DriftRules
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.detect import AlertChange, AlertRules, DriftChange, DriftRules
+    from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.monitor.fold.settings import MonitorSettings
 
 
@@ -101,7 +101,7 @@ class Cell:
         self._windowed: dict[Window, WindowEstimates] = {}
         self._windowed_at: tuple[int, ...] = ()
 
-    def add(self, verdict: Verdict, outcome: Outcome | str, now: float, era: int) -> Change | None:
+    def add(self, verdict: Verdict, outcome: RatedOutcome | str, now: float, era: int) -> AlertChange | None:
         """Count a verdict, and pass it to the alert; return the change of the alert, if any."""
         weight = 1.0 if isinstance(outcome, str) else verdict.weight
         effect = self.counts.effects.bets
@@ -129,7 +129,7 @@ class Cell:
         self.revision += 1
         self.changed = True
 
-    def observe_drift(self, outcome: Outcome, stratum: Stratum, effect: float) -> DriftChange | None:
+    def observe_drift(self, outcome: RatedOutcome, stratum: Stratum, effect: float) -> DriftChange | None:
         """Pass a rated trial to the drift detector, with the design effect before it."""
         if outcome.unsure:
             return None

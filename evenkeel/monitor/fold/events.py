@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.changes.silent import Closed
-    from evenkeel.monitor.detect import Baseline, Change, DriftChange
+    from evenkeel.monitor.detect import AlertChange, Baseline, DriftChange
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.incidents import Incident
@@ -57,7 +57,9 @@ def trend_point(cell: Cell, at: float, settings: MonitorSettings, era: int) -> T
     )
 
 
-def alert_event(cell: Cell, change: Change, logged: LoggedVerdict, settings: MonitorSettings) -> AlertEvent:
+def alert_event(
+    cell: Cell, change: AlertChange, logged: LoggedVerdict, settings: MonitorSettings
+) -> AlertEvent:
     """Return the event of an excess that a verdict moved above the threshold, or back below it."""
     event = _event(cell, logged, settings, change.kind, run_trials=change.run_trials)
     return replace(

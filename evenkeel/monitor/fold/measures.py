@@ -10,10 +10,10 @@ from evenkeel.monitor.detect.drift import Stratum
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.detect import Dimension
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.estimate import RatedOutcome
 
 
-def observations(verdict: Verdict, outcome: Outcome) -> dict[Measure, float]:
+def observations(verdict: Verdict, outcome: RatedOutcome) -> dict[Measure, float]:
     """Return the alert's observations of a trial.
 
     An unsure trial has its similarity alone: whether its content or quality changed is not known.

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import RollupEstimates
     from evenkeel.core.verdict import Verdict
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.monitor.fold.settings import MonitorSettings
 
 
-class Exchange(NamedTuple):
+class ExchangeRollup(NamedTuple):
     """Identity of the exchange that a verdict belongs to."""
 
     id: str
@@ -40,7 +40,7 @@ class Exchange(NamedTuple):
 class OpenExchange(Struct):
     """Exchange that may still get trials."""
 
-    exchange: Exchange
+    exchange: ExchangeRollup
     era: int
     """Number of changes of the route before it."""
     sign: str
@@ -133,9 +133,9 @@ class Rollups:
     def __init__(self) -> None:
         self.groups: dict[tuple[str, str], Rollup] = {}
         """Roll-ups by route and model."""
-        self._open: dict[Exchange, OpenExchange] = {}
+        self._open: dict[ExchangeRollup, OpenExchange] = {}
 
-    def add(self, exchange: Exchange, verdict: Verdict, outcome: Outcome, era: int) -> None:
+    def add(self, exchange: ExchangeRollup, verdict: Verdict, outcome: RatedOutcome, era: int) -> None:
         """Count a rated verdict, with the number of changes of its route before it."""
         if together_count(verdict.perturbation) > 1:
             return
@@ -154,7 +154,7 @@ class Rollups:
         else:
             tally.add_trial(outcome)
 
-    def _finish(self, exchange: Exchange) -> None:
+    def _finish(self, exchange: ExchangeRollup) -> None:
         self.groups[exchange.route, exchange.model].finish(self._open.pop(exchange))
 
     def drop(self, route: str, model: str) -> None:

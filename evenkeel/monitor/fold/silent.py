@@ -60,7 +60,7 @@ class OpenChange:
 
 
 @dataclass(slots=True)
-class Incident:
+class SilentIncident:
     """Change of a provider's model, on all routes where it shows."""
 
     id: str
@@ -219,7 +219,7 @@ class SilentChanges:
         self._settings = settings
         self._routes = routes
         self._models: dict[str, RouteModels] = {}
-        self._incidents: dict[str, Incident] = {}
+        self._incidents: dict[str, SilentIncident] = {}
         """Last incident by requested model, or by route if requests name no model."""
         self._due = inf
         """Unix time in seconds of the next step that is due."""
@@ -333,12 +333,12 @@ class SilentChanges:
         record = watch.record(opened.change) or record
         return [change_raised(record, offset)]
 
-    def _incident(self, tests: ModelTests, opened: OpenChange) -> Incident:
+    def _incident(self, tests: ModelTests, opened: OpenChange) -> SilentIncident:
         name = _name(tests.route, tests.model)
         known = self._incidents.get(name)
         own = None if known is None else known.changes.get(tests.route, opened.change)
         if known is None or own != opened.change or abs(opened.at - known.at) > DAY_S:
-            known = self._incidents[name] = Incident(opened.change, opened.at)
+            known = self._incidents[name] = SilentIncident(opened.change, opened.at)
             if len(self._incidents) > _MOST_INCIDENTS:
                 del self._incidents[min(self._incidents, key=lambda one: self._incidents[one].at)]
         known.changes[tests.route] = opened.change
@@ -387,7 +387,7 @@ class SilentChanges:
         """Take what `to_json` wrote, and the parts of the tests."""
         most = min(MOST_MODELS, self._settings.max_models_per_route)
         self._models = {route: RouteModels.from_json(models, most) for route, models in raw["models"].items()}
-        self._incidents = {name: Incident(**incident) for name, incident in raw["incidents"].items()}
+        self._incidents = {name: SilentIncident(**incident) for name, incident in raw["incidents"].items()}
         level = self._settings.reference_level
         for (route, model), test in parts.items():
             self.tests[route, model] = ModelTests.from_json(route, model, test, level)

@@ -39,7 +39,7 @@ from evenkeel.monitor.fold.events import (
 )
 from evenkeel.monitor.fold.measures import stratum_of
 from evenkeel.monitor.fold.models import NEEDED, RouteModels
-from evenkeel.monitor.fold.rollups import Exchange, OpenExchange, Rollup, Rollups
+from evenkeel.monitor.fold.rollups import ExchangeRollup, OpenExchange, Rollup, Rollups
 from evenkeel.monitor.fold.silent import SilentChanges
 from evenkeel.monitor.incidents.book import IncidentBook
 from evenkeel.monitor.noise import JudgeCounts, Judges
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes import ChangeRecord
     from evenkeel.monitor.detect import AlertRules, DriftChange, DriftRules
     from evenkeel.monitor.detect.drift import Stratum
-    from evenkeel.monitor.estimate import Outcome
+    from evenkeel.monitor.estimate import RatedOutcome
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.fold.silent import SilentReport
     from evenkeel.monitor.incidents import Incident
@@ -214,7 +214,7 @@ class MonitorState:
             return FoldOutcome(events, [])
         cell = self._cell(verdict.route, model, verdict.perturbation)
         outcome = outcome_of(verdict)
-        exchange = Exchange(verdict.exchange_id, verdict.route, model)
+        exchange = ExchangeRollup(verdict.exchange_id, verdict.route, model)
         before = self._watch(verdict.route).era
         history = self._follow(logged, outcome)
         events += self._explained(logged) if history.era != before else ()
@@ -257,7 +257,7 @@ class MonitorState:
         return events
 
     def _drift(
-        self, cell: Cell, logged: LoggedVerdict, outcome: Outcome, stratum: Stratum, effect: float
+        self, cell: Cell, logged: LoggedVerdict, outcome: RatedOutcome, stratum: Stratum, effect: float
     ) -> list[AlertEvent]:
         """Pass a trial to its cell's drift detector; return the events it causes."""
         drifted = cell.observe_drift(outcome, stratum, effect)
@@ -394,7 +394,7 @@ class MonitorState:
             rules = self._rules[route, together] = alert, drift
         return rules
 
-    def _follow(self, logged: LoggedVerdict, outcome: Outcome | str) -> RouteWatch:
+    def _follow(self, logged: LoggedVerdict, outcome: RatedOutcome | str) -> RouteWatch:
         """Take the verdict into its route's history, and mark the changes that it completes."""
         route = logged.verdict.route
         history = self._watch(route)

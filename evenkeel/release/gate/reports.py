@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.figures import count, duration, number, percent, usd
 from evenkeel.core.text import one_line
 from evenkeel.core.version import VERSION
-from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.monitor.detect.gate import GateVerdict
 from evenkeel.release.gate.scoring import DIFFERS
 from evenkeel.release.kit.document import (
     Bullets,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from evenkeel.core.pair import Answer
-    from evenkeel.monitor.detect.gate import Finding, GateReport
+    from evenkeel.monitor.detect.gate import GateFinding, GateReport
     from evenkeel.release.gate.run import FallenGolden, Outcome
     from evenkeel.release.kit.document import Block, Rendering, Tone
 
@@ -41,26 +41,26 @@ MOST_CHARS: Final = 200
 _SMALLEST_P: Final = 0.0001
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
 _MARKS: Final = {
-    Verdict.PASS: "✅",
-    Verdict.REGRESSION: "❌",
-    Verdict.UNDECIDED: "⚠️",
-    Verdict.COULD_NOT_MEASURE: "⚠️",
+    GateVerdict.PASS: "✅",
+    GateVerdict.REGRESSION: "❌",
+    GateVerdict.UNDECIDED: "⚠️",
+    GateVerdict.COULD_NOT_MEASURE: "⚠️",
 }
 _UNDECIDED: Final = "⚠️"
 """A pass that nothing proves must not look like one that something does."""
-_TONES: Final[Mapping[Verdict, Tone]] = {Verdict.PASS: "better", Verdict.REGRESSION: "worse"}
+_TONES: Final[Mapping[GateVerdict, Tone]] = {GateVerdict.PASS: "better", GateVerdict.REGRESSION: "worse"}
 _TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
 _MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
 _VERDICTS: Final = {
-    Verdict.PASS: "PASS",
-    Verdict.REGRESSION: "REGRESSION",
-    Verdict.UNDECIDED: "UNDECIDED",
-    Verdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
+    GateVerdict.PASS: "PASS",
+    GateVerdict.REGRESSION: "REGRESSION",
+    GateVerdict.UNDECIDED: "UNDECIDED",
+    GateVerdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
 }
 _WITHOUT_JUDGE: Final = {
-    Verdict.PASS: "NOT SHOWN TO DIFFER",
-    Verdict.REGRESSION: "DIFFERS",
-    Verdict.UNDECIDED: "NOT SHOWN TO DIFFER",
+    GateVerdict.PASS: "NOT SHOWN TO DIFFER",
+    GateVerdict.REGRESSION: "DIFFERS",
+    GateVerdict.UNDECIDED: "NOT SHOWN TO DIFFER",
 }
 """Words for what similarity alone settles: it tells neither better from worse, nor sees contradictions."""
 STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
@@ -69,7 +69,7 @@ STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not
 def verdict_words(report: GateReport) -> str:
     """Return the verdict in capitals; in the words for similarity alone where that is what decided."""
     deciding = [finding for finding in report.findings if finding.measure.decides]
-    if report.verdict is Verdict.REGRESSION:
+    if report.verdict is GateVerdict.REGRESSION:
         deciding = [finding for finding in deciding if finding.state == "regression"]
         by_similarity = all(finding.measure.name == DIFFERS for finding in deciding)
     else:
@@ -82,19 +82,19 @@ def headline(report: GateReport) -> str:
     """The verdict and its reason in one sentence."""
     word = verdict_words(report)
     deciding = [finding for finding in report.findings if finding.measure.decides]
-    if report.verdict is Verdict.COULD_NOT_MEASURE:
+    if report.verdict is GateVerdict.COULD_NOT_MEASURE:
         return f"{word}: {report.reason}."
     if not report.settled:
         which = [finding for finding in deciding if finding.state == "not_settled"]
         said = "; ".join(f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which)
-        if report.verdict is Verdict.PASS:
+        if report.verdict is GateVerdict.PASS:
             return f"{word} only because what is undecided passes (--undecided). Not settled: {said}."
         goldens = count(report.measured, "golden")
         clusters = max((finding.clusters for finding in deciding), default=0)
         if clusters < max((finding.n for finding in deciding), default=0):
             goldens += f" in {count(clusters, 'cluster')}"
         return f"{word}: {goldens} settle nothing. Not settled: {said}."
-    if report.verdict is Verdict.REGRESSION:
+    if report.verdict is GateVerdict.REGRESSION:
         which = [finding for finding in deciding if finding.state == "regression"]
         said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
         return f"{word}: {said} over {_beside(report)}{_look(which)}."
@@ -104,7 +104,7 @@ def headline(report: GateReport) -> str:
     )
 
 
-def _look(findings: Sequence[Finding]) -> str:
+def _look(findings: Sequence[GateFinding]) -> str:
     """Which look decided: nothing for evidence on the way, else the exact test and its p-value."""
     tested = [finding.p_value for finding in findings if finding.p_value is not None]
     if not tested:
@@ -122,13 +122,13 @@ def _beside(report: GateReport) -> str:
     return "nothing: no reference was asked, so the noise floor is part of it"
 
 
-def excess(finding: Finding) -> str:
+def excess(finding: GateFinding) -> str:
     """Write the excess as in "+14 % [3 %, 27 %]"."""
     sign = "+" if finding.excess > 0 else ""
     return f"{sign}{percent(finding.excess)} [{percent(finding.lower)}, {percent(finding.upper)}]"
 
 
-def settled(finding: Finding) -> str:
+def settled(finding: GateFinding) -> str:
     """Say when it was settled, or how many goldens are lacking."""
     if finding.n == 0:
         return "not measured"
@@ -144,7 +144,7 @@ def settled(finding: Finding) -> str:
     return f"about {number(finding.needed)}{clusters} needed"
 
 
-def role(finding: Finding) -> str:
+def role(finding: GateFinding) -> str:
     """The measure's state, and if it does not decide, why."""
     if finding.measure.decides:
         return STATES[finding.state]
@@ -203,7 +203,7 @@ def goldens_asked(report: GateReport) -> str:
 def document(outcome: Outcome) -> Document:
     """The outcome for people. A terminal shows the verdict last, a pull request first."""
     report = outcome.report
-    undecided = report.verdict is Verdict.PASS and not report.settled
+    undecided = report.verdict is GateVerdict.PASS and not report.settled
     mark, more = (_UNDECIDED, ", undecided") if undecided else (_MARKS[report.verdict], "")
     verdict = headline(report)
     blocks: list[Block] = [
@@ -330,7 +330,7 @@ def as_junit(outcome: Outcome) -> str:
     decide is skipped.
     """
     report = outcome.report
-    if report.verdict is Verdict.COULD_NOT_MEASURE:
+    if report.verdict is GateVerdict.COULD_NOT_MEASURE:
         cases = [JUnitCase(name="measurement", error=("could_not_measure", report.reason))]
     else:
         cases = [_case(finding, outcome) for finding in report.findings]
@@ -344,7 +344,7 @@ def as_junit(outcome: Outcome) -> str:
     )
 
 
-def _case(finding: Finding, outcome: Outcome) -> JUnitCase:
+def _case(finding: GateFinding, outcome: Outcome) -> JUnitCase:
     said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
     report, name = outcome.report, finding.measure.name
     if not finding.measure.decides:
@@ -352,7 +352,7 @@ def _case(finding: Finding, outcome: Outcome) -> JUnitCase:
     # Where evidence settled the gate, what is still open has not failed.
     still_open = finding.state == "not_settled" and not report.settled
     failed = finding.state == "regression" or still_open
-    if not failed or report.verdict is Verdict.PASS:
+    if not failed or report.verdict is GateVerdict.PASS:
         return JUnitCase(name=name, output=said)
     named = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
     text = f"worse than by the reference: {named}" if named else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.verdict import SAME_CONTENT, Failure
-from evenkeel.monitor.detect.gate import Measure
+from evenkeel.monitor.detect.gate import GateMeasure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +83,7 @@ class Scoring:
         judgement = await self.rating.score(pair)
         return ScoredAnswer(rated_breaches(judgement), judgement)
 
-    def measures(self, deciding: Sequence[str] = ()) -> tuple[Measure, ...]:
+    def measures(self, deciding: Sequence[str] = ()) -> tuple[GateMeasure, ...]:
         """Return the measures of a run.
 
         Args:
@@ -97,6 +97,8 @@ class Scoring:
                 raise ValueError(f'"{name}" is not measured here; there are {", ".join(names)}')
         left_out = [name for name in names if deciding and name not in deciding]
         return tuple(
-            Measure(name=name, decides=name not in left_out, why_not="not chosen" if name in left_out else "")
+            GateMeasure(
+                name=name, decides=name not in left_out, why_not="not chosen" if name in left_out else ""
+            )
             for name in names
         )

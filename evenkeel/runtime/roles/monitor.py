@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.shadow.references.asker import ReferenceAsker
     from evenkeel.stores.counters import Snapshot
-    from evenkeel.stores.lease import Lease
+    from evenkeel.stores.lease import RoleLease
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 
@@ -54,7 +54,7 @@ _POLL_S = 0.5
 class NotifyingStore:
     """The monitors' store as the notifier sees it: only the holder of the lease finds events to deliver."""
 
-    def __init__(self, store: MonitorStore, lease: Lease) -> None:
+    def __init__(self, store: MonitorStore, lease: RoleLease) -> None:
         self._store = store
         self._lease = lease
 
@@ -79,12 +79,12 @@ class MonitorRole:
     _changes: ChangeResponse
     _exposition: Exposition
     _proposals: LimitProposals
-    _notifying: Lease
-    _responding: Lease
+    _notifying: RoleLease
+    _responding: RoleLease
     _asker: ReferenceAsker
     _panel: JudgePanel | None
-    _asking: Lease
-    _rating: Lease
+    _asking: RoleLease
+    _rating: RoleLease
     _needs: NeedsPublisher
 
     @classmethod

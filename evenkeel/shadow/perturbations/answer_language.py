@@ -119,12 +119,12 @@ def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
     return LanguageEdit(view.with_texts(texts), said)
 
 
-class _Line(NamedTuple):
+class _LanguageLine(NamedTuple):
     text: str
     named: bool
 
 
-def _renamed(line: str, target: str) -> _Line | None:
+def _renamed(line: str, target: str) -> _LanguageLine | None:
     """Return a line with the language of values replaced; None if the line's language has no word for it."""
     named = False
     for wording in _WORDINGS:
@@ -138,7 +138,7 @@ def _renamed(line: str, target: str) -> _Line | None:
                 return None
             named = True
             line = line[: match.start("name")] + name + line[match.end("name") :]
-    return _Line(line, named)
+    return _LanguageLine(line, named)
 
 
 def answer_request(target: str, language: str) -> str:

@@ -13,7 +13,7 @@ from evenkeel.core.rewordings import Rewording, publish
 from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
-from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, pairs
 from evenkeel.shadow.perturbations.format import FORMATS
 from evenkeel.shadow.perturbations.multilingual import MULTILINGUAL, Multilingual
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 BUILTIN: Final[tuple[Perturbation, ...]] = (
-    Control(),
+    IdenticalResend(),
     Whitespace(),
     Punctuation(),
     Casing(),

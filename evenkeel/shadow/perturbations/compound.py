@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.pair import AnswerForm
 from evenkeel.core.rewordings import Category, Rewording
 from evenkeel.shadow.perturbations.casing import Casing
-from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable
@@ -62,7 +62,7 @@ class Compound:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"compound {name!r} has {twice[0]!r} twice")
-        control = next((part.name for part in parts if isinstance(part, Control)), None)
+        control = next((part.name for part in parts if isinstance(part, IdenticalResend)), None)
         if control:
             raise ValueError(f"compound {name!r} has {control!r}, which changes nothing")
         self.name: Final = f"compound.{name}"

@@ -22,7 +22,7 @@ _CATEGORY: Final = Category(
 )
 
 
-class Control:
+class IdenticalResend:
     """Sends the prompt again as it is. Severity and seed mean nothing to it."""
 
     name: Final = "baseline.identical"

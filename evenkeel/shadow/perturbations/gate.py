@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 from evenkeel.core.languages import base_tag, english_name, identifiable, language_of
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.shadow.limits import MOST_SEGMENTS
-from evenkeel.shadow.perturbations.control import Control
+from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.positional.listing import blocks_of
 from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable, RewriteTask
 
@@ -485,7 +485,7 @@ def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.R
     Not applicable: as the kind says, "gate_" and the flaw of the variant, or "too_many_parts".
     Raises: ValueError if the severity is out of range.
     """
-    if len(view.segments) > MOST_SEGMENTS and not isinstance(kind, Control):
+    if len(view.segments) > MOST_SEGMENTS and not isinstance(kind, IdenticalResend):
         return NotApplicable("too_many_parts", f"the prompt has more than {MOST_SEGMENTS} parts")
     return _passed(kind, view, kind.apply(view, severity, rng))
 

@@ -44,7 +44,7 @@ _LEAST_WORDS: Final = 4
 """Words of a description that can be said in other words."""
 
 
-class ToolOrder:
+class ToolOrdering:
     """Offers the same tools in another order."""
 
     name: Final = "tools.order"
@@ -238,7 +238,7 @@ class ResultExtra:
 
 
 TOOLS: Final[tuple[Perturbation, ...]] = (
-    ToolOrder(),
+    ToolOrdering(),
     EnumOrder(),
     UnrelatedTool(),
     ToolDescription(of_parameter=False),

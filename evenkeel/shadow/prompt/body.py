@@ -124,7 +124,7 @@ def role_of(index: int, message: Value) -> str:
     return role
 
 
-class Part(NamedTuple):
+class ContentPart(NamedTuple):
     """Part of a content: a slot if it is text, else only a note."""
 
     slot: Slot | None
@@ -166,16 +166,16 @@ def read_content(text: str, content: Value | None, text_types: Collection[str]) 
     )
 
 
-def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> Part:
+def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> ContentPart:
     """Return a part of a list, the `number`th from 0. The other arguments are those of `read_content`."""
     kind = type_of(part)
     note = f"[{kind or 'part'}]"
     if kind is None or kind not in text_types:
-        return Part(None, note)
+        return ContentPart(None, note)
     found = last(members_of(text, part.start)[0], "text")
     if found is None or not isinstance(found.decoded, str):
-        return Part(None, note)
-    return Part(Slot(found.start, found.end, found.decoded, number), note)
+        return ContentPart(None, note)
+    return ContentPart(Slot(found.start, found.end, found.decoded, number), note)
 
 
 def type_of(value: Value) -> str | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.core.sightings import Asked, PooledComparison
     from evenkeel.shadow.references.caller import ReferenceCaller
-    from evenkeel.shadow.references.pace import Found, Pace, Suspicion
+    from evenkeel.shadow.references.pace import FoundChange, Pace, Suspicion
     from evenkeel.stores.counters import Tally
     from evenkeel.stores.references import AskedToday, Reference, ReferenceState, ReferenceStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -71,7 +71,7 @@ class Noticed:
 
     suspected: tuple[Suspicion, ...] = ()
     """Suspected changes on any route."""
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundChange, ...] = ()
     renamed: tuple[Renamed, ...] = ()
 
 
@@ -348,7 +348,7 @@ class ReferenceAsker:
         self._verdicts.note(failed)
 
 
-def _after(reference: Reference, *, found: Found) -> Reference:
+def _after(reference: Reference, *, found: FoundChange) -> Reference:
     return reference.renewed(lambda answer: answer.at > found.at, at=found.at, since=found.since)
 
 

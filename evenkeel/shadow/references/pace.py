@@ -57,7 +57,7 @@ class Suspicion(NamedTuple):
     """Unix time in seconds."""
 
 
-class Found(NamedTuple):
+class FoundChange(NamedTuple):
     """A change of a model was found, by the references of a route."""
 
     route: str
@@ -88,7 +88,7 @@ def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
 
 
 def responded(
-    asked: AskedToday, suspicions: Iterable[Suspicion], found: Iterable[Found], pace: Pace, now: float
+    asked: AskedToday, suspicions: Iterable[Suspicion], found: Iterable[FoundChange], pace: Pace, now: float
 ) -> AskedToday:
     """Begin a burst where a change is suspected, and end it once the change is found.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget
     from evenkeel.core.cache import Cache
     from evenkeel.llm.client import Endpoint
-    from evenkeel.llm.observer import Message
+    from evenkeel.llm.observer import ObservedMessage
 
 _UNCHECKED: Final = "meaning_unknown"
 _HOPELESS: Final = frozenset(
@@ -69,7 +69,7 @@ class Rejection:
 
 
 def rewrite_request(
-    messages: Sequence[Message],
+    messages: Sequence[ObservedMessage],
     text: str,
     *,
     temperature: float,

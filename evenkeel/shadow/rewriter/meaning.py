@@ -17,7 +17,7 @@ MEANING: Final = prompts_of(__package__)["equal_meaning"]
 _SAME: Final = 3
 
 
-class Asker(Protocol):
+class MeaningAsker(Protocol):
     """Client of a judge, which answers questions with ratings."""
 
     async def ask(self, question: Question, *, budget: CallBudget | None = None) -> Reply:
@@ -31,7 +31,7 @@ class JudgedMeaning:
     None if the judge fails, or the budget forbids to ask it.
     """
 
-    def __init__(self, judge: Asker, budget: CallBudget) -> None:
+    def __init__(self, judge: MeaningAsker, budget: CallBudget) -> None:
         """Wire it.
 
         Args:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.languages import english_name
-from evenkeel.llm.observer import Message
+from evenkeel.llm.observer import ObservedMessage
 from evenkeel.metrics.judge.prompts import unforgeable_tag, wording_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class RejectedText:
 
 def request_for(
     task: RewriteTask, keep: Sequence[str], rejected: RejectedText | None = None
-) -> tuple[Message, ...]:
+) -> tuple[ObservedMessage, ...]:
     """Return the messages that ask for one rewriting.
 
     Args:
@@ -87,7 +87,7 @@ def request_for(
     blocks.append(_WORDING["end_of_blocks" if task.kind == "blocks" else "end"].format(tag=tag))
     role = _WORDING[{"blocks": "role_of_blocks", "contrast": "role_of_contrasts"}.get(task.kind, "role")]
     system = f"{role}\n\n{_WORDING['data_rule'].format(tag=tag)}"
-    return (Message("system", system), Message("user", "\n\n".join(blocks)))
+    return (ObservedMessage("system", system), ObservedMessage("user", "\n\n".join(blocks)))
 
 
 def cache_key(task: RewriteTask, models: str) -> str:
@@ -96,7 +96,7 @@ def cache_key(task: RewriteTask, models: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def marker_tag(messages: Sequence[Message]) -> str:
+def marker_tag(messages: Sequence[ObservedMessage]) -> str:
     """Return the tag that the markers of a request carry; a reply must not show it."""
     return messages[-1].content.rpartition("tag ")[2].partition(")")[0]
 

@@ -22,7 +22,7 @@ from evenkeel.stores.redis.connection import Script, process_name, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from evenkeel.core.budget import Budget, Limit, Refused, SpendKind
+    from evenkeel.core.budget import Budget, BudgetLimit, Refused, SpendKind
     from evenkeel.stores.redis.connection import RedisStore, Value
 
 _DAYS_KEPT_S: Final = 40 * 86_400
@@ -127,5 +127,5 @@ def _plain(amount: Spend) -> tuple[str, str]:
     return str(amount.tokens), repr(float(amount.usd))
 
 
-def _limit(limit: Limit) -> tuple[str, ...]:
+def _limit(limit: BudgetLimit) -> tuple[str, ...]:
     return tuple("" if number is None else repr(number) for number in limit)

@@ -41,7 +41,7 @@ class RedisDocuments:
     def change(self, collection: Collection[Any], work: Callable[[Change], Result]) -> Result:
         """Read and write in one transaction."""
         while True:
-            writing = _Writing(self, self.revision(collection))
+            writing = _RedisWriting(self, self.revision(collection))
             result = work(writing)
             words = [word for command in writing.commands for word in (len(command), *command)]
             if not words:
@@ -158,7 +158,7 @@ class RedisDocuments:
         ]
 
 
-class _Writing:
+class _RedisWriting:
     """Change of documents, collected as Redis commands."""
 
     def __init__(self, documents: RedisDocuments, seen: int) -> None:

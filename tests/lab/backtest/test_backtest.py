@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from evenkeel.cli.main import main
 from evenkeel.core.cells import Limit
 from evenkeel.core.verdict import BASELINE
-from evenkeel.lab.backtest import Variant, backtest, grid, read_lines, sweep
+from evenkeel.lab.backtest import SettingsVariant, backtest, grid, read_lines, sweep
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.fold import MonitorSettings
 from tests.release.pages import Page
@@ -91,11 +91,11 @@ def test_a_limit_that_is_given_wins_over_calibrated_ones():
 def test_a_variant_takes_only_some_cells():
     """By pattern; controls are always taken."""
     log = verdicts([*rows(10), *rows(10, perturbation="general.casing"), *rows(10, route="support")])
-    only = backtest(log, variant=Variant(only=("*.casing",)))
+    only = backtest(log, variant=SettingsVariant(only=("*.casing",)))
     assert {one.key.perturbation for one in only.cells} == {BASELINE, "general.casing"}
-    routed = backtest(log, variant=Variant(routes=("supp*",)))
+    routed = backtest(log, variant=SettingsVariant(routes=("supp*",)))
     assert {one.key.route for one in routed.cells} == {"support"}
-    later = backtest(log, variant=Variant(since=1_793_527_200 + 5 * STEP_S))
+    later = backtest(log, variant=SettingsVariant(since=1_793_527_200 + 5 * STEP_S))
     assert later.trials == sum(one.scored_at >= 1_793_527_200 + 5 * STEP_S for one in log)
 
 

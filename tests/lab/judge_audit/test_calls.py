@@ -9,13 +9,15 @@ from evenkeel.lab.judge_audit.calls import (
     ReplyCache,
     ask_all,
 )
-from evenkeel.llm.observer import Message
+from evenkeel.llm.observer import ObservedMessage
 from evenkeel.metrics.judge.prompts import Question
 from evenkeel.metrics.judge.reply import Reply, Ruling
 
 
 def asked(number, prompt="audit.knowledge"):
-    return Question(prompt, 1, (Message("user", f"question {number} of forty characters ......"),), (1, 2))
+    return Question(
+        prompt, 1, (ObservedMessage("user", f"question {number} of forty characters ......"),), (1, 2)
+    )
 
 
 def plan(count):

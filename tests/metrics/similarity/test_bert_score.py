@@ -11,7 +11,7 @@ import pytest
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.similarity import bert_score
-from evenkeel.metrics.similarity.bert_score import BertScore, Match, available, load_bert_score
+from evenkeel.metrics.similarity.bert_score import BertScore, TokenMatch, available, load_bert_score
 from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError
 from tests.cases import cases
 from tests.metrics.similarity.compass import pair, reason
@@ -30,7 +30,7 @@ class Planted:
     def __init__(self) -> None:
         self.asked: list[tuple[list[str], list[str]]] = []
 
-    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[Match]:
+    def match(self, texts: Sequence[tuple[list[str], list[str]]]) -> list[TokenMatch]:
         """Share of words found on the other side."""
         self.asked += texts
         found = []
@@ -39,7 +39,9 @@ class Planted:
             if "broken" in right:
                 raise RuntimeError("out of memory")
             found.append(
-                Match(sum(w in left for w in right) / len(right), sum(w in right for w in left) / len(left))
+                TokenMatch(
+                    sum(w in left for w in right) / len(right), sum(w in right for w in left) / len(left)
+                )
             )
         return found
 
@@ -47,7 +49,7 @@ class Planted:
 def test_f1_of_a_hand_worked_match() -> None:
     """Precision 2/2 and recall 2/4 give 2/3; nothing on either side gives 0."""
     assert BertScore(Planted()).score(pair("open the rear tray", "open tray")) == pytest.approx(2 / 3)
-    assert Match(0.0, 0.0).f1 == 0.0
+    assert TokenMatch(0.0, 0.0).f1 == 0.0
 
 
 def test_rescaling_puts_unrelated_texts_at_nothing() -> None:

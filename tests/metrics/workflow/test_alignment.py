@@ -11,7 +11,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.workflow.alignment import CannotAlignError, EncoderAligner, ExactText
 from evenkeel.metrics.workflow.chain import ChainF1
-from evenkeel.metrics.workflow.compare import Comparison
+from evenkeel.metrics.workflow.compare import WorkflowComparison
 from evenkeel.metrics.workflow.workflow import sequence
 from tests.cases import cases
 
@@ -64,7 +64,7 @@ def test_repeated_texts_are_encoded_once_and_an_empty_side_not_at_all() -> None:
 
 def test_an_encoder_that_fails_is_a_failure_of_the_metric() -> None:
     """Whatever it raises becomes a reason."""
-    chain = ChainF1(Comparison(EncoderAligner(Planted())))
+    chain = ChainF1(WorkflowComparison(EncoderAligner(Planted())))
     found = chain.score(Pair(Answer("1. a\n2. b"), Answer("1. a"), ""))
     assert isinstance(found, Failure)
     assert found.reason == "encoder_failed"

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from evenkeel.monitor.changes.goldens import GoldenWatch, gate_of
-from evenkeel.monitor.detect.gate import Verdict
+from evenkeel.monitor.detect.gate import GateVerdict
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
 
@@ -86,13 +86,13 @@ def test_the_run_after_a_change_is_decided_by_the_gate():
     def verdict(rate, **how):
         return gate_of(run(9, rng, rate, goldens=60, trigger="change", **how), watch).verdict
 
-    assert verdict(0.5) is Verdict.REGRESSION
-    assert verdict(0.04) is Verdict.PASS
-    assert verdict(0.5, failure="timeout") is Verdict.COULD_NOT_MEASURE
+    assert verdict(0.5) is GateVerdict.REGRESSION
+    assert verdict(0.04) is GateVerdict.PASS
+    assert verdict(0.5, failure="timeout") is GateVerdict.COULD_NOT_MEASURE
 
 
 def test_without_a_reference_the_noise_floor_is_tolerated():
     """A third of breaches is a regression where one in ten is noise, and none where four in ten are."""
     asked = run(1, random.Random(5), 0.35, goldens=60, trigger="change")
-    assert gate_of(asked, None, noise=0.1).verdict is Verdict.REGRESSION
-    assert gate_of(asked, None, noise=0.4).verdict is Verdict.UNDECIDED
+    assert gate_of(asked, None, noise=0.1).verdict is GateVerdict.REGRESSION
+    assert gate_of(asked, None, noise=0.4).verdict is GateVerdict.UNDECIDED

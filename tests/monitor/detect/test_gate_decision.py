@@ -10,18 +10,18 @@ import pytest
 from evenkeel.core.verdict import Failure
 from evenkeel.monitor.detect.gate import (
     Gate,
+    GateMeasure,
     GateRules,
-    Measure,
+    GateVerdict,
     Shares,
-    Verdict,
     least_clusters,
     least_for_regression,
 )
 from evenkeel.monitor.detect.gate_evidence import needed
 
-SHIFT = Measure(name="content_shift")
-QUALITY = Measure(name="quality_change")
-HARMLESS = Measure(name="reworded", decides=False, why_not="harmless")
+SHIFT = GateMeasure(name="content_shift")
+QUALITY = GateMeasure(name="quality_change")
+HARMLESS = GateMeasure(name="reworded", decides=False, why_not="harmless")
 TIMEOUT = Failure("replay", 1, "timeout", "no answer in time")
 
 
@@ -44,7 +44,7 @@ def feed(one, candidate, reference=0.0, *, times, name="content_shift"):
 def test_a_candidate_that_is_always_worse_is_a_regression_after_a_handful():
     """Nine goldens of nine that only the candidate breaches are enough, of 200."""
     report = feed(gate(), 1.0, times=200).report()
-    assert report.verdict is Verdict.REGRESSION
+    assert report.verdict is GateVerdict.REGRESSION
     assert report.settled
     assert report.asked <= 10
     (found,) = report.findings
@@ -56,7 +56,7 @@ def test_a_candidate_that_is_always_worse_is_a_regression_after_a_handful():
 def test_a_candidate_that_fails_where_the_reference_does_is_no_regression():
     """What both get wrong is noise: it is taken off, and the gate passes."""
     report = feed(gate(), 1.0, 1.0, times=200).report()
-    assert report.verdict is Verdict.PASS
+    assert report.verdict is GateVerdict.PASS
     assert report.asked == SOON
     assert report.findings[0].upper < 0.1
 
@@ -67,11 +67,13 @@ def test_without_a_reference_the_same_answers_are_a_regression():
     for _ in range(10):
         one.take({"content_shift": Shares(1.0, None)})
     report = one.report()
-    assert report.verdict is Verdict.REGRESSION
+    assert report.verdict is GateVerdict.REGRESSION
     assert report.findings[0].reference is None
 
 
-@pytest.mark.parametrize(("undecided", "verdict"), [("pass", Verdict.PASS), ("fail", Verdict.UNDECIDED)])
+@pytest.mark.parametrize(
+    ("undecided", "verdict"), [("pass", GateVerdict.PASS), ("fail", GateVerdict.UNDECIDED)]
+)
 def test_undecided_is_what_the_rules_say_and_is_told_apart(undecided, verdict):
     """With 20 goldens nothing is settled; how many would be needed is told."""
     report = feed(gate(goldens=20, undecided=undecided), 0.0, times=20).report()
@@ -83,7 +85,7 @@ def test_undecided_is_what_the_rules_say_and_is_told_apart(undecided, verdict):
 
 def test_undecided_fails_unless_told_otherwise():
     """The default is a verdict of its own, neither a pass nor a regression."""
-    assert feed(gate(goldens=10), 0.0, times=10).report().verdict is Verdict.UNDECIDED
+    assert feed(gate(goldens=10), 0.0, times=10).report().verdict is GateVerdict.UNDECIDED
 
 
 def test_the_last_look_settles_what_evidence_left_open():
@@ -94,7 +96,7 @@ def test_the_last_look_settles_what_evidence_left_open():
         one.take({"content_shift": Shares(float(number % 5 == 4 and number > 5), float(number == 0))})
     report = one.report()
     (found,) = report.findings
-    assert (report.verdict, report.settled, found.settled_after) == (Verdict.REGRESSION, True, 50)
+    assert (report.verdict, report.settled, found.settled_after) == (GateVerdict.REGRESSION, True, 50)
     assert found.p_value < 0.04
     assert found.lower > 0.0
 
@@ -104,24 +106,24 @@ def test_no_last_look_is_taken_while_goldens_are_left():
     one = gate(goldens=51)
     for number in range(50):
         one.take({"content_shift": Shares(float(number % 5 == 4 and number > 5), float(number == 0))})
-    assert one.report().verdict is Verdict.UNDECIDED
+    assert one.report().verdict is GateVerdict.UNDECIDED
     one.take({"content_shift": Shares(0.0, 0.0)})
-    assert one.report("the budget was used up").verdict is Verdict.COULD_NOT_MEASURE
-    assert one.report().verdict is Verdict.REGRESSION
+    assert one.report("the budget was used up").verdict is GateVerdict.COULD_NOT_MEASURE
+    assert one.report().verdict is GateVerdict.REGRESSION
 
 
 def test_the_last_look_passes_what_differs_in_nothing():
     """As many goldens as `least_clusters` says are a pass, one fewer are not."""
     least = least_clusters(GateRules())
     assert least == 31
-    assert feed(gate(goldens=least), 0.0, times=least).report().verdict is Verdict.PASS
-    assert feed(gate(goldens=least - 1), 0.0, times=least - 1).report().verdict is Verdict.UNDECIDED
+    assert feed(gate(goldens=least), 0.0, times=least).report().verdict is GateVerdict.PASS
+    assert feed(gate(goldens=least - 1), 0.0, times=least - 1).report().verdict is GateVerdict.UNDECIDED
 
 
 def test_without_a_last_look_all_of_alpha_is_spent_on_the_way():
     """Seven goldens of seven are enough then, and nothing is settled at the end that was not before."""
     assert feed(gate(last_look=0.0), 1.0, times=200).report().asked <= 8
-    assert feed(gate(goldens=31, last_look=0.0), 0.0, times=31).report().verdict is Verdict.UNDECIDED
+    assert feed(gate(goldens=31, last_look=0.0), 0.0, times=31).report().verdict is GateVerdict.UNDECIDED
 
 
 def test_a_pass_needs_every_measure_and_a_regression_only_one():
@@ -131,7 +133,7 @@ def test_a_pass_needs_every_measure_and_a_regression_only_one():
         worse = 1.0 if one.asked % 4 == 0 else 0.0
         one.take({"content_shift": Shares(0.0, 0.0), "quality_change": Shares(worse, 0.0)})
     report = one.report()
-    assert report.verdict is Verdict.REGRESSION
+    assert report.verdict is GateVerdict.REGRESSION
     assert {found.measure.name: found.state for found in report.findings} == {
         "content_shift": "not_settled",
         "quality_change": "regression",
@@ -144,7 +146,7 @@ def test_a_harmless_measure_never_fails_the_gate():
     while not one.settled:
         one.take({"content_shift": Shares(0.0, 0.0), "reworded": Shares(1.0, 0.0)})
     report = one.report()
-    assert report.verdict is Verdict.PASS
+    assert report.verdict is GateVerdict.PASS
     assert report.findings[1].state == "regression"
 
 
@@ -164,7 +166,7 @@ def test_too_many_failures_stop_the_gate_at_once_and_are_no_pass():
     one.take(TIMEOUT)
     assert one.settled
     report = one.report()
-    assert report.verdict is Verdict.COULD_NOT_MEASURE
+    assert report.verdict is GateVerdict.COULD_NOT_MEASURE
     assert report.unmeasured == {"timeout": 11}
     assert "11 of 11" in report.reason
 
@@ -178,7 +180,7 @@ def test_a_pass_waits_until_few_enough_of_those_asked_have_failed():
     assert not one.settled, "20 of 80 are missing"
     feed(one, 0.0, times=200)
     report = one.report()
-    assert report.verdict is Verdict.PASS
+    assert report.verdict is GateVerdict.PASS
     assert report.asked == 200
 
 
@@ -188,7 +190,7 @@ def test_goldens_that_cannot_be_asked_count_among_all():
     for _ in range(5):
         one.leave_out(Failure("gate", 1, "does_not_fit"))
     report = feed(one, 0.0, times=95).report()
-    assert report.verdict is Verdict.PASS
+    assert report.verdict is GateVerdict.PASS
     assert report.asked == SOON
     assert report.left_out == {"does_not_fit": 5}
     other = gate(goldens=100)
@@ -204,7 +206,7 @@ def test_a_measure_that_fails_counts_the_golden_as_not_measured():
     for _ in range(2):
         one.take({"content_shift": Shares(1.0, 0.0), "quality_change": TIMEOUT})
     report = one.report()
-    assert report.verdict is Verdict.COULD_NOT_MEASURE
+    assert report.verdict is GateVerdict.COULD_NOT_MEASURE
     assert report.findings[1].unmeasured == {"timeout": 2}
     assert report.findings[0].n == 2
 
@@ -212,8 +214,8 @@ def test_a_measure_that_fails_counts_the_golden_as_not_measured():
 def test_a_gate_that_is_cut_short_gives_no_verdict_unless_it_is_a_regression_already():
     """A budget that runs out is not a pass."""
     reason = "the budget was used up"
-    assert feed(gate(), 0.0, times=10).report(reason).verdict is Verdict.COULD_NOT_MEASURE
-    assert feed(gate(), 1.0, times=10).report(reason).verdict is Verdict.REGRESSION
+    assert feed(gate(), 0.0, times=10).report(reason).verdict is GateVerdict.COULD_NOT_MEASURE
+    assert feed(gate(), 1.0, times=10).report(reason).verdict is GateVerdict.REGRESSION
 
 
 @pytest.mark.parametrize(
@@ -253,7 +255,7 @@ def test_goldens_of_a_cluster_count_once():
     for cluster in "abcde":
         for _ in range(20):
             two.take({name: Shares(1.0, 0.0) for name in ("content_shift", "quality_change")}, cluster)
-    assert two.report().verdict is Verdict.UNDECIDED
+    assert two.report().verdict is GateVerdict.UNDECIDED
     assert least_for_regression(GateRules(), 1) == 5
     assert least_for_regression(GateRules(), 2) == 6
 
@@ -275,7 +277,7 @@ def test_a_large_cluster_that_got_worse_is_not_outvoted():
     for _ in range(60):
         one.take({"content_shift": Shares(1.0, 0.0)}, "large")
     feed(one, 0.0, times=40)
-    assert one.report().verdict is Verdict.UNDECIDED
+    assert one.report().verdict is GateVerdict.UNDECIDED
 
 
 def simulated(rng, *, goldens, excess, fragility=0.02, noise=0.03):
@@ -299,8 +301,8 @@ def test_an_equal_candidate_is_seldom_a_regression_and_soon_a_pass():
     rng = Random(5)
     reports = [simulated(rng, goldens=200, excess=0.0) for _ in range(150)]
     verdicts = Counter((report.verdict, report.settled) for report in reports)
-    assert verdicts[Verdict.REGRESSION, True] <= 7
-    assert verdicts[Verdict.PASS, True] >= 142
+    assert verdicts[GateVerdict.REGRESSION, True] <= 7
+    assert verdicts[GateVerdict.PASS, True] >= 142
     assert sum(report.asked for report in reports) <= 0.55 * 200 * 150
 
 
@@ -308,7 +310,7 @@ def test_fifteen_points_of_fragility_are_found():
     """Of 150 seeded gates over 200 goldens at least 95 % are regressions, most of them within 100."""
     rng = Random(7)
     reports = [simulated(rng, goldens=200, excess=0.15) for _ in range(150)]
-    assert sum(report.verdict is Verdict.REGRESSION for report in reports) >= 142
+    assert sum(report.verdict is GateVerdict.REGRESSION for report in reports) >= 142
     assert sum(report.asked for report in reports) <= 0.55 * 200 * 150
 
 

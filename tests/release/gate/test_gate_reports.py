@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.detect.gate import Gate, GateRules, Measure, Shares, Verdict
+from evenkeel.monitor.detect.gate import Gate, GateMeasure, GateRules, GateVerdict, Shares
 from evenkeel.release.gate.reports import (
     as_json,
     as_junit,
@@ -25,9 +25,9 @@ from evenkeel.stores.goldens import Golden
 
 NASTY = "a | b <script> `x` ```fence``` \x00 \ud800 *bold* _it_ [link](u)"
 MEASURES = (
-    Measure(name="content_shift"),
-    Measure(name="missing"),
-    Measure(name="reworded", decides=False, why_not="harmless"),
+    GateMeasure(name="content_shift"),
+    GateMeasure(name="missing"),
+    GateMeasure(name="reworded", decides=False, why_not="harmless"),
 )
 
 
@@ -94,9 +94,9 @@ def test_junit_fails_exactly_if_the_gate_does(any_outcome):
     """A harmless measure is skipped; what could not be measured is an error, not a failure."""
     suites = ET.fromstring(as_junit(any_outcome))
     verdict = any_outcome.report.verdict
-    assert (int(suites.get("failures")) > 0) == (verdict in {Verdict.REGRESSION, Verdict.UNDECIDED})
-    assert (int(suites.get("errors")) > 0) == (verdict is Verdict.COULD_NOT_MEASURE)
-    assert (int(suites.get("skipped")) > 0) == (verdict is not Verdict.COULD_NOT_MEASURE)
+    assert (int(suites.get("failures")) > 0) == (verdict in {GateVerdict.REGRESSION, GateVerdict.UNDECIDED})
+    assert (int(suites.get("errors")) > 0) == (verdict is GateVerdict.COULD_NOT_MEASURE)
+    assert (int(suites.get("skipped")) > 0) == (verdict is not GateVerdict.COULD_NOT_MEASURE)
 
 
 def test_markdown_cannot_be_broken_by_what_goldens_say():

@@ -17,7 +17,7 @@ from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
 from evenkeel.shadow.prompt import CHAT
 from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
 from evenkeel.shadow.references.caller import ReferenceCaller
-from evenkeel.shadow.references.pace import DAY_S, Found, Pace, Suspicion
+from evenkeel.shadow.references.pace import DAY_S, FoundChange, Pace, Suspicion
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.counters import Tally
 from evenkeel.stores.references import KeptAnswer, Reference, ReferenceStore
@@ -268,7 +268,7 @@ def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
         assert len(asking.noted()) < 24 + 60
     assert all(one.asked == "suspicion" for one in asking.noted()[24:])
     assert found.since > changed_at
-    asking.noticed = Noticed(asking.noticed.suspected, (Found("shop", "m", found.at, found.since),))
+    asking.noticed = Noticed(asking.noticed.suspected, (FoundChange("shop", "m", found.at, found.since),))
     asking.step(2.0)
     asked_since = {one.reference for one in asking.noted() if one.at > found.at}
     for one in asking.store.of_route("shop"):

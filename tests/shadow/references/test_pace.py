@@ -6,7 +6,7 @@ import pytest
 
 from evenkeel.shadow.references.pace import (
     DAY_S,
-    Found,
+    FoundChange,
     Pace,
     Round,
     Suspicion,
@@ -169,9 +169,9 @@ def test_a_burst_ends_when_the_change_is_found():
     """What it leaves over fills the references anew, beyond the calls of the day."""
     asked = responded(TODAY, [Suspicion("shop", "m", NOON)], [], PACE, NOON)
     asked = counted(asked, Round("suspicion", ("a", "b")), NOON)
-    elsewhere = [Found("forms", "m", NOON + 5, NOON), Found("shop", "n", NOON + 5, NOON)]
+    elsewhere = [FoundChange("forms", "m", NOON + 5, NOON), FoundChange("shop", "n", NOON + 5, NOON)]
     assert responded(asked, [], elsewhere, PACE, NOON + 6) == asked
-    ended = responded(asked, [], [Found("shop", "m", NOON + 5, NOON)], PACE, NOON + 6)
+    ended = responded(asked, [], [FoundChange("shop", "m", NOON + 5, NOON)], PACE, NOON + 6)
     assert (ended.burst_left, ended.spare) == (0, 58)
     spent = AskedToday("shop", TODAY.day, calls=96, spare=1)
     found = due([state("a", 0)], spent)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.answer import (
-    Draft,
+    AnswerDraft,
     UnreadableAnswer,
     count,
     elements,
@@ -126,7 +126,7 @@ class MessagesReader:
     """
 
     def __init__(self) -> None:
-        self._draft = Draft()
+        self._draft = AnswerDraft()
         self._begun = False
         self._stopped = False
 

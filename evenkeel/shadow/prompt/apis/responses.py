@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.answer import (
-    Draft,
+    AnswerDraft,
     UnreadableAnswer,
     elements,
     error_body,
@@ -159,7 +159,7 @@ class ResponsesReader:
     """
 
     def __init__(self) -> None:
-        self._draft = Draft()
+        self._draft = AnswerDraft()
         self._pieces: list[str] = []
         self._items: list[Any] = []
         self._read = False
