@@ -236,8 +236,8 @@ class Endpoint:
         """
         asked = self._limited(request)
 
-        async def send(expected: int) -> Completion | Fault:
-            return await self._negotiate(asked, expected, self._timeout_s, budget)
+        async def send() -> Completion | Fault:
+            return await self._negotiate(asked, self._timeout_s, budget)
 
         async def ask_canary() -> Fault | None:
             assert canary is not None
@@ -265,9 +265,8 @@ class Endpoint:
         """
         if rests := self._rests():
             return rests
-        expected = self._tokens(request)
-        self._limits.count(1, expected)
-        return await self._negotiate(self._limited(request), expected, min(self._timeout_s, limit_s), budget)
+        self._limits.count(1)
+        return await self._negotiate(self._limited(request), min(self._timeout_s, limit_s), budget)
 
     def _rests(self) -> Fault | None:
         left_s = self._limits.pause_left_s
@@ -302,13 +301,13 @@ class Endpoint:
                 budget,
             )
 
-        async def send(_: int) -> Mapping[str, Any] | Fault:
+        async def send() -> Mapping[str, Any] | Fault:
             return await ask(texts, self._timeout_s)
 
         async def ask_canary() -> Fault | None:
             if rests := self._rests():
                 return rests
-            self._limits.count(1, 1)
+            self._limits.count(1)
             got = await ask(_KNOWN_TEXTS, min(self._timeout_s, _CANARY_S))
             return got if isinstance(got, Fault) else None
 
@@ -316,7 +315,6 @@ class Endpoint:
         if isinstance(reply, Fault):
             return TextVectors(reply)
         tokens = result_of(reply).input_tokens or estimate_tokens("".join(texts))
-        self._limits.count(0, tokens - expected)
         try:
             vectors: list[Vector] | Fault = vectors_of(reply, len(texts))
         except ValueError as error:
@@ -329,18 +327,18 @@ class Endpoint:
         return self.spend(tokens) if tokens else None
 
     async def _negotiate(
-        self, request: ChatRequest, expected: int, limit_s: float, budget: CallBudget | None
+        self, request: ChatRequest, limit_s: float, budget: CallBudget | None
     ) -> Completion | Fault:
         """Make one attempt; one that can wait is made at once where the server has no room for it in time."""
         if request.flex and self._accepted.flex:
-            got = await self._agreed(request, expected, FLEX_TIMES * limit_s, budget)
+            got = await self._agreed(request, FLEX_TIMES * limit_s, budget)
             if not (isinstance(got, Fault) and (got.no_room or got.reason == "timeout")):
                 return got
-            self._limits.count(1, 0)
-        return await self._agreed(replace(request, flex=False), expected, limit_s, budget)
+            self._limits.count(1)
+        return await self._agreed(replace(request, flex=False), limit_s, budget)
 
     async def _agreed(
-        self, request: ChatRequest, expected: int, limit_s: float, budget: CallBudget | None
+        self, request: ChatRequest, limit_s: float, budget: CallBudget | None
     ) -> Completion | Fault:
         """The call, sent again without what the server rejects; what worked is remembered."""
         deadline = asyncio.get_running_loop().time() + limit_s
@@ -349,7 +347,7 @@ class Endpoint:
         explained = True
         while accepted is not None:
             if got is not None:
-                self._limits.count(1, 0)
+                self._limits.count(1)
             parameters = accepted.parameters(request)
             got = await self._booked(
                 partial(self._completed, request, parameters, limit_s, deadline),
@@ -361,18 +359,16 @@ class Endpoint:
                 self._unexplained = 0 if explained else self._unexplained + 1
                 if explained or self._unexplained >= _BELIEVED_AFTER:
                     self._accepted = accepted
-                self._learn(got, expected, request.answers)
+                self._learn(got, request.answers)
                 return got
             explained = explained and accepted.explains(got.complaint)
             accepted = accepted.after(got.complaint, request) if got.complaint else None
         assert got is not None
         return got
 
-    def _learn(self, got: Completion, expected: int, answers: int) -> None:
-        """Correct what the call took from the limits, and how long a reply is expected to be."""
+    def _learn(self, got: Completion, answers: int) -> None:
+        """Correct how long a reply is expected to be."""
         written = got.completion_tokens or 0
-        if got.prompt_tokens:
-            self._limits.count(0, got.prompt_tokens + written - expected)
         self._longest_reply = max(self._reply_tokens, written // answers, int(self._longest_reply * _FADING))
 
     async def _booked(
@@ -444,7 +440,7 @@ class Endpoint:
 
     async def _make(
         self,
-        send: Callable[[int], Awaitable[T | Fault]],
+        send: Callable[[], Awaitable[T | Fault]],
         expected_tokens: Callable[[], int],
         retries: int | None,
         patience_s: float | None,
@@ -473,7 +469,7 @@ class Endpoint:
 
     async def _attempts(
         self,
-        send: Callable[[int], Awaitable[T | Fault]],
+        send: Callable[[], Awaitable[T | Fault]],
         expected_tokens: Callable[[], int],
         retries: int,
         patience_s: float,
@@ -492,10 +488,10 @@ class Endpoint:
                 expected = expected_tokens()
                 # Long calls may fill half of the line, so that short ones find room in it.
                 in_line_s = patience_s / 2 if expected > _LONG_TOKENS else patience_s
-                if not self._limits.line_up(expected, in_line_s):
+                if not self._limits.line_up(in_line_s):
                     return got or _Got(impatient, asked=False)
-                async with self._turn(expected, slow=slow or expected > _LONG_TOKENS):
-                    waited_s = await self._limits.admit(expected, patience_s)
+                async with self._turn(slow=slow or expected > _LONG_TOKENS):
+                    waited_s = await self._limits.admit(patience_s)
                     if waited_s is None:
                         # An endpoint that wants such a pause is out of order, as the breaker shall know.
                         return got or _Got(impatient)
@@ -508,7 +504,7 @@ class Endpoint:
                             left_alone = "The endpoint failed repeatedly; it is left alone."
                             return _Got(Fault("circuit_open", left_alone), asked=False)
                         answered = self._answered
-                    got = _Got(await send(expected))
+                    got = _Got(await send())
                 if not isinstance(got.outcome, Fault):
                     return got
                 if not await self._after(got.outcome, attempt, retries, answered, canary):
@@ -522,7 +518,7 @@ class Endpoint:
         return got
 
     @asynccontextmanager
-    async def _turn(self, expected: int, *, slow: bool) -> AsyncIterator[None]:
+    async def _turn(self, *, slow: bool) -> AsyncIterator[None]:
         """Take one of the places for calls under way, after standing in line."""
         async with AsyncExitStack() as places:
             try:
@@ -530,7 +526,7 @@ class Endpoint:
                     await places.enter_async_context(self._long_slots)
                 await places.enter_async_context(self._slots)
             finally:
-                self._limits.step_out(expected)
+                self._limits.step_out()
             yield
 
     async def _ask(self, canary: Canary) -> Fault | None:

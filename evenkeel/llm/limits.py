@@ -1,4 +1,4 @@
-"""The pace of calls to an endpoint: requests and tokens a minute, pauses it asks for, a circuit breaker."""
+"""The pace of calls to an endpoint: requests a minute, pauses it asks for, a circuit breaker."""
 
 from __future__ import annotations
 
@@ -60,7 +60,6 @@ class RateLimits:
         self,
         *,
         requests_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
         longest_wait_s: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -70,7 +69,6 @@ class RateLimits:
 
         Args:
             requests_per_minute: At least 1. None = no limit.
-            tokens_per_minute: Prompt and completion together, at least 1. None = no limit.
             longest_wait_s: A call that would queue for longer, all its attempts together, is turned down.
                 Waiting until the judge has one of its places free (`concurrency`) is not counted.
             clock: Seconds, never going back.
@@ -81,32 +79,28 @@ class RateLimits:
         """
         self.longest_wait_s = longest_wait_s
         self._requests = Bucket(requests_per_minute, clock) if requests_per_minute is not None else None
-        self._tokens = Bucket(tokens_per_minute, clock) if tokens_per_minute is not None else None
         self._clock = clock
         self._sleep = sleep
         self._jitter = jitter
         self._quiet_until = clock()
         self._lined_up = 0
-        self._lined_up_tokens = 0
 
-    def line_up(self, tokens: int, patience_s: float) -> bool:
-        """Stand in line for a call that needs at most so many tokens; `step_out` follows in any case.
+    def line_up(self, patience_s: float) -> bool:
+        """Stand in line for a call; `step_out` follows in any case.
 
         Returns: False, not standing in line, if all those ahead and this one would take more than
             `patience_s` at the pace allowed.
         """
-        if self._wait_s(self._lined_up + 1, self._lined_up_tokens + tokens) > patience_s:
+        if self._wait_s(self._lined_up + 1) > patience_s:
             return False
         self._lined_up += 1
-        self._lined_up_tokens += tokens
         return True
 
-    def step_out(self, tokens: int) -> None:
+    def step_out(self) -> None:
         """Leave the line, to call or because the call was given up."""
         self._lined_up -= 1
-        self._lined_up_tokens -= tokens
 
-    async def admit(self, tokens: int, patience_s: float) -> float | None:
+    async def admit(self, patience_s: float) -> float | None:
         """Wait until a call may be sent: to be asked right before, as calls held up elsewhere would pile up.
 
         Returns: seconds waited; None if the endpoint wants to be left alone for more than `patience_s`.
@@ -114,32 +108,27 @@ class RateLimits:
         rested_s = await self.rest(patience_s)
         if rested_s is None:
             return None
-        wait_s = self._wait_s(1, tokens)
-        self.count(1, tokens)
+        wait_s = self._wait_s(1)
+        self.count(1)
         try:
             if wait_s > 0:
                 await self._sleep(wait_s)
             again_s = await self.rest(patience_s - rested_s - wait_s)
         except BaseException:
-            self.count(-1, -tokens)
+            self.count(-1)
             raise
         if again_s is None:
-            self.count(-1, -tokens)
+            self.count(-1)
             return None
         return rested_s + wait_s + again_s
 
-    def _wait_s(self, requests: float, tokens: float) -> float:
-        return max(
-            self._requests.wait_s(requests) if self._requests else 0.0,
-            self._tokens.wait_s(tokens) if self._tokens else 0.0,
-        )
+    def _wait_s(self, requests: int) -> float:
+        return self._requests.wait_s(requests) if self._requests else 0.0
 
-    def count(self, requests: int, tokens: int) -> None:
-        """Note calls that did not queue, or correct what was taken for one."""
+    def count(self, requests: int) -> None:
+        """Note calls that did not queue; a negative number gives back."""
         if self._requests:
             self._requests.take(requests)
-        if self._tokens:
-            self._tokens.take(tokens)
 
     def pause(self, seconds: float) -> None:
         """Keep everybody from calling for so long, a minute at most, and by the jitter longer."""

@@ -78,37 +78,14 @@ def test_no_minute_holds_more_than_its_limit(per_minute: int, arrivals: list[tup
         assert within <= per_minute
 
 
-def test_tokens_that_were_not_needed_are_given_back() -> None:
-    """6,000 a minute, 600 at once: a call of 600 of which 400 were spent leaves 200 for the next."""
-    time = Time()
-    limits = time.limits(tokens_per_minute=6000)
-
-    async def scene() -> list[float | None]:
-        first = await limits.admit(600, 60)
-        limits.count(0, 400 - 600)
-        return [first, await limits.admit(200, 60), await limits.admit(1, 60)]
-
-    first, second, third = asyncio.run(scene())
-    assert (first, second) == (0, 0)
-    assert third == pytest.approx(60 / 5401)
-
-
 def test_who_would_wait_too_long_is_not_let_into_the_line() -> None:
     """At one a minute and a patience of 100 s there is room for the next call and one behind it."""
-    limits = Time().limits(requests_per_minute=1, tokens_per_minute=10_000)
-    assert [limits.line_up(10, 100) for _ in range(4)] == [True, True, False, False]
-    limits.step_out(10)
-    assert limits.line_up(10, 100)
-    assert not limits.line_up(10, 119)
-    assert limits.line_up(10, 120.001)
-
-
-def test_the_line_is_as_long_as_its_tokens_too() -> None:
-    """Of 6,000 tokens a minute, 600 are there and 5,401 come in a minute: 6,001 fit, and not one more."""
-    limits = Time().limits(tokens_per_minute=6000)
-    assert limits.line_up(5000, 60)
-    assert limits.line_up(1001, 60.001)
-    assert not limits.line_up(1, 60.001)
+    limits = Time().limits(requests_per_minute=1)
+    assert [limits.line_up(100) for _ in range(4)] == [True, True, False, False]
+    limits.step_out()
+    assert limits.line_up(100)
+    assert not limits.line_up(119)
+    assert limits.line_up(120.001)
 
 
 def test_a_call_cancelled_while_it_waits_frees_its_place() -> None:
@@ -118,17 +95,17 @@ def test_a_call_cancelled_while_it_waits_frees_its_place() -> None:
     async def never(_: float) -> None:
         await asyncio.Event().wait()
 
-    limits = RateLimits(requests_per_minute=1, tokens_per_minute=10, clock=time, sleep=never)
+    limits = RateLimits(requests_per_minute=1, clock=time, sleep=never)
 
     async def scene() -> float | None:
-        await limits.admit(1, 100)
-        waiting = asyncio.create_task(limits.admit(1, 100))
+        await limits.admit(100)
+        waiting = asyncio.create_task(limits.admit(100))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         limits._sleep = time.sleep
-        return await limits.admit(1, 100)
+        return await limits.admit(100)
 
     assert asyncio.run(scene()) == pytest.approx(60)
 
@@ -145,15 +122,15 @@ def test_a_pause_that_begins_while_a_call_waits_is_kept() -> None:
             await time.sleep(wait_s)
 
         limits._sleep = sleep
-        return await limits.admit(1, 55)
+        return await limits.admit(55)
 
     async def scene() -> list[float | None]:
-        await limits.admit(1, 60)
+        await limits.admit(60)
         kept = await pause_for(10)
         # Four seconds have passed since that turn, so the next one is two away.
         refused = await pause_for(100)
         time.now += 200
-        return [kept, refused, limits._wait_s(1, 1)]
+        return [kept, refused, limits._wait_s(1)]
 
     assert asyncio.run(scene()) == [pytest.approx(10), None, 0]
 
@@ -213,19 +190,6 @@ def test_an_endpoint_keeps_to_its_requests_a_minute() -> None:
     time = Time()
     rejects = [error(400, "no seed"), GOOD]
     assert paced(time, 2, rejects, limits=time.limits(requests_per_minute=10)) == pytest.approx([0, 12])
-
-
-def test_an_endpoint_keeps_to_its_tokens_a_minute() -> None:
-    """What a reply really took (120 tokens here) decides how soon the next request may go."""
-    time = Time()
-    at = paced(time, 3, [GOOD], limits=time.limits(tokens_per_minute=6000), reply_tokens=800)
-    expected = REQUEST.tokens_at_most + 800
-    # 600 fit in and 5,401 a minute run in. The first waits until there is what it may need, after which
-    # nothing is left but what it did not need (600 at most fit in again); and so on.
-    per_s = 5401 / 60
-    first = (expected - 600) / per_s
-    step = (expected - min(600, expected - 120)) / per_s
-    assert at == pytest.approx([first, first + step, first + 2 * step])
 
 
 def test_a_call_that_would_queue_for_too_long_is_not_made() -> None:
