@@ -117,8 +117,6 @@ class TextDifference(NamedTuple):
     """Start of the stretch, the same in both texts."""
     end: int
     """End of the stretch in the first text."""
-    other_end: int
-    """End of the stretch in the second text."""
 
 
 def difference(one: str, other: str) -> TextDifference:
@@ -135,7 +133,7 @@ def difference(one: str, other: str) -> TextDifference:
         start -= _inside(one, start) or _inside(other, start)
     for _ in range(min(tail, _LONGEST_WORD)):
         tail -= _inside(one, len(one) - tail) or _inside(other, len(other) - tail)
-    return TextDifference(start, len(one) - tail, len(other) - tail)
+    return TextDifference(start, len(one) - tail)
 
 
 def _inside(text: str, at: int) -> bool:

@@ -88,7 +88,7 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:
     """Handlers of GET `/setup`, and POST `/setup` to run a check."""
     record = Recorder(sources.actions)
-    setup = sources.setup or SetupSources((), 0, {})
+    setup = sources.setup or SetupSources((), {})
 
     def models() -> list[str]:
         """Return the names of the models that have answered, latest first."""

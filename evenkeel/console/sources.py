@@ -139,8 +139,6 @@ class SetupSources:
     """Sources of the set-up page and the first hour."""
 
     routes: tuple[RouteSetup, ...]
-    named_at: int
-    """Requests of one prompt template by which it has a name, at the latest."""
     checks: Mapping[str, Callable[[Mapping[str, str]], Check]]
     """Checks by name; each takes the fields of the form and may block for a minute."""
 

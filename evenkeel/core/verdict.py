@@ -302,11 +302,6 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
         """Outcome of an identical resend, in the form that the other trials of its exchange store."""
         return Control(self.rating, self.similarity, self.worse, self.proven)
 
-    @property
-    def is_same(self) -> bool:
-        """Return whether the answer was proven equal to the original's."""
-        return self.similarity == 1.0 and stage_of(self.scoring.details) == "equality"
-
     def repeated(self, detail: str) -> bool | None:
         """Return whether a further rating, kept as this detail, equals the first; None without the detail.
 

@@ -130,7 +130,7 @@ class Endpoint:
         Args:
             model: Which model, where, and how it is asked.
             breaker: Default: opens for 30 s after five failures in a row.
-            limits: Requests and tokens a minute. Default: none but what `Retry-After` asks for.
+            limits: Requests a minute. Default: none but what `Retry-After` asks for.
             price: Cost of the tokens; default free.
             sleep: Waits so many seconds between attempts of one call.
             observer: Sees each request.

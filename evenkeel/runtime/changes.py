@@ -71,7 +71,6 @@ _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
 LEASE_S: Final = 30.0
 _RENEW_S: Final = 10.0
 _POLL_S: Final = 2.0
-_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)

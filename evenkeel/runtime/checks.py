@@ -26,7 +26,6 @@ from evenkeel.runtime.notes import unpriced
 from evenkeel.runtime.notifications import sinks
 from evenkeel.runtime.preflight import missing_keys, unreachable_upstreams
 from evenkeel.settings.types import without_credentials
-from evenkeel.shadow.prompt.template.cluster import NAMED_AT_LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +70,6 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
             )
             for route in settings.routes
         ),
-        named_at=NAMED_AT_LATEST,
         checks={
             "upstream": lambda _: upstream_check(settings),
             "request": partial(request_check, settings),

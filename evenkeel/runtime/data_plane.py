@@ -64,7 +64,6 @@ _RESERVED_SHARE = 8
 """Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`."""
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
-_SECONDS_PER_HOUR = 3600.0
 
 
 def apply_overrides(lanes: Mapping[str, Lane], overrides: Sequence[Override]) -> None:

@@ -101,7 +101,7 @@ def console(request, make_scene, make_cell, database, documents):
     actions.record(Action(shown.scene.now - 30, "bob", "typed", "label_given", "failed-1", "route chat"))
     routes = (RouteSetup("shop", "http://127.0.0.1:8100/v1", "https://a.example/v1", 0.1, 2, 9),) * 2
     checked = lambda _: Check("bad", "The key was refused.", "Set another.", "POST", "401")  # noqa: E731
-    setup = SetupSources(routes, 30, {"request": checked})
+    setup = SetupSources(routes, {"request": checked})
     others = {"labels": LabelStore(documents), "actions": actions, "references": kept, "setup": setup}
     app = create_app(altered(shown.sources, goldens=goldens, **others))
     with served(app) as address:

@@ -26,7 +26,7 @@ def read(reports=(), view=None, verdicts=(), setup=SHOP, **flow):
     view = view or PipelineView(URL)
     scene = Scene(reports=list(reports), pipeline=altered(view, routes=(RouteFlow("shop", **counted),)))
     scene.log.verdicts = list(verdicts)
-    return first_hour(altered(scene.sources(), setup=SetupSources((setup,), 30, {})))
+    return first_hour(altered(scene.sources(), setup=SetupSources((setup,), {})))
 
 
 def control(trials, effective=None, **more):
@@ -97,7 +97,7 @@ def test_no_estimate_where_nothing_comes_in():
 
 def test_the_page_shows_it_until_there_is_a_number(make_scene, console_client):
     """On the first page, with a link to the set-up page; gone in a scene that has numbers."""
-    setup = SetupSources((SHOP,), 30, {})
+    setup = SetupSources((SHOP,), {})
     scene = make_scene("empty")
     scene.measuring = Measuring("learning", scene.now)
     page = console_client(scene, setup=setup).get("/").text

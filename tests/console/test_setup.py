@@ -30,7 +30,7 @@ def sources(asked, documents):
 
     names = ("upstream", "request", "judge", "budget", "notification")
     return {
-        "setup": SetupSources((SHOP, CHAT), 30, dict.fromkeys(names, found)),
+        "setup": SetupSources((SHOP, CHAT), dict.fromkeys(names, found)),
         "actions": ActionLog(documents),
     }
 

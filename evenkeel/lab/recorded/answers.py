@@ -7,7 +7,6 @@ and counts what it served. Nothing here is a live model.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias, get_args
@@ -34,7 +33,6 @@ _LAST: Final = 5
 """Prompts that were not found, and lines that were skipped, that the admin call shows."""
 _SHOWN: Final = 100
 """Characters of such a prompt."""
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - stops of other scripts
 
 
 @dataclass(frozen=True, slots=True)

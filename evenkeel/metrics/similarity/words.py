@@ -62,11 +62,6 @@ def content_words(text: str) -> frozenset[str]:
     return _kept(text).content if _is_kept(text) else _content(_words(text))
 
 
-def forget() -> None:
-    """Forget the texts that were read, for measurements of what reading costs."""
-    _kept.cache_clear()
-
-
 def _is_kept(text: str) -> bool:
     # Single values are read as quickly as they are found, and would drive the answers out.
     return _SHORTEST_KEPT <= len(text) <= _LONGEST_KEPT_TEXT

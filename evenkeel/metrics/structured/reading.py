@@ -124,11 +124,6 @@ def read_structure(text: str, wanted: Format | None = None) -> Structure | Unrea
     return _cached(text, None if wanted == "free" else wanted)
 
 
-def forget() -> None:
-    """Forget the answers that were read, for measurements of what reading costs."""
-    _cached.cache_clear()
-
-
 @lru_cache(maxsize=512)
 def _cached(text: str, wanted: Structured | None) -> Structure | UnreadableError | None:
     body = text.strip()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.positional.layout import Slot
     from evenkeel.shadow.prompt import Segment
 
-_LINE: Final = re.compile(r"(\d+)\| ?(.*)")
 _OBJECT: Final = re.compile(r"\{.*\}", re.DOTALL)
 _FEWEST_LINES: Final = 2
 _MOST_LINES: Final = 400
