@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import os
 
     from evenkeel.release.check.run import CheckOutcome
-    from evenkeel.release.gate.run import Outcome
+    from evenkeel.release.gate.run import GateOutcome
 
 __all__ = ["EvenkeelCheck", "EvenkeelGate"]
 
@@ -33,7 +33,7 @@ class EvenkeelGate:
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
 
-    def __call__(self, *files: str | os.PathLike[str], yes: bool = False, **options: Any) -> Outcome:
+    def __call__(self, *files: str | os.PathLike[str], yes: bool = False, **options: Any) -> GateOutcome:
         """Run a gate. It must pass for the test to go on.
 
         Args:

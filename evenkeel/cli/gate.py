@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.edits import Edit
-    from evenkeel.release.gate.run import Outcome
+    from evenkeel.release.gate.run import GateOutcome
     from evenkeel.release.gate.sides import Headers, SideName
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import UpstreamKeys
@@ -266,7 +266,7 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     return _EXIT_CODES[outcome.report.verdict.value]
 
 
-def _reports(outcome: Outcome, given: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
+def _reports(outcome: GateOutcome, given: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
     """Return what each file that is wanted holds."""
     wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
         (given["markdown"], lambda: markdown(document(outcome), level=2)),
@@ -276,7 +276,7 @@ def _reports(outcome: Outcome, given: Mapping[str, Any]) -> dict[Path, Callable[
     return {target: rendered for target, rendered in wanted if target is not None}
 
 
-def _keep(outcome: Outcome, given: Mapping[str, Any]) -> None:
+def _keep(outcome: GateOutcome, given: Mapping[str, Any]) -> None:
     """Have the console list the run, if the options name a store."""
     if given["config"] is None and given["data_dir"] is None:
         return
@@ -337,7 +337,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
 
 def gate_of(
     files: Iterable[str | os.PathLike[str]], options: Mapping[str, Any], *, confirmed: bool
-) -> Outcome:
+) -> GateOutcome:
     """Run the gate for a program.
 
     Args:

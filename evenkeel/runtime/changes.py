@@ -19,7 +19,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.book import ChangeBook
 from evenkeel.monitor.changes.exporter import GoldenCollector
-from evenkeel.release.gate.scoring import Scoring
+from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.goldens.replay import GoldenReplayer, GoldenRoute
 from evenkeel.release.reference_scores import ReferenceScores
 from evenkeel.runtime import replays
@@ -285,7 +285,7 @@ class ChangeResponse:
             stores.archive,
             stores.watched,
             instruments.replayer,
-            Scoring(instruments.scorer),
+            GateScoring(instruments.scorer),
             instruments.ledger,
             instruments.prices,
             most=_GOLDENS_PER_ROUND,

@@ -19,7 +19,7 @@ from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.judge.prompts import KNOWN_RATING
-from evenkeel.monitor.notify import Message
+from evenkeel.monitor.notify import NoticeMessage
 from evenkeel.runtime import replays
 from evenkeel.runtime.instruments import judge_problem, make_judge
 from evenkeel.runtime.notes import unpriced
@@ -303,7 +303,7 @@ def notification_check(settings: Settings, by: str = "") -> Check:
             "Set alerts.slack_token_env, teams_url_env, pagerduty_key_env, webhook or notify.",
         )
     who = f" by {by}" if by else ""
-    message = Message(
+    message = NoticeMessage(
         _TITLE,
         f"Nothing is wrong: this was sent as a test{who}. Incidents will come here.",
         good=True,

@@ -11,7 +11,7 @@ from evenkeel.monitor.notify import (
     AppriseSink,
     Channel,
     Contact,
-    Pace,
+    MessagePace,
     PagerDuty,
     Slack,
     Teams,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel.monitor.monitor import Monitor
-    from evenkeel.monitor.notify import Message, Notice, Sink
+    from evenkeel.monitor.notify import Notice, NoticeMessage, Sink
     from evenkeel.settings import Settings
     from evenkeel.stores.monitor_state import MonitorStore
     from evenkeel.stores.verdict_log import VerdictLog
@@ -72,7 +72,7 @@ class LateSink:
         del notice, receipt
         return True
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Send a message, as `Sink.tell` does."""
         sink = self._opened()
         return sink is not None and sink.tell(message)
@@ -122,7 +122,7 @@ def channels(
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
-    pace = Pace(window_s=settings.alerts.notify_window_s)
+    pace = MessagePace(window_s=settings.alerts.notify_window_s)
     return [
         Channel(sink, store, words, announce, clock, pace, troubles) for sink in sinks(settings, announce)
     ]

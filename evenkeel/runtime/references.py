@@ -14,7 +14,7 @@ from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.release.judge_panel import JudgePanel, PanelSettings
 from evenkeel.runtime import replays
-from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.asker import AskerSettings, ModelRename, MonitorFindings, ReferenceAsker
 from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S, FoundChange, Pace, Suspicion
 
@@ -74,13 +74,15 @@ class Noticing:
         self._silent = silent
         self._clock = clock
 
-    def __call__(self) -> Noticed:
+    def __call__(self) -> MonitorFindings:
         """Return the changes noticed within a day."""
         begin = self._clock() - DAY_S
         marks = [
             (change.route, mark) for change in self._changes() for mark in change.latest if mark.at > begin
         ]
-        renamed = [Renamed(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL]
+        renamed = [
+            ModelRename(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL
+        ]
         noticed = [Suspicion(route, None, mark.at) for route, mark in marks if mark.kind in _SUSPICIOUS]
         noticed += [
             Suspicion(report.route, report.requested_model, report.suspected_since)
@@ -88,7 +90,7 @@ class Noticing:
             if report.suspected_since is not None
         ]
         if not any(mark.kind == kinds.REFERENCES for _, mark in marks):
-            return Noticed(tuple(noticed), renamed=tuple(renamed))
+            return MonitorFindings(tuple(noticed), renamed=tuple(renamed))
         found: list[FoundChange] = []
         for record in self._records():
             asked = record.silent.references if record.silent else None
@@ -97,7 +99,7 @@ class Noticing:
         open_questions = [
             finding for finding in noticed if not any(_explains(change, finding) for change in found)
         ]
-        return Noticed(tuple(open_questions), tuple(found), tuple(renamed))
+        return MonitorFindings(tuple(open_questions), tuple(found), tuple(renamed))
 
 
 def _explains(change: FoundChange, suspicion: Suspicion) -> bool:

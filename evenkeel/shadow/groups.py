@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evenkeel.shadow.perturbations import Perturbation
-    from evenkeel.shadow.planner import LearningNeed, Needs
+    from evenkeel.shadow.planner import CellNeed, Needs
 
 _CHANCE_VERSION: Final = 1
 _UNIT: Final = 1 << 53
@@ -98,7 +98,7 @@ def _parts(kinds: list[Perturbation]) -> Iterator[Root]:
 
 
 def is_learning(
-    kinds: Sequence[Perturbation], trials_per_exchange: int, needs: Mapping[str, LearningNeed]
+    kinds: Sequence[Perturbation], trials_per_exchange: int, needs: Mapping[str, CellNeed]
 ) -> bool:
     """Return whether any rewording still has fewer trials than a report needs.
 
@@ -144,7 +144,7 @@ class ExchangePlan(NamedTuple):
 def plan_of(
     exchange_id: str,
     roots: Sequence[Root],
-    needs: Mapping[str, LearningNeed],
+    needs: Mapping[str, CellNeed],
     settled_rate: float,
     *,
     urgent: bool = False,
@@ -189,7 +189,7 @@ _CLOSE: Final = _Look(1.0, SUSPECTING)
 _ALERTING: Final = _Look(ALERTING, SUSPECTING)
 
 
-def _is_little_known(root: Root, needs: Mapping[str, LearningNeed]) -> bool:
+def _is_little_known(root: Root, needs: Mapping[str, CellNeed]) -> bool:
     """Return whether a rewording of a group has few trials by itself and had too few chances to get more."""
     chances = needs.get(root.perturbation.name, UNKNOWN).trials
     return (
@@ -199,7 +199,7 @@ def _is_little_known(root: Root, needs: Mapping[str, LearningNeed]) -> bool:
     )
 
 
-def _look(need: LearningNeed, rate: float) -> _Look:
+def _look(need: CellNeed, rate: float) -> _Look:
     """Return the chance and pace that a root gets from its own cell."""
     if need.up:
         return _ALERTING

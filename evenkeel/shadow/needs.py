@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.core.trouble import Trouble
-from evenkeel.shadow.planner import LearningNeed, Needs, needs_of
+from evenkeel.shadow.planner import CellNeed, Needs, needs_of
 from evenkeel.stores.documents import Collection, plain
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class _RouteNeeds(NamedTuple):
     """Needs of a route's cells, by model and perturbation."""
 
     route: str
-    models: dict[str, dict[str, LearningNeed]]
+    models: dict[str, dict[str, CellNeed]]
     urgent: bool = False
 
 
@@ -59,7 +59,7 @@ class NeedsPublisher:
 
     def publish(self) -> None:
         """Publish the current needs of every route."""
-        routes: dict[str, dict[str, dict[str, LearningNeed]]] = {}
+        routes: dict[str, dict[str, dict[str, CellNeed]]] = {}
         for (route, model), needs in needs_of(self._reports(), self._floor).items():
             routes.setdefault(route, {})[model] = dict(needs)
         urgent = self._urgent()

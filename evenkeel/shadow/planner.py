@@ -54,7 +54,7 @@ class RoutePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class LearningNeed:
+class CellNeed:
     """Measure of how much is still to be learned about a cell."""
 
     trials: int
@@ -79,28 +79,28 @@ class LearningNeed:
         return max(_LEAST, self.width) + self.evidence
 
 
-UNKNOWN: Final = LearningNeed(0, 1)
+UNKNOWN: Final = CellNeed(0, 1)
 """Need of a cell that was never tried."""
 
 
 class Needs(NamedTuple):
     """Needs of one model on a route."""
 
-    cells: Mapping[str, LearningNeed] = MappingProxyType({})
+    cells: Mapping[str, CellNeed] = MappingProxyType({})
     """Needs by perturbation, the control included; empty for a new model."""
     urgent: bool = False
     """True if something besides the cells points at the route: a recent change or a suspected silent
     change."""
 
 
-def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, LearningNeed]]:
+def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str], dict[str, CellNeed]]:
     """Return the needs of cells, by route and model and then by perturbation.
 
     Args:
         reports: Of the cells.
         floor: Trials below which nothing is reported.
     """
-    needs: dict[tuple[str, str], dict[str, LearningNeed]] = {}
+    needs: dict[tuple[str, str], dict[str, CellNeed]] = {}
     for report in reports:
         excess = report.estimates.excess
         width = 1.0 if excess is None else excess.upper - excess.lower
@@ -111,7 +111,7 @@ def needs_of(reports: Iterable[CellReport], floor: int) -> dict[tuple[str, str],
         # Evidence grows with the trials even if all is well: at any time it is n times k at most once in k.
         gathered = alarm and log(10) * report.detection.evidence_log10 - log(max(1, report.counts.effective))
         up = report.detection.alert or (drift is not None and drift.state in {"risen", "fallen"})
-        need = LearningNeed(
+        need = CellNeed(
             report.counts.trials,
             floor,
             width,
@@ -151,7 +151,7 @@ def control_trial(exchange_id: str, control: Perturbation) -> Trial:
     return trial_of(exchange_id, control, 0.0)
 
 
-def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, LearningNeed]) -> list[Trial]:
+def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, CellNeed]) -> list[Trial]:
     """Return every perturbed trial that an exchange may get, in order of precedence.
 
     The order is drawn by weight without replacement; the draw follows from the exchange's id, so

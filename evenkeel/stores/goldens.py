@@ -69,7 +69,7 @@ _DOTS = frozenset({".", ".."})
 """Ids that browsers take for folders, in any spelling."""
 
 
-class Deed(StrEnum):
+class GoldenAction(StrEnum):
     """Action of a person on a golden."""
 
     APPROVED = "approved"
@@ -84,7 +84,7 @@ class Entry:
 
     golden_id: str
     version: int
-    deed: Deed
+    deed: GoldenAction
     by: str
     """Name of the person who acted, as they gave it."""
     at: float
@@ -148,7 +148,7 @@ class GoldenStore:
                 retired_by=None,
                 retired_at=None,
             )
-            return _put(change, approved, Deed.APPROVED, by, at)
+            return _put(change, approved, GoldenAction.APPROVED, by, at)
 
         return self._documents.change(_GOLDENS, work)
 
@@ -162,7 +162,7 @@ class GoldenStore:
             newest = self._approvable(golden_id, by)
             if newest.retired_at is not None:
                 return newest
-            return _put(change, replace(newest, retired_by=by, retired_at=at), Deed.RETIRED, by, at)
+            return _put(change, replace(newest, retired_by=by, retired_at=at), GoldenAction.RETIRED, by, at)
 
         return self._documents.change(_GOLDENS, work)
 
@@ -197,7 +197,7 @@ class GoldenStore:
                 name = golden.id, golden.version
                 there = added.get(name) or self.find(*name)
                 if there is None:
-                    added[name] = _put(change, golden, Deed.IMPORTED, by, at)
+                    added[name] = _put(change, golden, GoldenAction.IMPORTED, by, at)
                 elif says_the_same(there, golden):
                     known += 1
                 else:
@@ -311,10 +311,10 @@ def unknown(golden_id: str) -> GoldenError:
 def _in_use_again(change: Change, newest: Golden, by: str, at: float) -> Golden:
     if newest.retired_at is None:
         return newest
-    return _put(change, replace(newest, retired_by=None, retired_at=None), Deed.UNRETIRED, by, at)
+    return _put(change, replace(newest, retired_by=None, retired_at=None), GoldenAction.UNRETIRED, by, at)
 
 
-def _put(change: Change, golden: Golden, deed: Deed, by: str, at: float) -> Golden:
+def _put(change: Change, golden: Golden, deed: GoldenAction, by: str, at: float) -> Golden:
     """Store a golden with an entry of the trail."""
     change.put(_GOLDENS, golden)
     change.put(_TRAIL, Entry(golden.id, golden.version, deed, by, at, golden.model, golden.prompt_version))

@@ -16,7 +16,7 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import ChangeRecord, change_id, kinds
 from evenkeel.monitor.changes.goldens import history_of
-from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent_report import Names
 from evenkeel.monitor.changes.stay import End
@@ -33,7 +33,7 @@ HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
 
 
 def tally(make_verdict, rating, language):
-    counted = Tally()
+    counted = ChangeTally()
     verdict, _ = make_verdict(3)
     for number in range(200):
         for kind in (BASELINE, "general.spelling"):

@@ -23,7 +23,7 @@ from evenkeel.monitor.changes.causes import Candidate, Cause
 from evenkeel.monitor.changes.comparison import CellSides, Comparison, Sides
 from evenkeel.monitor.changes.effects import Finding
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import ChangeReport, reports_of
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
@@ -233,8 +233,8 @@ def silent_change(now: float) -> ChangeReport:
     found = Silent(references, incident="s-1", also_on=("case-summaries",))
     mark = ChangeMark("references", "alike by 78%", "alike by 41%", now - 3600, 700)
     records = (
-        ChangeRecord("s-1", "chat", (mark,), Tally(), Tally(), 40, found),
-        ChangeRecord("s-2", "case-summaries", (mark,), Tally(), Tally(), 9, found),
+        ChangeRecord("s-1", "chat", (mark,), ChangeTally(), ChangeTally(), 40, found),
+        ChangeRecord("s-2", "case-summaries", (mark,), ChangeTally(), ChangeTally(), 9, found),
     )
     (report,) = reports_of(records, GoldenHistory((), {}, {}), scores=scores)
     return report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
-from evenkeel.release.kit.document import Document, Picture, Section
+from evenkeel.release.kit.document import Document, Picture, ReportSection
 from evenkeel.release.kit.renderings import html
 
 
@@ -25,6 +25,6 @@ def test_a_plot_has_curves_areas_and_rules_on_the_same_axes():
     assert found.curves[0].end_y == found.curves[1].end_y
     assert abs(found.curves[0].label_y - found.curves[1].label_y) >= 15
     assert [tick.label for tick in found.x_ticks] == ["0%", "100%"]
-    page = Document("t", (Section("s", (Picture(found),)),))
+    page = Document("t", (ReportSection("s", (Picture(found),)),))
     text = html(page).decode()
     assert all(part in text for part in ('class="area mild"', 'class="rule limit"', "<title>half</title>"))

@@ -10,7 +10,7 @@ from evenkeel import settings as settings_module
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.book import ChangeBook, changed_settings
-from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.proxy.lanes import Lane, threshold
 from evenkeel.proxy.routing import ProxyRoute, Upstream
 from evenkeel.runtime.changes import Job, Responder
@@ -48,7 +48,9 @@ def golden_run(name, route="chat", at=NOW, trigger="canary", change=""):
 
 
 def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
-    return ChangeRecord(name, route, (ChangeMark(kind, "a", "b", at, 7),), Tally(), Tally(), since)
+    return ChangeRecord(
+        name, route, (ChangeMark(kind, "a", "b", at, 7),), ChangeTally(), ChangeTally(), since
+    )
 
 
 @pytest.fixture
@@ -208,7 +210,7 @@ def test_a_change_of_settings_says_which(tmp_path):
         for threshold in (0.1, 0.25)
     )
     mark = ChangeMark(kinds.SETTINGS, before, after, 5.0, 1)
-    record = ChangeRecord("c1", "default", (mark,), Tally(), Tally(), 0)
+    record = ChangeRecord("c1", "default", (mark,), ChangeTally(), ChangeTally(), 0)
     book = ChangeBook(lambda: [record], store, min_trials=30, clock=lambda: 9.0)
     (report,) = book.reports()
     assert report.cause is Cause.SETTINGS

@@ -12,7 +12,7 @@ from evenkeel.cli.main import main
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.limits import Breaker
-from evenkeel.monitor.notify import Message, Writer
+from evenkeel.monitor.notify import NoticeMessage, Writer
 from evenkeel.runtime.choices import addresses, check
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.runtime.notifications import LateSink, channels
@@ -103,7 +103,7 @@ def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():
     pytest.importorskip("apprise")
     said = []
     sink = LateSink("CHAT", "secret-word", said.append)
-    assert not sink.tell(Message("Title", "Body", good=False))
+    assert not sink.tell(NoticeMessage("Title", "Body", good=False))
     assert said == ["[evenkeel] CHAT holds no address that apprise knows"]
 
 

@@ -6,13 +6,13 @@ import pytest
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.record import ChangeRecord, Tally
+from evenkeel.monitor.changes.record import ChangeRecord, ChangeTally
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.fold import SilentReport
 from evenkeel.runtime.references import Noticing, cost_lines, pace_of
 from evenkeel.runtime.replays import reference_target
 from evenkeel.settings import Settings
-from evenkeel.shadow.references.asker import Noticed, Renamed
+from evenkeel.shadow.references.asker import ModelRename, MonitorFindings
 from evenkeel.shadow.references.pace import DAY_S, FoundChange, Pace, Suspicion
 from evenkeel.stores.references import Reference
 from tests.monitor.changes.silent_evidence import references
@@ -33,7 +33,7 @@ def noticed(marks, silent=None, reads=None):
     def records():
         if reads is not None:
             reads.append(1)
-        return [ChangeRecord("c", "shop", tuple(marks), Tally(), Tally(), 0, silent)]
+        return [ChangeRecord("c", "shop", tuple(marks), ChangeTally(), ChangeTally(), 0, silent)]
 
     return Noticing(lambda: [RouteChanges("shop", {}, tuple(marks))], records, list, lambda: NOW)()
 
@@ -42,8 +42,8 @@ def test_another_model_name_is_noticed_for_a_day():
     """References are asked about it at once, without reading the records, which costs more."""
     reads = []
     marks = [mark(kinds.MODEL, NOW - 2 * DAY_S, "m-0"), mark(kinds.MODEL, NOW - 5), mark(kinds.SETTINGS, NOW)]
-    assert noticed(marks, reads=reads) == Noticed(
-        suspected=(Suspicion("shop", None, NOW - 5),), renamed=(Renamed("shop", "m-2", NOW - 5),)
+    assert noticed(marks, reads=reads) == MonitorFindings(
+        suspected=(Suspicion("shop", None, NOW - 5),), renamed=(ModelRename("shop", "m-2", NOW - 5),)
     )
     assert reads == []
 
@@ -52,9 +52,9 @@ def test_findings_are_noticed_with_their_model():
     """As the evidence says, for a day."""
     found = references(at=NOW - 30)
     seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(found))
-    assert seen == Noticed(found=(FoundChange("shop", found.requested_model, NOW - 30, found.since),))
+    assert seen == MonitorFindings(found=(FoundChange("shop", found.requested_model, NOW - 30, found.since),))
     old = Silent(references(at=NOW - 2 * DAY_S))
-    assert noticed([mark(kinds.REFERENCES, NOW - 60)], old) == Noticed()
+    assert noticed([mark(kinds.REFERENCES, NOW - 60)], old) == MonitorFindings()
 
 
 def test_what_is_noticed_about_answers_is_a_question_for_the_references():

@@ -13,7 +13,7 @@ from evenkeel.runtime.changes import respond
 from evenkeel.runtime.roles.monitor import NotifyingStore
 from evenkeel.shadow.needs import NeedsPublisher, NeedsReader
 from evenkeel.shadow.original import Reader
-from evenkeel.shadow.planner import LearningNeed, Needs
+from evenkeel.shadow.planner import CellNeed, Needs
 from evenkeel.shadow.prompt.segments import SlotText
 from evenkeel.shadow.templates import Templates
 from evenkeel.stores.redis.documents import RedisDocuments
@@ -44,7 +44,7 @@ def test_workers_hear_which_cells_need_trials(store):
     publisher.publish()
     assert heard("shop", "m").cells == {}
     now[0] = 5.0
-    assert heard("shop", "m") == ({"general.casing": LearningNeed(12, 30)}, False)
+    assert heard("shop", "m") == ({"general.casing": CellNeed(12, 30)}, False)
     assert heard("shop", "other") == Needs(urgent=True)  # a new model where others are known
     assert heard("other", "m") == Needs()
 
@@ -63,7 +63,7 @@ def test_needs_go_on_as_they_were_while_redis_is_gone(store):
     )  # asking it for a field is an error of the server
     now[0] = 5.0
     assert heard("shop", "m") == before
-    assert before.cells == {"general.casing": LearningNeed(12, 30)}
+    assert before.cells == {"general.casing": CellNeed(12, 30)}
 
 
 def _templates(store, holder):

@@ -29,7 +29,7 @@ from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import Needs, RoutePlan
-from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker
+from evenkeel.shadow.references.asker import AskerSettings, MonitorFindings, ReferenceAsker
 from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import Pace
 from evenkeel.shadow.replay import Replayer, Target
@@ -301,7 +301,7 @@ class Process:
                 self.replayer, self.costs, PRICES, lambda _: Target("http://up/v1/chat/completions")
             ),
             AskerSettings(Pace(96, 60, 0.5), routes=("shop",), known=("shop",), level=10.0),
-            noticed=Noticed,
+            noticed=MonitorFindings,
             tally=Tally(),
             clock=self.world.clock,
         )

@@ -23,7 +23,7 @@ from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
 from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.monitor.export import CellCollector
-from evenkeel.monitor.notify import Message, Webhook
+from evenkeel.monitor.notify import NoticeMessage, Webhook
 from evenkeel.stores.audit_log import Action, ActionLog
 from evenkeel.stores.goldens import Golden, GoldenStore
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
@@ -316,7 +316,7 @@ def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape() -> N
 
     odd = f"{STEERING}\ud800"
     with httpx2.Client(transport=httpx2.MockTransport(take)) as client:
-        assert Webhook("http://hooks.test/x", client=client).tell(Message(odd, odd, good=False))
+        assert Webhook("http://hooks.test/x", client=client).tell(NoticeMessage(odd, odd, good=False))
     assert json.loads(bodies[0])["title"] == odd
 
     model = f'{odd}"}} 1\nevil_metric 1\r\n'

@@ -13,7 +13,7 @@ from evenkeel.shadow.exchange_trial import ExchangeTrial
 from evenkeel.shadow.perturbations import NotApplicable, by_name
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.together import Together
-from evenkeel.shadow.planner import LearningNeed, Needs, RoutePlan
+from evenkeel.shadow.planner import CellNeed, Needs, RoutePlan
 
 KINDS = by_name([f"general.{one}" for one in ("casing", "spelling", "tone")])
 NAMES = [kind.name for kind in KINDS]
@@ -62,7 +62,7 @@ def alone(exchange_id):
 
 
 def needs(**changed):
-    cells = {name: LearningNeed(500, 30, 0.1) for name in (BASELINE, GROUP, *NAMES)}
+    cells = {name: CellNeed(500, 30, 0.1) for name in (BASELINE, GROUP, *NAMES)}
     return Needs(cells | changed)
 
 
@@ -106,8 +106,8 @@ def test_settled_exchanges_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("known", "rate"),
     [
-        (Needs({GROUP: LearningNeed(500, 30)}, urgent=True), 0.125),
-        (Needs({GROUP: LearningNeed(500, 30), "general.casing": LearningNeed(500, 30, suspicion=6.0)}), 1.0),
+        (Needs({GROUP: CellNeed(500, 30)}, urgent=True), 0.125),
+        (Needs({GROUP: CellNeed(500, 30), "general.casing": CellNeed(500, 30, suspicion=6.0)}), 1.0),
     ],
 )
 def test_estimates_by_weight_are_unbiased(known, rate):
@@ -162,7 +162,7 @@ def test_a_group_that_moved_is_split():
 def test_a_root_that_does_not_apply_costs_nothing():
     """Though it has no baseline yet; an exchange that chance draws still gets its resend."""
     trials = ScriptedTrials()
-    came = tried(400, trials, needs(**{GROUP: LearningNeed(0, 30)}), refused={GROUP})
+    came = tried(400, trials, needs(**{GROUP: CellNeed(0, 30)}), refused={GROUP})
     assert 0 < len(trials.made) < 100
     assert came.count(None) > 300
 

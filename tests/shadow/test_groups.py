@@ -24,7 +24,7 @@ from evenkeel.shadow.groups import (
     roots_of,
 )
 from evenkeel.shadow.perturbations import BUILTIN, by_name
-from evenkeel.shadow.planner import LearningNeed, Needs
+from evenkeel.shadow.planner import CellNeed, Needs
 
 GENERAL = by_name(["general.punctuation", "general.casing", "general.spelling"])
 FORMATS = by_name(["format.json", "format.yaml"])
@@ -36,7 +36,7 @@ EXCHANGES = [f"{number:016x}" for number in range(8_000)]
 def known(trials=500, **changed):
     """Every cell of the route with so many trials; some of them otherwise."""
     names = [BASELINE, GROUP, *(kind.name for kind in KINDS)]
-    return {name: LearningNeed(trials, 30, 0.1) for name in names} | {
+    return {name: CellNeed(trials, 30, 0.1) for name in names} | {
         name.replace("__", "."): need for name, need in changed.items()
     }
 
@@ -70,7 +70,7 @@ def test_a_model_is_learned_until_every_rewording_can_be_reported():
     """30 trials each; one that rarely applies is not waited for beyond 4 · 30 · 3 = 360 resends."""
     assert is_learning(KINDS, 2, {})
     assert not is_learning(KINDS, 2, known(30))
-    few = {"general__casing": LearningNeed(29, 30)}
+    few = {"general__casing": CellNeed(29, 30)}
     assert is_learning(KINDS, 2, known(359, **few))
     assert not is_learning(KINDS, 2, known(360, **few))
     assert is_learning(KINDS, 0, known())
@@ -86,8 +86,8 @@ def test_settled_roots_are_tried_at_their_rate_and_all_at_once():
 
 def test_a_root_without_a_baseline_is_tried_always():
     """Until it has 300 trials; where it does not apply that costs nothing."""
-    assert shares(known(**{GROUP.replace(".", "__"): LearningNeed(299, 30)}))[GROUP] == 1
-    assert shares(known(**{GROUP.replace(".", "__"): LearningNeed(300, 30)}))[GROUP] < 0.2
+    assert shares(known(**{GROUP.replace(".", "__"): CellNeed(299, 30)}))[GROUP] == 1
+    assert shares(known(**{GROUP.replace(".", "__"): CellNeed(300, 30)}))[GROUP] < 0.2
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,7 @@ def test_a_root_without_a_baseline_is_tried_always():
 )
 def test_rewordings_of_a_group_are_drawn_more_often_until_each_is_known(group, casing, pace):
     """150 trials by itself, of which a settled group brings one in eight; other groups keep their pace."""
-    needs = known(
-        **{GROUP.replace(".", "__"): LearningNeed(group, 30), "general__casing": LearningNeed(casing, 30)}
-    )
+    needs = known(**{GROUP.replace(".", "__"): CellNeed(group, 30), "general__casing": CellNeed(casing, 30)})
     plans = [plan_of(one, roots_of(KINDS), needs, 1.0) for one in EXCHANGES[:10]]
     paces = {(looked.root.perturbation.name, looked.pace) for plan in plans for looked in plan.roots}
     assert {name: found for name, found in paces if found is not WATCHING} == (
@@ -115,11 +113,11 @@ def test_rewordings_of_a_group_are_drawn_more_often_until_each_is_known(group, c
 @pytest.mark.parametrize(
     ("need", "share"),
     [
-        (LearningNeed(500, 30, 0.1, 0.9), 0.125),  # evidence grows with the trials also if all is well
-        (LearningNeed(500, 30, 0.1, suspicion=log(2)), 0.25),
-        (LearningNeed(500, 30, 0.1, suspicion=log(8)), 1.0),
-        (LearningNeed(500, 30, 0.1, suspicion=10.0), 1.0),
-        (LearningNeed(500, 30, 0.1, 1.0, up=True), ALERTING),
+        (CellNeed(500, 30, 0.1, 0.9), 0.125),  # evidence grows with the trials also if all is well
+        (CellNeed(500, 30, 0.1, suspicion=log(2)), 0.25),
+        (CellNeed(500, 30, 0.1, suspicion=log(8)), 1.0),
+        (CellNeed(500, 30, 0.1, suspicion=10.0), 1.0),
+        (CellNeed(500, 30, 0.1, 1.0, up=True), ALERTING),
     ],
 )
 def test_suspicion_brings_more_exchanges_to_its_root_only(need, share):
@@ -132,7 +130,7 @@ def test_suspicion_brings_more_exchanges_to_its_root_only(need, share):
 def test_a_suspected_rewording_is_tried_by_itself():
     """In (e^s − 1)/128 of the exchanges, 1/8 · 1/16 being the chance of one that is not suspected."""
     for ratio, share in ((33, 0.25), (129, 1.0)):
-        needs = known(general__casing=LearningNeed(500, 30, 0.1, suspicion=log(ratio)))
+        needs = known(general__casing=CellNeed(500, 30, 0.1, suspicion=log(ratio)))
         plans = [plan_of(one, roots_of(KINDS), needs, 0.125) for one in EXCHANGES]
         alone = [looked.alone for plan in plans for looked in plan.roots if looked.alone]
         assert {kind.name for kinds in alone for kind in kinds} == {"general.casing"}
@@ -146,13 +144,13 @@ def test_an_alert_that_has_been_up_for_long_is_settled():
     needs = SettledNeeds(lambda _route, _model: latest[-1])
 
     def found(trials, *, up=True):
-        cells = known(general__casing=LearningNeed(trials, 30, suspicion=4.0, up=up))
+        cells = known(general__casing=CellNeed(trials, 30, suspicion=4.0, up=up))
         latest.append(Needs(cells, urgent=True))
         return needs("shop", "m")
 
     assert found(900).cells["general.casing"].up
     assert found(1_199).cells["general.casing"].up
-    assert found(1_200).cells["general.casing"] == LearningNeed(1_200, 30)
+    assert found(1_200).cells["general.casing"] == CellNeed(1_200, 30)
     assert found(1_200).cells["format.json"] == known()["format.json"]
     assert found(1_200).urgent
     assert not found(1_250, up=False).cells["general.casing"].up
@@ -164,9 +162,9 @@ def test_an_alert_that_has_been_up_for_long_is_settled():
     [
         (Needs(), False),
         (Needs(urgent=True), True),
-        (Needs({"general.tone": LearningNeed(500, 30, up=True)}), True),
-        (Needs({"general.tone": LearningNeed(500, 30, evidence=0.9, suspicion=2.0)}), False),
-        (Needs({"general.tone": LearningNeed(500, 30, suspicion=3.0)}), True),
+        (Needs({"general.tone": CellNeed(500, 30, up=True)}), True),
+        (Needs({"general.tone": CellNeed(500, 30, evidence=0.9, suspicion=2.0)}), False),
+        (Needs({"general.tone": CellNeed(500, 30, suspicion=3.0)}), True),
     ],
 )
 def test_trials_wait_unless_something_is_suspected(needs, suspected):

@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.cells import CellKey, CellReport, Estimate
 from evenkeel.core.verdict import BASELINE
 from evenkeel.shadow.perturbations import BUILTIN
-from evenkeel.shadow.planner import LearningNeed, RoutePlan, candidates, needs_of, trial_id
+from evenkeel.shadow.planner import CellNeed, RoutePlan, candidates, needs_of, trial_id
 from tests.kit.cells import cell_report
 
 KINDS = tuple(kind for kind in BUILTIN if kind.name.startswith("general."))[:4]
@@ -18,7 +18,7 @@ ROUTE = RoutePlan(KINDS, (0.1, 0.3, 0.5), 2)
 FIRST, SECOND, THIRD, FOURTH = (kind.name for kind in KINDS)
 
 
-def firsts(needs: dict[str, LearningNeed], exchanges: int = 2000) -> Counter[str]:
+def firsts(needs: dict[str, CellNeed], exchanges: int = 2000) -> Counter[str]:
     """How often each kind is the first candidate."""
     return Counter(
         candidates(f"{number:016x}", ROUTE, needs)[0].perturbation.name for number in range(exchanges)
@@ -36,7 +36,7 @@ def test_every_kind_is_a_candidate_once() -> None:
 def test_the_plan_follows_from_the_exchange() -> None:
     """The same exchange gets the same severities and seeds whatever was learned in between."""
     before = {trial.id for trial in candidates("00ff", ROUTE, {})}
-    known = {FIRST: LearningNeed(500, 30, 0.01), SECOND: LearningNeed(3, 30)}
+    known = {FIRST: CellNeed(500, 30, 0.01), SECOND: CellNeed(3, 30)}
     assert {trial.id for trial in candidates("00ff", ROUTE, known)} == before
     assert trial_id("00ff", FIRST, 0.3) == f"00ff.{FIRST}.0.3"
 
@@ -50,8 +50,8 @@ def test_without_knowledge_all_kinds_come_equally_often() -> None:
 
 def test_cells_below_their_floor_come_first() -> None:
     """A cell with too few trials is eight times as likely as one of width 1: 8 / (8 + 3) = .727."""
-    needs = {name: LearningNeed(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {
-        FIRST: LearningNeed(29, 30, 0.1)
+    needs = {name: CellNeed(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {
+        FIRST: CellNeed(29, 30, 0.1)
     }
     assert firsts(needs)[FIRST] / 2000 == pytest.approx(8 / 11, abs=0.04)
 
@@ -59,10 +59,10 @@ def test_cells_below_their_floor_come_first() -> None:
 def test_doubt_and_evidence_draw_trials() -> None:
     """Weights are width plus evidence: .3, .1, .1 and .1 + .5 = 0.6 of 1.1 in all."""
     needs = {
-        FIRST: LearningNeed(100, 30, 0.3),
-        SECOND: LearningNeed(100, 30, 0.1),
-        THIRD: LearningNeed(100, 30, 0.1),
-        FOURTH: LearningNeed(100, 30, 0.1, 0.5),
+        FIRST: CellNeed(100, 30, 0.3),
+        SECOND: CellNeed(100, 30, 0.1),
+        THIRD: CellNeed(100, 30, 0.1),
+        FOURTH: CellNeed(100, 30, 0.1, 0.5),
     }
     counted = firsts(needs, 4000)
     assert counted[FOURTH] / 4000 == pytest.approx(0.6 / 1.1, abs=0.04)
@@ -71,8 +71,8 @@ def test_doubt_and_evidence_draw_trials() -> None:
 
 def test_a_settled_cell_is_still_looked_at() -> None:
     """However sure a cell is, it keeps a small weight: .02 of 3.02."""
-    needs = {name: LearningNeed(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {
-        FIRST: LearningNeed(10**6, 30, 0.0)
+    needs = {name: CellNeed(100, 30, 1.0) for name in (SECOND, THIRD, FOURTH)} | {
+        FIRST: CellNeed(10**6, 30, 0.0)
     }
     assert 0 < firsts(needs, 6000)[FIRST] < 120
 
@@ -101,8 +101,8 @@ def test_needs_are_read_from_reports() -> None:
         report(THIRD, None, 1.0, 3.0),
     )
     needs = needs_of(reports, floor=30)["default", "m"]
-    assert needs[FIRST] == LearningNeed(40, 30, pytest.approx(0.4), 0.25, suspicion=pytest.approx(log(2)))
-    assert needs[SECOND] == LearningNeed(40, 30, 1.0, 0.0)
+    assert needs[FIRST] == CellNeed(40, 30, pytest.approx(0.4), 0.25, suspicion=pytest.approx(log(2)))
+    assert needs[SECOND] == CellNeed(40, 30, 1.0, 0.0)
     assert needs[THIRD].suspicion == 3.0
 
 

@@ -25,7 +25,7 @@ from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.planner import LearningNeed, Needs, RoutePlan
+from evenkeel.shadow.planner import CellNeed, Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
 from evenkeel.simulate import INSTRUCTIONS, ModelState, Simulation, make_case, serving, summary_prompt
@@ -193,7 +193,7 @@ def test_evidence_shows_what_was_sent(plane):
     assert evidence.candidate.model == "simulated-1"
 
 
-KNOWN = Needs({name: LearningNeed(40, 30) for name in (BASELINE, *(kind.name for kind in KINDS))})
+KNOWN = Needs({name: CellNeed(40, 30) for name in (BASELINE, *(kind.name for kind in KINDS))})
 """Enough is known of the route's model for answers to wait."""
 
 
@@ -254,7 +254,7 @@ def test_a_change_gets_its_trials_from_the_reserve(plane):
     plane.queue.put([plane.capture(1)])
     asyncio.run(plane.work())
     assert plane.tally.value("trials_skipped", reason="budget_reserve") == 5
-    plane.needs = Needs({"general.casing": LearningNeed(1_000, 30, evidence=0.7)})  # comes that far by chance
+    plane.needs = Needs({"general.casing": CellNeed(1_000, 30, evidence=0.7)})  # comes that far by chance
     plane.queue.put([plane.capture(3)])
     asyncio.run(plane.work())
     assert plane.tally.value("trials_skipped", reason="budget_reserve") == 10

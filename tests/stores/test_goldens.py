@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.stores.goldens import Deed, Entry, Golden, GoldenError, GoldenImport, GoldenStore
+from evenkeel.stores.goldens import Entry, Golden, GoldenAction, GoldenError, GoldenImport, GoldenStore
 
 ANSWER = Answer("Four days.", (ToolCall("f", '{"a": "é"}'),), "m-1", "fp", "stop", 7, 2)
 GOLDEN = Golden(
@@ -45,7 +45,9 @@ def test_what_is_approved_is_there_with_who_and_when(store, reopen):
     assert again.find("delivery/1") == approved
     assert again.select() == (approved,)
     assert again.history("delivery/1") == (approved,)
-    assert again.trail("delivery/1") == (Entry("delivery/1", 1, Deed.APPROVED, "ann", 1000.5, "m-1", "p1"),)
+    assert again.trail("delivery/1") == (
+        Entry("delivery/1", 1, GoldenAction.APPROVED, "ann", 1000.5, "m-1", "p1"),
+    )
     assert again.find("other") is None
     assert again.history("other") == again.trail("other") == ()
 
@@ -97,9 +99,9 @@ def test_a_retired_golden_is_out_of_use_and_on_record(store):
     assert store.unretire("delivery/1", by="ann", at=5.0) == back
     assert store.select() == (back,)
     assert [(entry.deed, entry.by, entry.at) for entry in store.trail("delivery/1")] == [
-        (Deed.APPROVED, "ann", 1.0),
-        (Deed.RETIRED, "bob", 2.0),
-        (Deed.UNRETIRED, "ann", 4.0),
+        (GoldenAction.APPROVED, "ann", 1.0),
+        (GoldenAction.RETIRED, "bob", 2.0),
+        (GoldenAction.UNRETIRED, "ann", 4.0),
     ]
 
 
@@ -109,7 +111,7 @@ def test_approving_puts_a_retired_golden_back(store):
     store.retire("delivery/1", by="ann", at=2.0)
     again = store.approve(GOLDEN, by="bob", at=3.0)
     assert (again.version, again.approved_by, again.retired_at) == (1, "ann", None)
-    assert store.trail("delivery/1")[-1].deed is Deed.UNRETIRED
+    assert store.trail("delivery/1")[-1].deed is GoldenAction.UNRETIRED
     store.retire("delivery/1", by="ann", at=4.0)
     newer = store.approve(other("Five days."), by="bob", at=5.0)
     assert (newer.version, store.select()) == (2, (newer,))
@@ -178,8 +180,8 @@ def test_an_import_keeps_versions_and_approvals(store):
     assert first == goldens[0]
     assert (third.version, third.approved_by, third.approved_at) == (3, "ann", 9.0)
     assert [(entry.deed, entry.version, entry.by) for entry in store.trail("delivery/1")] == [
-        (Deed.IMPORTED, 1, "ann"),
-        (Deed.IMPORTED, 3, "ann"),
+        (GoldenAction.IMPORTED, 1, "ann"),
+        (GoldenAction.IMPORTED, 3, "ann"),
     ]
     assert [golden.id for golden in store.select()] == ["b", "delivery/1"]
     assert store.approve(other("w"), by="ann", at=11.0).version == 4

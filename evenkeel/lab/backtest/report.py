@@ -12,7 +12,15 @@ from evenkeel.core.figures import date_and_time, number, percent
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.monitor.estimate import BLOCK
 from evenkeel.monitor.notify import event_json, summary
-from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Picture, Section, Table
+from evenkeel.release.kit.document import (
+    Column,
+    Document,
+    FigureForm,
+    Paragraph,
+    Picture,
+    ReportSection,
+    Table,
+)
 from evenkeel.release.kit.renderings import plain
 
 if TYPE_CHECKING:
@@ -134,10 +142,10 @@ def document(found: Sequence[Backtest], source: str) -> Document:
     """The report: alerts, changes and cells of the first variant, a table of all, and a plot of each cell."""
     first = found[0]
     sections = [
-        *([Section("Variants", (_variants(found),))] if len(found) > 1 else []),
-        Section("Alerts", tuple(_alerts(first))),
-        Section("Changes", (_changes(first),)),
-        Section("Cells", tuple(_cells(first))),
+        *([ReportSection("Variants", (_variants(found),))] if len(found) > 1 else []),
+        ReportSection("Alerts", tuple(_alerts(first))),
+        ReportSection("Changes", (_changes(first),)),
+        ReportSection("Cells", tuple(_cells(first))),
         *_pictures(first),
     ]
     return Document(
@@ -199,12 +207,12 @@ def _variants(found: Sequence[Backtest]) -> Table:
         )
     columns = (
         Column("variant"),
-        Column("trials", Form.NUMBER),
-        Column("alerts", Form.NUMBER),
-        Column("cells with alerts", Form.NUMBER),
-        Column("first at trial", Form.NUMBER),
+        Column("trials", FigureForm.NUMBER),
+        Column("alerts", FigureForm.NUMBER),
+        Column("cells with alerts", FigureForm.NUMBER),
+        Column("first at trial", FigureForm.NUMBER),
         Column("first on"),
-        Column("trials between alerts", Form.NUMBER),
+        Column("trials between alerts", FigureForm.NUMBER),
     )
     return Table(columns, tuple(rows))
 
@@ -241,7 +249,7 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
     ]  # fmt: skip
     columns = (
         Column("time"),
-        Column("trial", Form.NUMBER),
+        Column("trial", FigureForm.NUMBER),
         Column("what"),
         Column("cell"),
         Column("summary", wide=True),
@@ -261,7 +269,7 @@ def _changes(found: Backtest) -> Table | Paragraph:
     ]
     columns = (
         Column("time"),
-        Column("trial", Form.NUMBER),
+        Column("trial", FigureForm.NUMBER),
         Column("route"),
         Column("what"),
         Column("before and after", wide=True),
@@ -285,11 +293,11 @@ def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
     ]
     columns = (
         Column("cell"),
-        Column("trials", Form.NUMBER),
-        Column("effective", Form.NUMBER),
-        Column("content delta", Form.PERCENT),
-        Column("points above noise", Form.SIGNED_POINTS),
-        Column("robustness", Form.POINTS),
+        Column("trials", FigureForm.NUMBER),
+        Column("effective", FigureForm.NUMBER),
+        Column("content delta", FigureForm.PERCENT),
+        Column("points above noise", FigureForm.SIGNED_POINTS),
+        Column("robustness", FigureForm.POINTS),
         Column("state"),
     )
     if rows:
@@ -319,10 +327,10 @@ def _name(key: CellKey, found: Backtest) -> str:
     return " ".join(filter(None, parts))
 
 
-def _pictures(found: Backtest) -> Iterator[Section]:
+def _pictures(found: Backtest) -> Iterator[ReportSection]:
     drawn = [picture for cell in _notable(found)[:_DRAWN_CELLS] if (picture := _picture(cell, found))]
     if drawn:
-        yield Section(
+        yield ReportSection(
             "Rates over the log",
             tuple(drawn),
             about="Content delta with its interval, by the number of the trial in the log.",

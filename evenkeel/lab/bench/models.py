@@ -13,7 +13,7 @@ from evenkeel.core.endpoint import Upstream
 from evenkeel.lab.bench.items import described
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised, call_key
+from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.shadow.replay import Target
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ModelUnderTest:
             "members": ", ".join(self.parameters) or "such requests",
         }
 
-    def call(self, view: PromptView, draw: str) -> Call:
+    def call(self, view: PromptView, draw: str) -> AskedCall:
         """The request that puts a prompt to this model.
 
         Args:
@@ -73,7 +73,7 @@ class ModelUnderTest:
         members: dict[str, str | None] = {key: json.dumps(value) for key, value in self.parameters.items()}
         body = view.with_members({"model": json.dumps(self.model), **members}).for_replay()
         key = call_key([self.target.url, self.target.unix_path, draw], body)
-        return Call(self.name, self.target, body, key, self.model, estimate_tokens(view.text))
+        return AskedCall(self.name, self.target, body, key, self.model, estimate_tokens(view.text))
 
 
 def model_at(
@@ -203,7 +203,7 @@ class ModelsAsked:
         """
         return await self._asker.ask(model.call(view, draw))
 
-    def _give_up(self, call: Call, failure: Failure) -> None:
+    def _give_up(self, call: AskedCall, failure: Failure) -> None:
         options = self._models[call.payee].options
         self.unusable[call.payee] = (
             f"{advised(failure.reason, failure.detail, **options)} ({call.target.url})"

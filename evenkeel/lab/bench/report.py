@@ -16,13 +16,13 @@ from evenkeel.release.kit.charts import DotPlot, Point, dot_plot
 from evenkeel.release.kit.document import (
     MISSING,
     Bullets,
-    Cell,
     Column,
     Document,
-    Form,
+    FigureForm,
     Picture,
-    Section,
+    ReportSection,
     Table,
+    TableCell,
     both,
     interval_text,
     written,
@@ -68,7 +68,7 @@ def document(outcome: BenchOutcome) -> Document:
             _likeness(tables),
             _quality_by_language(tables),
             _difficulty(tables),
-            Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"),
+            ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"),
         ),
     )
 
@@ -84,16 +84,21 @@ def measured(outcome: BenchOutcome) -> str:
     )
 
 
-def _overall(tables: BenchTables) -> Section:
+def _overall(tables: BenchTables) -> ReportSection:
     points = [
         Point(
-            row.model, figure.value, figure.lower, figure.upper, "plain", both(figure, Form.POINTS, _DIGITS)
+            row.model,
+            figure.value,
+            figure.lower,
+            figure.upper,
+            "plain",
+            both(figure, FigureForm.POINTS, _DIGITS),
         )
         if (figure := row.overall.robustness) is not None
         else Point(row.model, None, None, None, "plain", "not measured")
         for row in tables.models
     ]
-    return Section(
+    return ReportSection(
         "Robustness of the models",
         (Picture(_plot(points)),),
         key="overall",
@@ -108,7 +113,7 @@ def _plot(points: list[Point]) -> DotPlot:
     return dot_plot("Overall robustness", points, low=low, high=1, ticks=ticks, in_points=True)
 
 
-def _heats(tables: BenchTables) -> Iterator[Section]:
+def _heats(tables: BenchTables) -> Iterator[ReportSection]:
     """Coloured tables with models as rows, those left out that would be empty."""
     found: tuple[tuple[str, str, str, Group], ...] = (
         (
@@ -133,7 +138,7 @@ def _heats(tables: BenchTables) -> Iterator[Section]:
     for key, title, about, of in found:
         if tables.columns(of):
             table = _heat(tables, of, across=key.removesuffix("s"), legend=key == "categories")
-            yield Section(title, (table,), key=key, about=about)
+            yield ReportSection(title, (table,), key=key, about=about)
 
 
 def _single(row: ModelRow) -> Mapping[str, GroupScores]:
@@ -146,7 +151,7 @@ def _heat(tables: BenchTables, of: Group, *, across: str, legend: bool) -> Table
     rows = tuple(
         (row.model, *(_cell(row.model, name, of(row).get(name)) for name in names)) for row in tables.models
     )
-    columns = (Column("Model"), *(Column(_plain(name), Form.POINTS, _DIGITS) for name in names))
+    columns = (Column("Model"), *(Column(_plain(name), FigureForm.POINTS, _DIGITS) for name in names))
     return Table(columns, rows, across=across, heat=True, legend=legend)
 
 
@@ -155,14 +160,14 @@ def _plain(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ")
 
 
-def _cell(model: str, name: str, found: GroupScores | None) -> Cell | None:
+def _cell(model: str, name: str, found: GroupScores | None) -> TableCell | None:
     if found is None or found.robustness is None:
         return None
     figure = found.robustness
-    deltas = (both(delta, Form.POINTS, _DIGITS) for delta in (found.content_delta, found.quality_delta))
+    deltas = (both(delta, FigureForm.POINTS, _DIGITS) for delta in (found.content_delta, found.quality_delta))
     title = (
         "{}, {}: robustness {}, content delta {}, quality delta {}, invalid {}, {} trials".format(
-            model, _plain(name), both(figure, Form.POINTS, _DIGITS), *deltas, percent(found.invalid),
+            model, _plain(name), both(figure, FigureForm.POINTS, _DIGITS), *deltas, percent(found.invalid),
             number(figure.n),
         )
     )  # fmt: skip
@@ -171,26 +176,26 @@ def _cell(model: str, name: str, found: GroupScores | None) -> Cell | None:
         text, below = "N/A", "100% ignore what was asked"
     elif found.invalid:
         below = f"{below}, N/A {percent(found.invalid)}"
-    return Cell(text, below, band=band(figure.value), title=title)
+    return TableCell(text, below, band=band(figure.value), title=title)
 
 
 def _mean(figure: Figure | None) -> str:
     """Mean and standard deviation over the runs, in points of 100: "91.0 ± 0.4"."""
     if figure is None:
         return MISSING
-    spread = "" if figure.std is None else f" ± {written(figure.std, Form.POINTS, _DIGITS)}"
-    return f"{written(figure.value, Form.POINTS, _DIGITS)}{spread}"
+    spread = "" if figure.std is None else f" ± {written(figure.std, FigureForm.POINTS, _DIGITS)}"
+    return f"{written(figure.value, FigureForm.POINTS, _DIGITS)}{spread}"
 
 
 def _interval(figure: Figure) -> str:
-    return interval_text(figure.lower, figure.upper, Form.POINTS, _DIGITS)
+    return interval_text(figure.lower, figure.upper, FigureForm.POINTS, _DIGITS)
 
 
-def _figure(figure: Figure | None) -> Cell:
-    return Cell(MISSING) if figure is None else Cell(_mean(figure), _interval(figure))
+def _figure(figure: Figure | None) -> TableCell:
+    return TableCell(MISSING) if figure is None else TableCell(_mean(figure), _interval(figure))
 
 
-def matrices(tables: BenchTables) -> Section:
+def matrices(tables: BenchTables) -> ReportSection:
     """Robustness by language of the input and of the answer, for each model that has such pairs."""
     names = [name.removeprefix(_PAIR) for name in tables.columns(_pairs)]
     ordered = dict.fromkeys(part for name in names for part in name.split(_TO))
@@ -211,9 +216,9 @@ def matrices(tables: BenchTables) -> Section:
                 for language in ordered
                 if language in inputs
             )
-            heads = (Column("Input"), *(Column(name, Form.POINTS, _DIGITS) for name in columns))
+            heads = (Column("Input"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in columns))
             found.append(Table(heads, rows, title=row.model, heat=True, on=_HTML))
-    return Section(
+    return ReportSection(
         "Crosslingual robustness by pair of languages",
         tuple(found),
         key="pairs",
@@ -225,7 +230,7 @@ def _pairs(row: ModelRow) -> Mapping[str, GroupScores]:
     return {name: scores for name, scores in row.kinds.items() if name.startswith(_PAIR)}
 
 
-def _deltas(tables: BenchTables) -> Section:
+def _deltas(tables: BenchTables) -> ReportSection:
     names = (
         "Content delta",
         "Quality delta",
@@ -244,8 +249,8 @@ def _deltas(tables: BenchTables) -> Section:
         )
         for row in tables.models
     )
-    columns = (Column("Model"), *(Column(name, Form.POINTS, _DIGITS) for name in names))
-    return Section(
+    columns = (Column("Model"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in names))
+    return ReportSection(
         "Deltas",
         (Table(columns, rows, across="figure"),),
         key="deltas",
@@ -255,11 +260,14 @@ def _deltas(tables: BenchTables) -> Section:
     )
 
 
-def _likeness(tables: BenchTables) -> Section:
+def _likeness(tables: BenchTables) -> ReportSection:
     names = tables.columns(lambda row: row.likeness)
     rows = tuple((row.model, *(row.likeness.get(name) for name in names)) for row in tables.models)
-    columns = (Column("Model"), *(Column(metric(name).about.label, Form.POINTS, _DIGITS) for name in names))
-    return Section(
+    columns = (
+        Column("Model"),
+        *(Column(metric(name).about.label, FigureForm.POINTS, _DIGITS) for name in names),
+    )
+    return ReportSection(
         "Reference metrics",
         (Table(columns, rows, across="metric"),) if names else (),
         key="likeness",
@@ -268,7 +276,7 @@ def _likeness(tables: BenchTables) -> Section:
     )
 
 
-def _quality_by_language(tables: BenchTables) -> Section:
+def _quality_by_language(tables: BenchTables) -> ReportSection:
     tags = tables.columns(lambda row: row.languages)
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
@@ -277,8 +285,8 @@ def _quality_by_language(tables: BenchTables) -> Section:
         )
         for row in tables.models
     )
-    columns = (Column("Model"), *(Column(tag, Form.POINTS, _DIGITS) for tag in tags))
-    return Section(
+    columns = (Column("Model"), *(Column(tag, FigureForm.POINTS, _DIGITS) for tag in tags))
+    return ReportSection(
         "Quality delta by language",
         (Table(columns, rows, across="language"),) if tags else (),
         key="quality-languages",
@@ -286,11 +294,13 @@ def _quality_by_language(tables: BenchTables) -> Section:
     )
 
 
-def _difficulty(tables: BenchTables) -> Section:
+def _difficulty(tables: BenchTables) -> ReportSection:
     names = ("Mean", "Drop from baseline", "Mean std")
-    columns = (Column("Category"), *(Column(name, Form.POINTS, _DIGITS) for name in names))
+    columns = (Column("Category"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in names))
     rows = tuple((row.category, row.mean, row.drop, row.mean_std) for row in tables.difficulty)
-    return Section("Difficulty of the categories, over all models", (Table(columns, rows),), key="difficulty")
+    return ReportSection(
+        "Difficulty of the categories, over all models", (Table(columns, rows),), key="difficulty"
+    )
 
 
 def _basis(outcome: BenchOutcome) -> Iterator[str]:

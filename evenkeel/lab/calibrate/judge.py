@@ -18,7 +18,7 @@ from evenkeel.metrics.judge.prompts import prompt_tokens_at_most
 from evenkeel.metrics.workflow.judge import CALLS, WORKFLOW, WorkflowJudge
 from evenkeel.metrics.workflow.reading import read_answer
 from evenkeel.release.kit.asking import HOPELESS, PASSING, StoppedError, UnusableError
-from evenkeel.release.kit.cost import JUDGE, Estimate
+from evenkeel.release.kit.cost import JUDGE, CostEstimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -134,4 +134,4 @@ def _confirm(expenses: Sequence[Spend], name: str, costs: Costs, confirm: Confir
             f"asking {name} may cost {usd(spend.usd)}, more than --max-usd {most:g}; raise it, or ask "
             "about fewer goldens with --judge-goldens"
         )
-    confirm(Estimate(f"{number(len(expenses))} questions to {name}", spend))
+    confirm(CostEstimate(f"{number(len(expenses))} questions to {name}", spend))

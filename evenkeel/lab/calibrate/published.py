@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.lab.calibrate.calibration import FailureMode
-from evenkeel.release.kit.document import Column, Section, Table
+from evenkeel.release.kit.document import Column, ReportSection, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,7 +121,7 @@ METRICS: Final = tuple(
 """Metrics that need no model of their own."""
 
 
-def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[Section, ...]:
+def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[ReportSection, ...]:
     """Tables 1 to 5, the paper's figures beside the measured ones; "–" where nothing was measured.
 
     Args:
@@ -134,7 +134,7 @@ def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[Sect
     return (_bundle(calibration, modes), *found, _sensitivities(calibration, modes))
 
 
-def _bundle(calibration: Calibration, modes: Sequence[FailureMode]) -> Section:
+def _bundle(calibration: Calibration, modes: Sequence[FailureMode]) -> ReportSection:
     rows = []
     for mode in modes:
         result = calibration.of(mode)
@@ -151,10 +151,10 @@ def _bundle(calibration: Calibration, modes: Sequence[FailureMode]) -> Section:
             )
         )
     heads = ("failure mode", "primary", "secondary", "alert below, paper", "measured")
-    return Section("Table 1: bundle", (Table(tuple(map(Column, heads)), tuple(rows)),))
+    return ReportSection("Table 1: bundle", (Table(tuple(map(Column, heads)), tuple(rows)),))
 
 
-def _spreads(mode: FailureMode, ways: Mapping[str, Trajectory | None]) -> Section:
+def _spreads(mode: FailureMode, ways: Mapping[str, Trajectory | None]) -> ReportSection:
     rows = []
     for name, paper in PAPER.items():
         way = ways[name]
@@ -164,14 +164,14 @@ def _spreads(mode: FailureMode, ways: Mapping[str, Trajectory | None]) -> Sectio
             else (MeanAndDeviation(point.mean.value, point.deviation) for point in way.points)
         )
         rows.append((paper.name, _listed(getattr(paper, mode.value)), _listed(measured)))
-    return Section(
+    return ReportSection(
         TABLES[mode],
         (Table((Column("metric"), Column("paper"), Column("measured")), tuple(rows)),),
         about="Mean ± standard deviation at 10 / 30 / 50 %.",
     )
 
 
-def _sensitivities(calibration: Calibration, modes: Sequence[FailureMode]) -> Section:
+def _sensitivities(calibration: Calibration, modes: Sequence[FailureMode]) -> ReportSection:
     measured = {result.name: result.sensitivity for result in calibration.metrics}
     order = list(TABLES)
     rows = []
@@ -180,7 +180,7 @@ def _sensitivities(calibration: Calibration, modes: Sequence[FailureMode]) -> Se
         of_paper = [paper.sensitivity[order.index(mode)] for mode in modes]
         of_ours = [ours[mode].value if mode in ours else None for mode in modes]
         rows.append((paper.name, _listed(map(_figure, of_paper)), _listed(map(_figure, of_ours))))
-    return Section(
+    return ReportSection(
         "Table 5: sensitivity",
         (Table((Column("metric"), Column("paper"), Column("measured")), tuple(rows)),),
         about=f"Fall in mean score per unit of severity: {' / '.join(mode.value for mode in modes)}.",

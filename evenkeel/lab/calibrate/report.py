@@ -12,14 +12,14 @@ from evenkeel.core.geometry import plain_number, steps
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.release.kit.document import (
     Bullets,
-    Cell,
     Column,
     Document,
-    Form,
+    FigureForm,
     Paragraph,
     Picture,
-    Section,
+    ReportSection,
     Table,
+    TableCell,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def document(
     table: ScoreTable,
     ways: Sequence[Trajectory],
     *,
-    beside: Sequence[Section] = (),
+    beside: Sequence[ReportSection] = (),
 ) -> Document:
     """The report. A terminal shows only who watches what.
 
@@ -89,14 +89,14 @@ def document(
     )
 
 
-def _watchers(calibration: Calibration) -> Section:
+def _watchers(calibration: Calibration) -> ReportSection:
     columns = (
-        Column("Failure mode"), Column("Part"), Column("Metric"), Column("Sensitivity", Form.NUMBER, 2),
-        Column("Specificity", Form.NUMBER, 2), Column("Threshold", Form.NUMBER, 3),
-        Column("False alerts", Form.PERCENT), Column("Misses", Form.PERCENT),
+        Column("Failure mode"), Column("Part"), Column("Metric"), Column("Sensitivity", FigureForm.NUMBER, 2),
+        Column("Specificity", FigureForm.NUMBER, 2), Column("Threshold", FigureForm.NUMBER, 3),
+        Column("False alerts", FigureForm.PERCENT), Column("Misses", FigureForm.PERCENT),
     )  # fmt: skip
     placement = calibration.placement
-    return Section(
+    return ReportSection(
         "Who watches which failure mode",
         (Table(columns, tuple(row for mode in calibration.modes for row in _roles(mode))),),
         about=f"A candidate is flagged below the threshold. False alerts are shares of candidates degraded "
@@ -113,17 +113,17 @@ def _roles(mode: ModeResult) -> Iterator[tuple[Value, ...]]:
     name = f"{mode.mode.value} (harmless)" if mode.harmless else mode.mode.value
     if mode.primary is None:
         why = mode.failure.detail if mode.failure else ""
-        yield name, "nobody", Cell("–", why), None, None, None, None, None
+        yield name, "nobody", TableCell("–", why), None, None, None, None, None
         return
     for part, role in (("primary", mode.primary), ("secondary", mode.secondary)):
         if role is None:
             continue
         limit = role.threshold
-        known = Cell(role.metric, role.family)
+        known = TableCell(role.metric, role.family)
         figures: tuple[Value, ...] = (role.sensitivity, role.specificity)
         if limit is None:
             why = role.no_threshold.reason.replace("_", " ") if role.no_threshold else ""
-            yield name, part, known, *figures, Cell(f"none: {why}"), "", ""
+            yield name, part, known, *figures, TableCell(f"none: {why}"), "", ""
         else:
             yield name, part, known, *figures, limit, limit.false_alerts, limit.misses
         name = ""
@@ -131,7 +131,7 @@ def _roles(mode: ModeResult) -> Iterator[tuple[Value, ...]]:
 
 def _mode(
     calibration: Calibration, table: ScoreTable, ways: Sequence[Trajectory], mode: FailureMode
-) -> Section:
+) -> ReportSection:
     title = f"{mode.value.capitalize()} steps"
     own = _shown(calibration, ways, mode)
     left_out = sum(way.mode is mode for way in ways) - len(own)
@@ -156,7 +156,7 @@ def _mode(
             "As good as the golden at every severity: a flag here says that something moved, not that it got "
             "worse."
         )
-    return Section(title, tuple(pictures), about=about, on=_HTML)
+    return ReportSection(title, tuple(pictures), about=about, on=_HTML)
 
 
 def _shown(calibration: Calibration, ways: Sequence[Trajectory], mode: FailureMode) -> list[Trajectory]:
@@ -276,7 +276,7 @@ def histogram(title: str, mild: NDArray[np.float64], moderate: NDArray[np.float6
     )
 
 
-def _sensitivities(calibration: Calibration, table: ScoreTable) -> Section:
+def _sensitivities(calibration: Calibration, table: ScoreTable) -> ReportSection:
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
             metric.name,
@@ -287,8 +287,8 @@ def _sensitivities(calibration: Calibration, table: ScoreTable) -> Section:
         )
         for metric in calibration.metrics
     )
-    columns = (Column("Metric"), *(Column(mode.value, Form.NUMBER, 2) for mode in table.modes))
-    return Section(
+    columns = (Column("Metric"), *(Column(mode.value, FigureForm.NUMBER, 2) for mode in table.modes))
+    return ReportSection(
         "Sensitivity",
         (Table(columns, rows, heat=True),),
         about="Fall in mean score per unit of severity: 1 = falls as much as the golden is degraded, 0 = "
@@ -297,7 +297,7 @@ def _sensitivities(calibration: Calibration, table: ScoreTable) -> Section:
     )
 
 
-def sensitivity_cell(found: BootstrapFigure | None, about: str) -> Cell:
+def sensitivity_cell(found: BootstrapFigure | None, about: str) -> TableCell:
     """A sensitivity with its colour; where a pointer rests, its interval.
 
     Args:
@@ -305,20 +305,20 @@ def sensitivity_cell(found: BootstrapFigure | None, about: str) -> Cell:
         about: of what it is.
     """
     if found is None:
-        return Cell("–", shade=0, title="not measured")
-    return Cell(
+        return TableCell("–", shade=0, title="not measured")
+    return TableCell(
         plain_number(0.0) if not found.value else f"{found.value:.2f}".replace("-", "\u2212"),
         shade=sum(found.value >= step for step in SHADES),
         title=f"{about}: [{found.lower:.2f}, {found.upper:.2f}], n = {found.n}",
     )
 
 
-def _metrics(calibration: Calibration, table: ScoreTable) -> Section:
+def _metrics(calibration: Calibration, table: ScoreTable) -> ReportSection:
     modes = [mode.mode for mode in calibration.modes]
     columns = (
-        Column("Metric"), Column("Family"), Column("Version", Form.NUMBER),
-        Column("USD per 1,000", Form.NUMBER, 2), Column("ms each", Form.NUMBER, 2),
-        *(Column(f"Distance, {mode.value}", Form.NUMBER, 3) for mode in modes),
+        Column("Metric"), Column("Family"), Column("Version", FigureForm.NUMBER),
+        Column("USD per 1,000", FigureForm.NUMBER, 2), Column("ms each", FigureForm.NUMBER, 2),
+        *(Column(f"Distance, {mode.value}", FigureForm.NUMBER, 3) for mode in modes),
     )  # fmt: skip
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
@@ -335,7 +335,7 @@ def _metrics(calibration: Calibration, table: ScoreTable) -> Section:
         missing = sorted(summed.items())
         lines = (f"{metric}: {reason}, {count} times" for (metric, reason), count in missing)
         blocks += [Paragraph("Not measured:"), Bullets(tuple(lines))]
-    return Section(
+    return ReportSection(
         "Metrics",
         tuple(blocks),
         about="Distance: root mean square of mean score − expected score, over the severities of a mode.",

@@ -15,9 +15,9 @@ from evenkeel.release.kit.document import (
     Bullets,
     Column,
     Document,
-    Form,
+    FigureForm,
     Picture,
-    Section,
+    ReportSection,
     Table,
     both,
 )
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.judge_audit.measures import AuditReport, MetricReport, ToneShift
     from evenkeel.lab.judge_audit.run import AuditOutcome
     from evenkeel.monitor.labels import Share
-    from evenkeel.release.kit.document import Block, Bounded, Value
+    from evenkeel.release.kit.document import Block, IntervalFigure, Value
 
     Rows = list[tuple[Value, ...]]
 
@@ -69,7 +69,7 @@ def document(outcome: AuditOutcome) -> Document:
         *(_pictures(metric) for metric in outcome.ratings.metrics),
         *_failures(outcome.ratings),
     ]
-    sections.append(Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),)))
+    sections.append(ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),)))
     return Document(
         title=outcome.judge,
         kind="judge audit",
@@ -103,7 +103,7 @@ def _headline(report: AuditReport) -> str:
     )
 
 
-def _tables(report: AuditReport) -> Iterator[Section]:
+def _tables(report: AuditReport) -> Iterator[ReportSection]:
     """Agreement, resistance and tone, a row for each metric and strategy."""
     judged = any(metric.strategies for metric in report.metrics)
     names = ("metric", "scale", "level", "items", "raters", "people among themselves")
@@ -169,19 +169,19 @@ def _tables(report: AuditReport) -> Iterator[Section]:
     )
 
 
-def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, words: int) -> Section:
+def _section(title: str, about: str, names: tuple[str, ...], rows: Rows, *, words: int) -> ReportSection:
     """A section of one table; without a block, and so left out, where it would have no rows."""
     columns = tuple(
         Column(name)
         if place < words
-        else Column(name, Form.NUMBER, 0 if name in {"items", "raters", "rated"} else _DIGITS)
+        else Column(name, FigureForm.NUMBER, 0 if name in {"items", "raters", "rated"} else _DIGITS)
         for place, name in enumerate(names)
     )
     moves = {MOVES[move] for move in Move}
     columns = tuple(
-        Column(column.name, Form.NUMBER) if column.name in moves else column for column in columns
+        Column(column.name, FigureForm.NUMBER) if column.name in moves else column for column in columns
     )
-    return Section(title, (Table(columns, tuple(rows)),) if rows else (), about=about)
+    return ReportSection(title, (Table(columns, tuple(rows)),) if rows else (), about=about)
 
 
 def _strategy(name: str) -> str:
@@ -190,7 +190,7 @@ def _strategy(name: str) -> str:
 
 def _share(value: Share | None, digits: int = 0) -> str:
     """Write a share as in "31 % [24, 38]"; "–" if nothing was counted."""
-    return both(value, Form.PERCENT, digits)
+    return both(value, FigureForm.PERCENT, digits)
 
 
 def _tone(value: ToneShift) -> str:
@@ -198,7 +198,7 @@ def _tone(value: ToneShift) -> str:
     return f"{number(value.before, _DIGITS)} → {number(value.after, _DIGITS)}"
 
 
-def _pictures(metric: MetricReport) -> Section:
+def _pictures(metric: MetricReport) -> ReportSection:
     """Draw a metric: agreement, ratings kept, where they went, and the tone."""
     name = metric.metric.replace("_", " ")
     found: list[Block] = [
@@ -229,7 +229,7 @@ def _pictures(metric: MetricReport) -> Section:
             )
         )
     if moves := tuple(_moves(metric)):
-        counted = [Column(name, Form.NUMBER) for name in ("Items", *MOVES.values())]
+        counted = [Column(name, FigureForm.NUMBER) for name in ("Items", *MOVES.values())]
         columns = (Column("Strategy"), *counted)
         found.append(Table(columns, moves, title="Where ratings went under attack"))
     if tones := list(_tones(metric)):
@@ -240,10 +240,10 @@ def _pictures(metric: MetricReport) -> Section:
         about = "under attack (left: more negative)"
         found.append(Picture(plot_of, "Change in the tone of the justifications", about))
     about = f"Scale {metric.scale}, {number(metric.items)} items, {number(metric.raters)} people."
-    return Section(name.capitalize(), tuple(found), key=f"metric-{metric.metric}", about=about)
+    return ReportSection(name.capitalize(), tuple(found), key=f"metric-{metric.metric}", about=about)
 
 
-def _point(label: str, kind: str, value: Bounded | Failure, form: Form, digits: int) -> Point:
+def _point(label: str, kind: str, value: IntervalFigure | Failure, form: FigureForm, digits: int) -> Point:
     text = both(value, form, digits)
     if isinstance(value, Failure):
         return Point(label, None, None, None, kind, text)
@@ -252,7 +252,7 @@ def _point(label: str, kind: str, value: Bounded | Failure, form: Form, digits: 
 
 def _agreement(metric: MetricReport) -> Iterator[Point]:
     def point(label: str, kind: str, value: RaterAgreement | Failure) -> Point:
-        return _point(label, kind, value, Form.NUMBER, _DIGITS)
+        return _point(label, kind, value, FigureForm.NUMBER, _DIGITS)
 
     yield point("people among themselves", "people", metric.people)
     if metric.across_strategies is not None:
@@ -269,9 +269,9 @@ def _kept(metric: MetricReport) -> Iterator[Point]:
     for each in metric.strategies:
         name = _strategy(each.strategy)
         if each.same_again:
-            yield _point(f"{name}, asked again", "judge", each.same_again, Form.PERCENT, 0)
+            yield _point(f"{name}, asked again", "judge", each.same_again, FigureForm.PERCENT, 0)
         if each.resistance:
-            yield _point(f"{name}, attacked", "attacked", each.resistance.unchanged, Form.PERCENT, 0)
+            yield _point(f"{name}, attacked", "attacked", each.resistance.unchanged, FigureForm.PERCENT, 0)
 
 
 def _moves(metric: MetricReport) -> Iterator[tuple[Value, ...]]:
@@ -291,7 +291,7 @@ def _tones(metric: MetricReport) -> Iterator[Point]:
                 yield Point(label, change, shift.lower, shift.upper, "attacked", text)
 
 
-def _failures(report: AuditReport) -> Iterator[Section]:
+def _failures(report: AuditReport) -> Iterator[ReportSection]:
     """Judgements without a rating: a sentence, and a table of them in a page."""
     reasons: Counter[str] = Counter()
     for each in report.failures:
@@ -302,9 +302,9 @@ def _failures(report: AuditReport) -> Iterator[Section]:
             (_strategy(each.strategy), each.condition.value, each.reason, each.count)
             for each in report.failures
         )
-        columns = (Column("strategy"), Column("asked"), Column("reason"), Column("count", Form.NUMBER))
+        columns = (Column("strategy"), Column("asked"), Column("reason"), Column("count", FigureForm.NUMBER))
         line = f"{number(reasons.total())} of {number(report.judgements)} judgements gave no rating: {said}."
-        yield Section(
+        yield ReportSection(
             "Judgements without a rating",
             (Bullets((line,)), Table(columns, rows, on=frozenset(("html", "markdown")))),
             about="Part of no figure above.",

@@ -13,13 +13,13 @@ from evenkeel.release.kit.document import (
     EVERYWHERE,
     Block,
     Bullets,
-    Cell,
     Column,
     Document,
-    Form,
+    FigureForm,
     Paragraph,
-    Section,
+    ReportSection,
     Table,
+    TableCell,
 )
 from evenkeel.release.kit.renderings import json_text
 
@@ -67,14 +67,16 @@ def document(report: Report) -> Document:
     )
 
 
-def _section(key: str, *blocks: Block, more: str = "", on: frozenset[Rendering] = EVERYWHERE) -> Section:
+def _section(
+    key: str, *blocks: Block, more: str = "", on: frozenset[Rendering] = EVERYWHERE
+) -> ReportSection:
     """A section that `words.toml` names; `more` follows the sentence on it."""
     words = sentences.SECTIONS[key]
     about = f"{words.get('about', '')}{more}"
-    return Section(words["title"], blocks, key=key, about=about, level=words.get("level", 2), on=on)
+    return ReportSection(words["title"], blocks, key=key, about=about, level=words.get("level", 2), on=on)
 
 
-def _listed(key: str, rows: Iterable[tuple[Value, ...]], **more: Any) -> Section:
+def _listed(key: str, rows: Iterable[tuple[Value, ...]], **more: Any) -> ReportSection:
     """A section with one table; without rows, what the section says then, or nothing."""
     words, lines = sentences.SECTIONS[key], tuple(rows)
     none = (Paragraph(words["none"]),) if "none" in words else ()
@@ -85,14 +87,14 @@ def _listed(key: str, rows: Iterable[tuple[Value, ...]], **more: Any) -> Section
 def _column(words: str | Mapping[str, Any]) -> Column:
     if isinstance(words, str):
         return Column(words)
-    return Column(**{**words, "form": Form(words.get("form", "text"))})
+    return Column(**{**words, "form": FigureForm(words.get("form", "text"))})
 
 
 def _points(name: str) -> Column:
-    return Column(name, Form.POINTS, 1)
+    return Column(name, FigureForm.POINTS, 1)
 
 
-def _picture(report: Report) -> Section:
+def _picture(report: Report) -> ReportSection:
     """Robustness by route, model and category; where there are too many, the least robust of them."""
     found = report.tables
     named = {line.name for lines in found.categories.values() for line in lines}
@@ -106,7 +108,7 @@ def _picture(report: Report) -> Section:
             cells = (
                 _heat(lines[category], category) if category in lines else None for category in categories
             )
-            rows.append((Cell(whole.route, whole.model), _heat(whole, "all"), *cells))
+            rows.append((TableCell(whole.route, whole.model), _heat(whole, "all"), *cells))
     names = ("all", *("control" if category == BASELINE_CATEGORY else category for category in categories))
     columns = (Column("Route, model"), *map(_points, names))
     left_out = len(found.models) - len(rows)
@@ -115,11 +117,11 @@ def _picture(report: Report) -> Section:
     return _section("picture", *((table,) if rows else ()), more=more, on=_HTML)
 
 
-def _heat(line: ReportLine, name: str) -> Cell:
+def _heat(line: ReportLine, name: str) -> TableCell:
     estimate, where = line.robustness, f"{line.route}, {line.model}, {name}"
     trials = f"{figures.count(line.trials, 'trial')}, {figures.count(line.observations, 'observation')}"
     if estimate is None:
-        return Cell(
+        return TableCell(
             figures.number(line.observations),
             "observations",
             title=f"{where}: {trials}: too few for a figure",
@@ -128,12 +130,12 @@ def _heat(line: ReportLine, name: str) -> Cell:
     return _coloured(estimate, said)
 
 
-def _coloured(estimate: Estimate, title: str = "") -> Cell:
+def _coloured(estimate: Estimate, title: str = "") -> TableCell:
     text, interval = figures.points(estimate), figures.points_interval(estimate)
-    return Cell(text, interval, band=band(estimate.value), title=title)
+    return TableCell(text, interval, band=band(estimate.value), title=title)
 
 
-def _table(table: tables.ReportTable) -> Section:
+def _table(table: tables.ReportTable) -> ReportSection:
     lines = shown(table.lines)
     about = table.about
     if len(lines) < len(table.lines):
@@ -142,8 +144,8 @@ def _table(table: tables.ReportTable) -> Section:
     columns = (
         *((Column("Route, model"),) if placed else ()),
         *((Column(table.what.capitalize()),) if table.what else ()),
-        Column("Trials", Form.NUMBER),
-        Column("Observations", Form.NUMBER),
+        Column("Trials", FigureForm.NUMBER),
+        Column("Observations", FigureForm.NUMBER),
         *(_points(sentences.HEADINGS[name]) for name in MEASURES),
         *((_points(sentences.HEADINGS["mean_of_categories"]),) if table.key == "models" else ()),
     )
@@ -161,7 +163,7 @@ def _table(table: tables.ReportTable) -> Section:
     blocks: list[Block] = [Table(columns, rows, grouped=table.key not in _WITHOUT_PLACE)]
     if table.key == "models":
         blocks.append(Paragraph(sentences.ABOUT_MEAN, "note"))
-    return Section(table.title, tuple(blocks), key=table.key, about=about)
+    return ReportSection(table.title, tuple(blocks), key=table.key, about=about)
 
 
 def _measure(line: ReportLine, name: str) -> Value:
@@ -177,7 +179,7 @@ def shown(lines: tuple[ReportLine, ...]) -> tuple[ReportLine, ...]:
     return tuple(line for line in lines if id(line) in kept)
 
 
-def _alerts(report: Report) -> Section:
+def _alerts(report: Report) -> ReportSection:
     rows = tuple(
         (
             figures.date_and_time(alert.raised_at),
@@ -191,13 +193,13 @@ def _alerts(report: Report) -> Section:
     return _listed("alerts", rows, more=about)
 
 
-def _changes(report: Report) -> Section:
+def _changes(report: Report) -> ReportSection:
     lines = tuple(f"{sentences.change_line(change)} ({change.id})" for change in report.changes)
     none = Paragraph(sentences.SECTIONS["changes"]["none"])
     return _section("changes", Bullets(lines) if lines else none)
 
 
-def _judges(report: Report) -> Section:
+def _judges(report: Report) -> ReportSection:
     rows = (
         (
             sentences.place(line.route, line.model), line.found.noise, line.found.swap_consistency,
@@ -208,7 +210,7 @@ def _judges(report: Report) -> Section:
     return _listed("judge", rows)
 
 
-def _gaps(report: Report) -> Iterator[Section]:
+def _gaps(report: Report) -> Iterator[ReportSection]:
     yield _section("gaps", Bullets(tuple(_gap_lines(report))))
     flows = (
         (
@@ -263,7 +265,7 @@ def _gap_lines(report: Report) -> Iterator[str]:
     yield from gaps.notes
 
 
-def _spend(report: Report) -> Iterator[Section]:
+def _spend(report: Report) -> Iterator[ReportSection]:
     costs = (
         (route, cost.trials, cost.tokens, cost.usd, 1000 * cost.usd / cost.trials)
         for route, cost in report.costs.items()

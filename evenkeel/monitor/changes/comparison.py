@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.monitor.changes.record import Tally
+    from evenkeel.monitor.changes.record import ChangeTally
 
 _SHOWN_VALUES: Final = 8
 
@@ -146,7 +146,9 @@ class Comparison:
         return any(sides is not None and sides.upper - sides.lower <= 2 * _TELLING for sides in found)
 
 
-def compare(before: Tally, after: Tally, *, alpha: float = 0.05, min_trials: int = 30) -> Comparison:
+def compare(
+    before: ChangeTally, after: ChangeTally, *, alpha: float = 0.05, min_trials: int = 30
+) -> Comparison:
     """Compare the two sides of a change.
 
     Args:
@@ -211,8 +213,8 @@ def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sid
     return Sides(share(*before), share(*after))
 
 
-def _pooled(before: Tally, after: Tally, alpha: float, min_trials: int) -> Sides:
-    def side(tally: Tally) -> _Parts:
+def _pooled(before: ChangeTally, after: ChangeTally, alpha: float, min_trials: int) -> Sides:
+    def side(tally: ChangeTally) -> _Parts:
         names = (name for name in tally.cells if name != BASELINE and together_count(name) == 1)
         counts = {name: tally.counts(name) for name in names}
         return {name: _Part(one.shifted, one.trials) for name, one in counts.items()}, tally.exchanges
@@ -220,7 +222,7 @@ def _pooled(before: Tally, after: Tally, alpha: float, min_trials: int) -> Sides
     return _shares(side(before), side(after), alpha, max(1, min_trials))
 
 
-def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int) -> CellSides:
+def _cell(name: str, before: ChangeTally, after: ChangeTally, alpha: float, min_trials: int) -> CellSides:
     both = [tally.counts(name) for tally in (before, after)]
 
     def sides(figure: Callable[..., Estimate | None]) -> Sides:
@@ -244,7 +246,9 @@ def _cell(name: str, before: Tally, after: Tally, alpha: float, min_trials: int)
     )
 
 
-def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tuple[ShareSides, ...]:
+def _answers(
+    before: ChangeTally, after: ChangeTally, alpha: float, min_trials: int
+) -> tuple[ShareSides, ...]:
     """Return the shares of answers in each class; several trials of an exchange count as one observation."""
     # What all are above says nothing.
     known = [
@@ -254,7 +258,7 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
     ]
     level = alpha / max(1, 2 * len(known))
 
-    def side(tally: Tally, trait: str, edge: float) -> _Parts:
+    def side(tally: ChangeTally, trait: str, edge: float) -> _Parts:
         parts = {
             name: _Part(sum(n for step, n in steps.items() if float(step) >= edge), steps.total())
             for name, steps in tally.answers[trait].items()
@@ -273,12 +277,12 @@ def _answers(before: Tally, after: Tally, alpha: float, min_trials: int) -> tupl
     return tuple(sides for sides in found if sides.share.difference is not None)
 
 
-def _steps(tally: Tally, trait: str) -> set[str]:
+def _steps(tally: ChangeTally, trait: str) -> set[str]:
     """Return the lower ends of the classes into which the answers' values of a trait fall."""
     return {step for steps in tally.answers[trait].values() for step in steps}
 
 
-def _trait(name: str, before: Tally, after: Tally) -> TraitSides:
+def _trait(name: str, before: ChangeTally, after: ChangeTally) -> TraitSides:
     old, new = before.traits[name], after.traits[name]
     n_old, n_new = max(1, old.total()), max(1, new.total())
     rows = [

@@ -31,7 +31,7 @@ OTHER: Final = "other"
 """Label that counts the values of a trait beyond the first twelve together."""
 
 
-class Tally:
+class ChangeTally:
     """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     __slots__ = (
@@ -89,7 +89,7 @@ class Tally:
             counted = self.traits.setdefault(name, Counter())
             counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += 1
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: ChangeTally) -> None:
         """Add the counts of a later stretch of traffic."""
         self.exchanges += other.exchanges
         for name, letters in other.cells.items():
@@ -130,7 +130,7 @@ class Tally:
         }
 
     @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> Tally:
+    def from_json(cls, raw: dict[str, Any]) -> ChangeTally:
         """Read what `to_json` wrote."""
         tally = cls()
         tally.exchanges = raw["exchanges"]
@@ -157,7 +157,7 @@ Mix = dict[str, Counter[str]]
 """Exchanges by trait of the traffic and value."""
 
 
-def mix_of(tallies: Iterable[Tally]) -> Mix:
+def mix_of(tallies: Iterable[ChangeTally]) -> Mix:
     """Return the traffic of several stretches together."""
     found: Mix = {}
     for tally in tallies:
@@ -206,9 +206,9 @@ class ChangeRecord:
     route: str
     marks: tuple[ChangeMark, ...]
     """Marks, oldest first; at least one."""
-    before: Tally
+    before: ChangeTally
     """Traffic between the previous change and this one, without exchanges that may belong to either side."""
-    after: Tally
+    after: ChangeTally
     """Traffic since this change, until it was reversed; at most 2,000 exchanges, none after the next
     change."""
     since: int
@@ -243,10 +243,10 @@ class OpenRecord:
 
     __slots__ = ("after", "before", "marks", "silent", "since", "stay")
 
-    def __init__(self, marks: Sequence[ChangeMark], before: Tally) -> None:
+    def __init__(self, marks: Sequence[ChangeMark], before: ChangeTally) -> None:
         self.marks = list(marks)
         self.before = before
-        self.after = Tally()
+        self.after = ChangeTally()
         self.since = 0
         self.silent: Silent | None = None
         self.stay = Stay()
@@ -290,7 +290,7 @@ class OpenRecord:
             references: Outcome of the reference prompts since answers moved.
             panel: Outcome of the judge's panel since then.
         """
-        before, after = Tally(), Tally()
+        before, after = ChangeTally(), ChangeTally()
         before.merge(self.before)
         after.merge(self.after)
         return ChangeRecord(
@@ -320,8 +320,8 @@ class OpenRecord:
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> OpenRecord:
         """Read what `to_json` wrote."""
-        record = cls([ChangeMark(**mark) for mark in raw["marks"]], Tally.from_json(raw["before"]))
-        record.after, record.since = Tally.from_json(raw["after"]), raw["since"]
+        record = cls([ChangeMark(**mark) for mark in raw["marks"]], ChangeTally.from_json(raw["before"]))
+        record.after, record.since = ChangeTally.from_json(raw["after"]), raw["since"]
         record.silent = None if raw["silent"] is None else Silent.from_json(raw["silent"])
         record.stay = Stay.from_json(raw["stay"])
         return record

@@ -31,14 +31,14 @@ from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.record import (
     ChangeRecord,
+    ChangeTally,
     Mix,
     OpenRecord,
-    Tally,
     change_id,
     mix_distance,
     mix_of,
 )
-from evenkeel.monitor.changes.shares import Moved, Populations, ShareRules
+from evenkeel.monitor.changes.shares import Populations, ShareMove, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
     UNSET,
@@ -355,9 +355,9 @@ class RouteWatch:
         self._values: dict[str, ValueWatch] = {}
         self._parameters = ParameterWatch()
         self._shares = {name: Populations(rules) for name, rules in _SHARES.items()}
-        self._old = Tally()
-        self._closed: list[Tally] = []
-        self._running = Tally()
+        self._old = ChangeTally()
+        self._closed: list[ChangeTally] = []
+        self._running = ChangeTally()
         self._records: list[OpenRecord] = []
         self._times: deque[float] = deque(maxlen=KEPT)
         """Unix times in seconds of the latest exchanges."""
@@ -423,11 +423,11 @@ class RouteWatch:
         for record in self._records:
             if record.follow(verdict, offset) and record is latest:
                 end = record.stay.end
-                self._begin(record.before if end is not None and end.how == "reversed" else Tally())
+                self._begin(record.before if end is not None and end.how == "reversed" else ChangeTally())
 
-    def _begin(self, before: Tally) -> None:
+    def _begin(self, before: ChangeTally) -> None:
         """Start the traffic before the next change with a given tally, and count on from here."""
-        self._old, self._closed, self._running = Tally(), [], Tally()
+        self._old, self._closed, self._running = ChangeTally(), [], ChangeTally()
         self._old.merge(before)
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
@@ -474,7 +474,7 @@ class RouteWatch:
         if verdict.similarity is not None:
             alike = {_LIKENESS + verdict.perturbation: verdict.similarity}
             shown.append((kinds.ANSWERS, "likeness", alike))
-        moved: list[tuple[str, Moved]] = []
+        moved: list[tuple[str, ShareMove]] = []
         for kind, name, traits in shown:
             found = self._shares[name].observe(one_of, traits)
             if found and self._is_news(kind, found[0].run):
@@ -538,7 +538,7 @@ class RouteWatch:
             tally.add_exchange(traits)
         if self._running.exchanges >= _BLOCK:
             self._closed.append(self._running)
-            self._running = Tally()
+            self._running = ChangeTally()
             if len(self._closed) > _BLOCKS_KEPT:
                 self._old.merge(self._closed.pop(0))
 
@@ -625,7 +625,7 @@ class RouteWatch:
     def _open_silent(self, change: ChangeMark, silent: Silent) -> OpenRecord:
         """Open a separate change, with the blocks of traffic wholly before and after its first sign."""
         blocks = [self._old, *self._closed, self._running]
-        before, after = Tally(), Tally()
+        before, after = ChangeTally(), ChangeTally()
         for tally in blocks:
             if tally.ended_at is None or tally.began_at is None:
                 continue
@@ -640,11 +640,11 @@ class RouteWatch:
         self._open(record)
         return record
 
-    def _before(self, change: ChangeMark) -> Tally:
+    def _before(self, change: ChangeMark) -> ChangeTally:
         """Return the traffic since the previous change, without blocks that may hold some of this one."""
         # What is noticed by its value took part in the latest 40 exchanges, which end with the running block.
         doubtful = 1 + change.run // _BLOCK
-        before = Tally()
+        before = ChangeTally()
         for tally in (self._old, *self._closed[: max(0, len(self._closed) - doubtful)]):
             before.merge(tally)
         return before
@@ -737,8 +737,8 @@ class RouteWatch:
         watch._values = {kind: ValueWatch.from_json(value) for kind, value in raw["values"].items()}
         watch._parameters = ParameterWatch.from_json(raw["parameters"])
         watch._shares = {name: Populations.from_json(raw[name], rules) for name, rules in _SHARES.items()}
-        watch._old, watch._running = Tally.from_json(raw["old"]), Tally.from_json(raw["running"])
-        watch._closed = [Tally.from_json(tally) for tally in raw["closed"]]
+        watch._old, watch._running = ChangeTally.from_json(raw["old"]), ChangeTally.from_json(raw["running"])
+        watch._closed = [ChangeTally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]
         watch._times.extend(raw["times"])
         watch._asked_at.extend(raw["asked_at"])

@@ -47,7 +47,7 @@ class ShareRules:
         return DriftRules(self.tolerance, self.mean_run * self.detectors, self.reference)
 
 
-class Moved(NamedTuple):
+class ShareMove(NamedTuple):
     """Share of a value that has left its reference."""
 
     trait: str
@@ -81,7 +81,7 @@ class _Trait:
         """Values that are watched."""
         return len(self._alerts)
 
-    def observe(self, trait: str, value: str | float, watch: ShareWatch) -> Moved | None:
+    def observe(self, trait: str, value: str | float, watch: ShareWatch) -> ShareMove | None:
         """Take one value: text is a category, a number is assigned to its class.
 
         Args:
@@ -101,7 +101,7 @@ class _Trait:
         for name, alert in self._alerts.items():
             change = alert.observe(int(name == found))
             if change is not None and change.kind != "recovered" and moved is None:
-                moved = Moved(trait, name, change.baseline.mean, change.run_mean, change.run_trials)
+                moved = ShareMove(trait, name, change.baseline.mean, change.run_mean, change.run_trials)
         return moved
 
     def _begin(self, room: int, *, numeric: bool) -> None:
@@ -162,13 +162,13 @@ class ShareWatch:
         """Number of values that can still be added to the watch."""
         return self.rules.detectors - sum(trait.detectors for trait in self._traits.values())
 
-    def observe(self, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
+    def observe(self, traits: Mapping[str, str | float]) -> tuple[ShareMove, ...]:
         """Take the traits of one observation; return those whose share has moved, mostly none.
 
         A trait that an observation lacks is left out of it. Traits beyond as many as there may be detectors
         are not watched.
         """
-        moved: list[Moved] | None = None
+        moved: list[ShareMove] | None = None
         for name, value in traits.items():
             trait = self._traits.get(name)
             if trait is None:
@@ -206,7 +206,7 @@ class Populations:
         self._watches: dict[str, ShareWatch] = {}
         """Watches by population, the most recently seen last."""
 
-    def observe(self, population: str, traits: Mapping[str, str | float]) -> tuple[Moved, ...]:
+    def observe(self, population: str, traits: Mapping[str, str | float]) -> tuple[ShareMove, ...]:
         """Take the traits of one observation of a population; see `ShareWatch.observe`."""
         watch = self._watches.pop(population, None) or ShareWatch(self._rules)
         self._watches[population] = watch

@@ -28,7 +28,7 @@ _FOLLOWED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, 
 How = Literal["reversed", "replaced"]
 
 
-class Turn(NamedTuple):
+class StayTurn(NamedTuple):
     """New value that a change gave to one trait of the exchanges."""
 
     kind: str
@@ -51,24 +51,24 @@ class Turn(NamedTuple):
         return f"{self.name} {parameters_of(verdict.origin.parameters).get(self.name, UNSET)}"
 
 
-def turns_of(marks: Sequence[ChangeMark]) -> tuple[Turn, ...]:
+def turns_of(marks: Sequence[ChangeMark]) -> tuple[StayTurn, ...]:
     """Return the traits whose return to the old value can be seen in the traffic."""
-    found: dict[tuple[str, str], Turn] = {}
+    found: dict[tuple[str, str], StayTurn] = {}
     for mark in marks:
         if mark.kind in _FOLLOWED:
             name = mark.after.partition(" ")[0] if mark.kind == kinds.PARAMETERS else ""
             known = found.get((mark.kind, name))
             before, after = (known.before, known.after) if known else (mark.before, ())
-            found[mark.kind, name] = Turn(mark.kind, name, before, (*after, mark.after))
+            found[mark.kind, name] = StayTurn(mark.kind, name, before, (*after, mark.after))
     return tuple(found.values())
 
 
-def is_new(turns: Sequence[Turn], verdict: Verdict) -> bool:
+def is_new(turns: Sequence[StayTurn], verdict: Verdict) -> bool:
     """Return whether an exchange has any of the change's new values."""
     return any(turn.value(verdict) in turn.after for turn in turns)
 
 
-def is_old(turns: Sequence[Turn], verdict: Verdict) -> bool:
+def is_old(turns: Sequence[StayTurn], verdict: Verdict) -> bool:
     """Return whether an exchange has all the values from before the change."""
     return all(turn.value(verdict) == turn.before for turn in turns)
 
@@ -111,7 +111,7 @@ class Stay:
         """Expected exchanges with a new value since the last one, by their share until then."""
         return self.quiet * (1 + self.new) / (1 + self.seen)
 
-    def observe(self, turns: Sequence[Turn], verdict: Verdict, offset: int) -> bool:
+    def observe(self, turns: Sequence[StayTurn], verdict: Verdict, offset: int) -> bool:
         """Take the next exchange; return True if it decides that the change is over, or in effect again.
 
         Args:
@@ -144,7 +144,7 @@ class Stay:
         self.end = End(how, self.quiet_at, offset, turns[0].value(verdict), self.new)
         return True
 
-    def covers(self, turns: Sequence[Turn], verdict: Verdict) -> bool:
+    def covers(self, turns: Sequence[StayTurn], verdict: Verdict) -> bool:
         """Return whether a trial counts as after the change: not if its exchange has the old values.
 
         Exchanges with a third value count beside the new one, as they did before the change.

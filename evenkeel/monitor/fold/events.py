@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold.cell import Cell
     from evenkeel.monitor.fold.settings import MonitorSettings
     from evenkeel.monitor.incidents import Incident
-    from evenkeel.monitor.incidents.book import Cause
+    from evenkeel.monitor.incidents.book import IncidentCause
     from evenkeel.stores.verdict_log import LoggedDecision, LoggedVerdict
 
 
@@ -233,7 +233,7 @@ def decided(incident: Incident, logged: LoggedDecision) -> AlertEvent:
     )
 
 
-def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
+def explained(cause: IncidentCause, logged: LoggedVerdict) -> AlertEvent:
     """Return the event for a cause of an incident that was noticed only after it was opened."""
     verdict = logged.verdict
     return replace(
@@ -245,7 +245,7 @@ def explained(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
     )
 
 
-def followed(cause: Cause, logged: LoggedVerdict) -> AlertEvent:
+def followed(cause: IncidentCause, logged: LoggedVerdict) -> AlertEvent:
     """Return the event of another change while an incident was open."""
     verdict = logged.verdict
     return replace(

@@ -37,7 +37,7 @@ KEPT: Final = 32
 """Number of a route's latest closed incidents that stay known."""
 
 
-class Cause(NamedTuple):
+class IncidentCause(NamedTuple):
     """Change that was noticed about an open incident."""
 
     incident: Incident
@@ -134,7 +134,7 @@ class IncidentBook:
         going = going or next((known for known in here if known.closed_at is None), None)
         return going or self._open(change or event.id, event, change, marks)
 
-    def explain(self, route: str, at: float) -> Cause | None:
+    def explain(self, route: str, at: float) -> IncidentCause | None:
         """Find the open incident that a newly noticed change of a route explains.
 
         An alert may be raised a few exchanges before its cause is noticed: a new value has to stay.
@@ -154,9 +154,9 @@ class IncidentBook:
             return None
         kept = known.marks if known.stated else ()
         more = tuple(mark for mark in marks if all(mark.kind != noticed.kind for noticed in kept))
-        return Cause(known, change, (*kept, *more)[:MOST_MARKS]) if more else None
+        return IncidentCause(known, change, (*kept, *more)[:MOST_MARKS]) if more else None
 
-    def follow(self, route: str, at: float) -> Cause | None:
+    def follow(self, route: str, at: float) -> IncidentCause | None:
         """Find the incident that was open when a change of its route came.
 
         Returns: None if there is none, or if it knows the change already.
@@ -171,7 +171,7 @@ class IncidentBook:
             for mark in marks
             if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values
         ]
-        return Cause(known, known.change, (*known.later, *more)[-MOST_MARKS:]) if more else None
+        return IncidentCause(known, known.change, (*known.later, *more)[-MOST_MARKS:]) if more else None
 
     def _at_work(self, route: str) -> Incident | None:
         """Return the open incident of a route whose change is in the traffic."""

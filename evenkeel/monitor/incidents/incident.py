@@ -15,7 +15,7 @@ import msgspec
 from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.core.incidents import Decided  # noqa: TC001 - likewise
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.changes.stay import Turn, is_new, is_old, turns_of
+from evenkeel.monitor.changes.stay import StayTurn, is_new, is_old, turns_of
 from evenkeel.stores.monitor_state import AlertEvent  # noqa: TC001 - likewise
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Incident:
         return self.quiet, self.back, self.again
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[StayTurn, ...]:
         """Values that traffic can be seen to leave: of the first change, and of later ones of its kinds."""
         opened = {mark.kind for mark in self.marks}
         followed = opened & _TURNS or opened

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from evenkeel.core.backoff import Backoff
-from evenkeel.monitor.notify.notices import Message, next_phase
+from evenkeel.monitor.notify.notices import NoticeMessage, next_phase
 from evenkeel.stores.monitor_state import ChannelState
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Sink(Protocol):
         """
         ...
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Deliver a message that is about no incident; return whether it was accepted."""
         ...
 
@@ -93,7 +93,7 @@ class Attempts:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class MessagePace:
     """Waiting times before a message is sent."""
 
     window_s: float = 30.0
@@ -129,7 +129,7 @@ class Channel:
         writer: Writer,
         announce: Callable[[str], None],
         clock: Callable[[], float],
-        pace: Pace | None = None,
+        pace: MessagePace | None = None,
         troubles: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         """Open the channel.
@@ -148,7 +148,7 @@ class Channel:
         self._writer = writer
         self._announce = announce
         self._clock = clock
-        self._pace = pace or Pace()
+        self._pace = pace or MessagePace()
         self._troubles = troubles
         self._attempts = Attempts(clock)
         self._waiting: dict[str, _Waiting] = {}
@@ -246,12 +246,12 @@ class Channel:
                 self._trouble_since = now
             if now - self._trouble_since >= self._pace.trouble_after_s and not self._trouble_told():
                 text = "\n\n".join((*troubles, _HELD, *self._writer.home))
-                message = Message("[evenkeel] robustness is not being measured", text, good=False)
+                message = NoticeMessage("[evenkeel] robustness is not being measured", text, good=False)
                 self._note_trouble("opened", told=self._tell(message))
             return True
         self._trouble_since = None
         if self._trouble_told():
-            message = Message("[evenkeel] robustness is measured again", _RESUMED, good=True)
+            message = NoticeMessage("[evenkeel] robustness is measured again", _RESUMED, good=True)
             self._note_trouble("resolved", told=self._tell(message))
         return False
 
@@ -266,7 +266,7 @@ class Channel:
             self._store.put_sent(_TROUBLE, self._sink.name, ChannelState(1, phase, "", 0))
             self._told = phase == "opened"
 
-    def _tell(self, message: Message) -> bool:
+    def _tell(self, message: NoticeMessage) -> bool:
         if not self._attempts.due:
             return False
         taken = self._sink.tell(message)

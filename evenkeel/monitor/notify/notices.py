@@ -90,7 +90,7 @@ class Contact:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NoticeMessage:
     """Message about the monitor itself, not about an incident."""
 
     title: str
@@ -102,7 +102,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class NoticeExample:
     """Example: a trial that shows what happened."""
 
     trial: str
@@ -118,7 +118,7 @@ class Example:
         return f"{_named(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
 
 
-class Member(NamedTuple):
+class CaseMember(NamedTuple):
     """Incident among several with one cause."""
 
     incident: str
@@ -141,8 +141,8 @@ class Notice:
     contact: Contact
     url: str
     """Address of the incident in the console; "" if it is not known."""
-    examples: tuple[Example, ...] = ()
-    members: tuple[Member, ...] = ()
+    examples: tuple[NoticeExample, ...] = ()
+    members: tuple[CaseMember, ...] = ()
     """Incidents behind the notice, if there are several."""
 
     @property
@@ -166,7 +166,7 @@ class Notice:
         )
 
     @property
-    def shown(self) -> tuple[Example, ...]:
+    def shown(self) -> tuple[NoticeExample, ...]:
         """Examples that can be opened."""
         return tuple(example for example in self.examples if example.url)
 
@@ -290,14 +290,14 @@ class Writer:
         """
         notice = self.notice(case.whole, phase, number)
         members = tuple(
-            Member(member.id, figures.listing(member.routes), self._url("incidents", member.id))
+            CaseMember(member.id, figures.listing(member.routes), self._url("incidents", member.id))
             for member in case.members
             if len(case.members) > 1
         )
         if phase == "resolved":
             return replace(notice, members=members)
         examples = tuple(
-            Example(verdict.id, verdict.perturbation, verdict.rating, self._url("verdicts", verdict.id))
+            NoticeExample(verdict.id, verdict.perturbation, verdict.rating, self._url("verdicts", verdict.id))
             for verdict in self._trials(notice.incident)
         )
         facts = (*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident))

@@ -21,7 +21,7 @@ from evenkeel.monitor.notify.notices import EXAMPLES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.monitor.notify.notices import Message, Notice
+    from evenkeel.monitor.notify.notices import Notice, NoticeMessage
 
 _TIMEOUT_S: Final = 5.0
 _SLACK: Final = "https://slack.com/api"
@@ -107,7 +107,7 @@ class Webhook(_Poster):
         del notice, receipt
         return True
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
         told = f"{message.title}{self._clock() // 60}".encode("utf-8", "replace")
         name = hashlib.sha256(told).hexdigest()[:16]
@@ -167,7 +167,7 @@ class Slack(_Poster):
         taken = not receipt or self._call("chat.update", {"ts": receipt, **self._shown(notice)}) is not None
         return taken or self._refused
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
         said = {"channel": self._channel, "text": f"*{_escaped(message.title)}*\n{_escaped(message.body)}"}
         return self._call("chat.postMessage", said) is not None
@@ -275,7 +275,7 @@ class Teams(_Poster):
         del notice, receipt
         return True
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
         bold = {"type": "TextBlock", "text": _unlinked(message.title), "weight": "Bolder", "wrap": True}
         return self._card([bold, {"type": "TextBlock", "text": _unlinked(message.body), "wrap": True}], [])
@@ -346,7 +346,7 @@ class PagerDuty(_Poster):
                 body["links"] = [{"href": url, "text": f"{name} in evenkeel"} for name, url in notice.links]
         return self._post(self._url, body)
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Trigger or resolve the incident that robustness is not measured."""
         body: dict[str, Any] = {
             "routing_key": self._key,
@@ -405,7 +405,7 @@ class AppriseSink:
         del notice, receipt
         return True
 
-    def tell(self, message: Message) -> bool:
+    def tell(self, message: NoticeMessage) -> bool:
         """Send a message about the monitor itself."""
         return self._notify(message.title, message.body, self._good if message.good else self._bad)
 

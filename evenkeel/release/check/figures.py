@@ -157,7 +157,7 @@ def _standing(points: Estimate | None, limit: float) -> tuple[Standing, int | No
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ArmComparison:
     """Two models, or two prompts, side by side in one category."""
 
     category: str
@@ -169,20 +169,20 @@ class Comparison:
 
 def compare(
     category: str, first: Sequence[CheckTrial], second: Sequence[CheckTrial], *, limit: float, categories: int
-) -> Comparison:
+) -> ArmComparison:
     """Return how much more fragile the second is than the first, paired by round."""
     alpha = ERROR_RATE / max(1, categories)
     differences = excess_differences(first, second)
     halved = paired_mean({value / 2: count for value, count in differences.items()}, alpha=alpha, beta=alpha)
     if halved is None:
-        return Comparison(category, "unknown", None)
+        return ArmComparison(category, "unknown", None)
     estimate = scaled(halved, 2)
     if estimate.lower > 0:
-        return Comparison(category, "second", estimate)
+        return ArmComparison(category, "second", estimate)
     if estimate.upper < 0:
-        return Comparison(category, "first", estimate)
+        return ArmComparison(category, "first", estimate)
     settled = -limit <= estimate.lower and estimate.upper <= limit
-    return Comparison(category, "no" if settled else "unknown", estimate)
+    return ArmComparison(category, "no" if settled else "unknown", estimate)
 
 
 def excess_differences(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> Counter[float]:

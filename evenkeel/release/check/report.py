@@ -15,15 +15,15 @@ from evenkeel.release.kit.charts import Point, dot_plot
 from evenkeel.release.kit.document import (
     MISSING,
     Bullets,
-    Cell,
     Column,
     Document,
-    Folded,
-    Form,
+    FigureForm,
+    FoldedSection,
     Paragraph,
     Picture,
-    Section,
+    ReportSection,
     Table,
+    TableCell,
     both,
 )
 from evenkeel.release.kit.renderings import JUnitCase, json_text, junit
@@ -55,23 +55,23 @@ _TONES: Final[dict[str, Tone]] = {"within": "better", "over": "worse", "unknown"
 def document(outcome: CheckOutcome) -> Document:
     """Return the outcome as a document."""
     options = outcome.options
-    sections: list[Section] = []
+    sections: list[ReportSection] = []
     for arm, name in options.models.items():
         blocks: list[Block] = [_table(outcome.arms[arm], judged=bool(options.judge)), _picture(outcome, arm)]
         if options.judge:
             blocks.append(_kinds(outcome, arm))
         title = f"Rewordings: {name}" if len(options.models) > 1 else "Rewordings"
-        sections.append(Section(title, tuple(blocks), key=f"rewordings-{arm}", about=_about(outcome)))
+        sections.append(ReportSection(title, tuple(blocks), key=f"rewordings-{arm}", about=_about(outcome)))
     if outcome.comparisons:
         sections.append(_compared(outcome))
-    sections.append(Section("Sensitivity", (Bullets(tuple(_sensitivity(outcome))),)))
+    sections.append(ReportSection("Sensitivity", (Bullets(tuple(_sensitivity(outcome))),)))
     worst = worst_trials(outcome.trials)
     if worst:
-        sections.append(Section("Answers that moved most", tuple(_worst(worst))))
+        sections.append(ReportSection("Answers that moved most", tuple(_worst(worst))))
     words = fragile_words(outcome.trials)
     if words:
         sections.append(_words(outcome))
-    sections.append(Section("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"))
+    sections.append(ReportSection("Basis", (Bullets(tuple(_basis(outcome)), quiet=True),), key="notes"))
     return Document(
         title=f"How fragile is {options.source or 'this prompt'}?",
         kind="check",
@@ -124,8 +124,8 @@ def _table(figures: tuple[CategoryFigures, ...], *, judged: bool) -> Table:
 def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
     columns = (
         Column("rewording"),
-        Column("similarity lost", Form.SIGNED_POINTS, 1),
-        Column("invalid", Form.NUMBER),
+        Column("similarity lost", FigureForm.SIGNED_POINTS, 1),
+        Column("invalid", FigureForm.NUMBER),
         Column("content", wide=True),
     )
     rows = [
@@ -139,17 +139,17 @@ def _content_table(figures: tuple[CategoryFigures, ...]) -> Table:
     columns = (
         Column("rewording"),
         Column("standing", wide=True),
-        Column("points above noise", Form.SIGNED_POINTS, 1),
-        Column("moved", Form.PERCENT),
-        Column("resend moved", Form.PERCENT),
-        Column("robustness", Form.POINTS),
-        Column("of resends", Form.POINTS),
-        Column("rounds", Form.NUMBER),
+        Column("points above noise", FigureForm.SIGNED_POINTS, 1),
+        Column("moved", FigureForm.PERCENT),
+        Column("resend moved", FigureForm.PERCENT),
+        Column("robustness", FigureForm.POINTS),
+        Column("of resends", FigureForm.POINTS),
+        Column("rounds", FigureForm.NUMBER),
     )
     rows = [
         (
             _label(each.category),
-            Cell(standing_text(each), tone=_TONES[each.standing]),
+            TableCell(standing_text(each), tone=_TONES[each.standing]),
             each.points,
             each.content_delta.value if each.content_delta else None,
             each.noise_floor.value if each.noise_floor else None,
@@ -175,9 +175,9 @@ def _kinds(outcome: CheckOutcome, arm: str) -> Table:
             rows.append((kind, moved, resends, len(rated)))
     columns = (
         Column("single rewording"),
-        Column("moved", Form.NUMBER),
-        Column("resends moved", Form.NUMBER),
-        Column("of", Form.NUMBER),
+        Column("moved", FigureForm.NUMBER),
+        Column("resends moved", FigureForm.NUMBER),
+        Column("of", FigureForm.NUMBER),
     )
     return Table(columns, tuple(rows))
 
@@ -198,7 +198,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
     points = [
         Point(
             _label(each.category), each.points.value, each.points.lower, each.points.upper,
-            "plain", both(each.points, Form.SIGNED_POINTS, 1),
+            "plain", both(each.points, FigureForm.SIGNED_POINTS, 1),
         )
         for each in outcome.arms[arm]
         if each.points is not None
@@ -207,7 +207,7 @@ def _picture(outcome: CheckOutcome, arm: str) -> Picture:
     return Picture(chart)
 
 
-def _compared(outcome: CheckOutcome) -> Section:
+def _compared(outcome: CheckOutcome) -> ReportSection:
     first, second = outcome.options.models.values()
     names = {
         "first": f"{first} is more fragile",
@@ -218,8 +218,12 @@ def _compared(outcome: CheckOutcome) -> Section:
     rows = [
         (_label(each.category), each.difference, names[each.more_fragile]) for each in outcome.comparisons
     ]
-    columns = (Column("rewording"), Column("difference", Form.SIGNED_POINTS, 1), Column("so", wide=True))
-    return Section(
+    columns = (
+        Column("rewording"),
+        Column("difference", FigureForm.SIGNED_POINTS, 1),
+        Column("so", wide=True),
+    )
+    return ReportSection(
         f"{second} against {first}",
         (
             Paragraph(_differ(outcome, first, second)),
@@ -253,7 +257,7 @@ def _switch(outcome: CheckOutcome, first: str, second: str) -> str:
 def _differ(outcome: CheckOutcome, first: str, second: str) -> str:
     if outcome.differ is None:
         return "Whether their answers differ in content was not measured."
-    figure = both(outcome.differ, Form.SIGNED_POINTS, 1)
+    figure = both(outcome.differ, FigureForm.SIGNED_POINTS, 1)
     if outcome.differ.lower > 0:
         return f"Answers of {first} and {second} differ in content beyond the noise of both: {figure} points."
     return (
@@ -272,18 +276,17 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
         estimate = outcome.sensitivity[arm]
         if estimate is None:
             yield f"{name}: not measured (it needs a judge and a question that can be changed)."
-        elif ignores_the_question(outcome, arm):
+            continue
+        moved = f"{both(estimate, FigureForm.PERCENT)} of {number(estimate.n)} answers"
+        if ignores_the_question(outcome, arm):
             yield (
-                f"{name}: only {both(estimate, Form.PERCENT)} of {number(estimate.n)} answers moved when the "
+                f"{name}: only {moved} moved when the "
                 "question was another one. A constant answer, a cache or a template that hides the question "
                 "looks robust in the same way."
             )
         else:
             so = ", as they should" if estimate.lower >= _LOW_SENSITIVITY else ""
-            yield (
-                f"{name}: {both(estimate, Form.PERCENT)} of {number(estimate.n)} answers moved when the "
-                f"question was another one{so}."
-            )
+            yield (f"{name}: {moved} moved when the question was another one{so}.")
 
 
 def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
@@ -304,8 +307,8 @@ def worst_trials(trials: tuple[CheckTrial, ...]) -> list[CheckTrial]:
 def _worst(trials: list[CheckTrial]) -> Iterator[Block]:
     for trial in trials:
         yield Paragraph(f"{trial.kind}: {trial.explanation or 'the content moved.'}")
-        yield Folded("prompt", code=_difference(trial.prompt, trial.variant), language="diff")
-        yield Folded("answer", code=_difference(trial.reference, trial.candidate), language="diff")
+        yield FoldedSection("prompt", code=_difference(trial.prompt, trial.variant), language="diff")
+        yield FoldedSection("answer", code=_difference(trial.reference, trial.candidate), language="diff")
 
 
 def _difference(before: str, after: str) -> str:
@@ -315,13 +318,13 @@ def _difference(before: str, after: str) -> str:
     return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
-def _words(outcome: CheckOutcome) -> Section:
+def _words(outcome: CheckOutcome) -> ReportSection:
     rows = tuple((word.word, word.share, word.moved, word.trials) for word in fragile_words(outcome.trials))
     columns = (
-        Column("word"), Column("answers moved", Form.PERCENT), Column("moved", Form.NUMBER),
-        Column("trials", Form.NUMBER),
+        Column("word"), Column("answers moved", FigureForm.PERCENT), Column("moved", FigureForm.NUMBER),
+        Column("trials", FigureForm.NUMBER),
     )  # fmt: skip
-    return Section(
+    return ReportSection(
         "Words that answers depend on",
         (Table(columns, rows),),
         key="words",
@@ -423,7 +426,7 @@ def as_run(outcome: CheckOutcome, *, name: str, at: float) -> CheckRun:
                     each.category,
                     each.standing,
                     standing_text(each),
-                    both(each.points, Form.SIGNED_POINTS, 1) if each.points else MISSING,
+                    both(each.points, FigureForm.SIGNED_POINTS, 1) if each.points else MISSING,
                     each.robustness,
                     each.control_robustness,
                 )
@@ -450,7 +453,7 @@ def as_junit(outcome: CheckOutcome) -> str:
     cases = []
     for arm, name in outcome.options.models.items():
         for each in outcome.arms[arm]:
-            figure = both(each.points, Form.SIGNED_POINTS, 1) if each.points else MISSING
+            figure = both(each.points, FigureForm.SIGNED_POINTS, 1) if each.points else MISSING
             said = f"{figure} points above noise: {standing_text(each)}"
             skipped = each.standing == "unmeasured" or bool(each.not_applicable)
             failure = None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
-    from evenkeel.release.check.figures import CategoryFigures, Comparison
+    from evenkeel.release.check.figures import ArmComparison, CategoryFigures
     from evenkeel.release.check.rounds import RoundMaker, RoundResult
     from evenkeel.release.check.trial import CheckTrial
     from evenkeel.release.decision import SwitchDecision
@@ -64,7 +64,7 @@ class CheckOutcome:
     """Figures by arm: "first", and "second" if two are compared."""
     sensitivity: Mapping[str, Estimate | None]
     """Share of the contrast trials whose answer moved, by arm."""
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ArmComparison, ...]
     differ: Estimate | None
     """How far the answers of two arms differ beyond both noise floors; see `RoundResult.difference`."""
     switch: SwitchDecision | None
@@ -126,7 +126,7 @@ class _Book:
             not_applicable=reason,
         )
 
-    def comparison(self, category: str) -> Comparison:
+    def comparison(self, category: str) -> ArmComparison:
         """Return how the two arms compare in a category."""
         return compare(
             category,

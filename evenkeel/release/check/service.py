@@ -26,7 +26,7 @@ from evenkeel.release.check.rounds import RoundMaker, VariantMaker
 from evenkeel.release.check.run import CheckOptions, run_check
 from evenkeel.release.check.trial import FIRST
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised, call_key
+from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key
 from evenkeel.release.kit.cost import Costs, PayeeBudget
 from evenkeel.release.kit.journal import Answers, open_database
 from evenkeel.shadow.perturbations import by_name, catalogue
@@ -223,7 +223,7 @@ class _Services:
         target = at.target(view.api)
         key = call_key([target.url, target.unix_path, draw], body)
         tokens = estimate_tokens(view.text)
-        return await self._asker.ask(Call(at.model, target, body, key, at.model, tokens, view.api))
+        return await self._asker.ask(AskedCall(at.model, target, body, key, at.model, tokens, view.api))
 
     async def score(self, pairs: Sequence[Pair]) -> list[Judgement]:
         """Rate pairs together; see `rounds.Score`."""
@@ -248,7 +248,7 @@ class _Services:
         )
         return Endpoint(served, price=self._request.prices.usd)
 
-    def _give_up(self, call: Call, failure: Failure) -> None:
+    def _give_up(self, call: AskedCall, failure: Failure) -> None:
         at = next(each for each in self._request.models.values() if each.model == call.payee)
         options = {
             "variable": at.key_variable,

@@ -20,7 +20,7 @@ from evenkeel.core.figures import count, number, percent
 from evenkeel.monitor.detect.gate import GateRules
 from evenkeel.monitor.detect.gate_evidence import SHARES
 from evenkeel.monitor.detect.last_look import p_value, scores
-from evenkeel.release.kit.document import Column, Document, Form, Paragraph, Section, Table
+from evenkeel.release.kit.document import Column, Document, FigureForm, Paragraph, ReportSection, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -245,7 +245,7 @@ def document(
     what = "Goldens" if clusters == goldens else "Clusters"
     columns = (
         Column("Candidate"), Column(f"{what} for {percent(LIKELY)}"),
-        *(Column(number(count), Form.PERCENT) for count in _numbers(clusters)),
+        *(Column(number(count), FigureForm.PERCENT) for count in _numbers(clusters)),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     for prospect in prospects(scenario, clusters):
@@ -264,5 +264,5 @@ def document(
         subtitle=f"{source}. Noise {percent(scenario.noise)} ({noise_from}){repeated}; "
         f"{number(scenario.measures)} measures decide. Shares of {number(_RUNS)} simulated runs, seed "
         f"{scenario.seed}.",
-        sections=(Section("", tuple(blocks), key="plan"),),
+        sections=(ReportSection("", tuple(blocks), key="plan"),),
     )

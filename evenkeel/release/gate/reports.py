@@ -15,10 +15,10 @@ from evenkeel.release.kit.document import (
     Bullets,
     Column,
     Document,
-    Folded,
-    Form,
+    FigureForm,
+    FoldedSection,
     Paragraph,
-    Section,
+    ReportSection,
     Table,
 )
 from evenkeel.release.kit.renderings import JUnitCase, json_text, junit, plain
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
     from evenkeel.monitor.detect.gate import GateFinding, GateReport
-    from evenkeel.release.gate.run import FallenGolden, Outcome
+    from evenkeel.release.gate.run import FallenGolden, GateOutcome
     from evenkeel.release.kit.document import Block, Rendering, Tone
 
 SCHEMA: Final = 1
@@ -171,7 +171,7 @@ def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
     return found
 
 
-def effort(outcome: Outcome) -> str:
+def effort(outcome: GateOutcome) -> str:
     """Calls, what stopping early saved, tokens, dollars, time."""
     ledger = outcome.ledger
     share = outcome.saved_calls / outcome.planned_calls if outcome.planned_calls else 0.0
@@ -200,7 +200,7 @@ def goldens_asked(report: GateReport) -> str:
     return f"{number(report.asked)} of {number(report.goldens)} goldens, {number(report.measured)} measured"
 
 
-def document(outcome: Outcome) -> Document:
+def document(outcome: GateOutcome) -> Document:
     """The outcome for people. A terminal shows the verdict last, a pull request first."""
     report = outcome.report
     undecided = report.verdict is GateVerdict.PASS and not report.settled
@@ -238,14 +238,14 @@ def document(outcome: Outcome) -> Document:
         blocks.append(Paragraph(f"{number(left)} more goldens were answered worse than by the reference."))
     blocks.append(Paragraph(verdict, tone=_TONES.get(report.verdict, ""), on=_TERMINAL))
     title = f"{mark} evenkeel gate: {verdict_words(report).lower()}{more}"
-    return Document(title=title, kind="gate", sections=(Section("", tuple(blocks), key="verdict"),))
+    return Document(title=title, kind="gate", sections=(ReportSection("", tuple(blocks), key="verdict"),))
 
 
 def _measures(report: GateReport) -> Table:
     columns = (
-        Column("Measure"), Column("State", wide=True), Column("Candidate", Form.PERCENT),
-        Column("Reference", Form.PERCENT), Column("Excess"), Column("Goldens", Form.NUMBER),
-        Column("Clusters", Form.NUMBER), Column("Settled", wide=True),
+        Column("Measure"), Column("State", wide=True), Column("Candidate", FigureForm.PERCENT),
+        Column("Reference", FigureForm.PERCENT), Column("Excess"), Column("Goldens", FigureForm.NUMBER),
+        Column("Clusters", FigureForm.NUMBER), Column("Settled", wide=True),
     )  # fmt: skip
     rows = tuple(
         (
@@ -263,9 +263,9 @@ def _measures(report: GateReport) -> Table:
     return Table(columns, rows)
 
 
-def _details(fallen: FallenGolden) -> Folded:
+def _details(fallen: FallenGolden) -> FoldedSection:
     rating = f", rated {fallen.rating} of 3" if fallen.rating is not None else ""
-    return Folded(
+    return FoldedSection(
         f"{fallen.golden.id}: {', '.join(fallen.differences)}{rating}",
         text=one_line(fallen.explanation, MOST_CHARS),
         code="\n".join(diff(fallen.golden.answer, fallen.answer)),
@@ -293,7 +293,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_CHARS else f"{text[: MOST_CHARS - 1]}…"
 
 
-def as_json(outcome: Outcome) -> str:
+def as_json(outcome: GateOutcome) -> str:
     """The whole outcome; field names are those of the classes behind it.
 
     Shares are in [0, 1]. Goldens are named by id and version; those that were answered worse come with the
@@ -322,7 +322,7 @@ def as_json(outcome: Outcome) -> str:
     return json_text(found)
 
 
-def as_junit(outcome: Outcome) -> str:
+def as_junit(outcome: GateOutcome) -> str:
     """JUnit XML, one test case a measure.
 
     A regression is a failure. If nothing could be measured, one test case has an error. A measure that is not
@@ -344,7 +344,7 @@ def as_junit(outcome: Outcome) -> str:
     )
 
 
-def _case(finding: GateFinding, outcome: Outcome) -> JUnitCase:
+def _case(finding: GateFinding, outcome: GateOutcome) -> JUnitCase:
     said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
     report, name = outcome.report, finding.measure.name
     if not finding.measure.decides:

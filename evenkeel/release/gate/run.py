@@ -22,11 +22,19 @@ from evenkeel.llm.price import Prices, estimate_tokens
 from evenkeel.monitor.detect.gate import Gate, GateRules, Shares, least_clusters, least_for_regression
 from evenkeel.release.gate.clusters import clusters, sentence
 from evenkeel.release.gate.plan import outlooks
-from evenkeel.release.gate.scoring import DIFFERS, Scoring
-from evenkeel.release.gate.sides import Task, UnaskedGolden, check_different, described, drawn, task_of, tasks
+from evenkeel.release.gate.scoring import DIFFERS, GateScoring
+from evenkeel.release.gate.sides import (
+    SideTask,
+    UnaskedGolden,
+    check_different,
+    described,
+    drawn,
+    task_of,
+    tasks,
+)
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised
-from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, Costs, Estimate
+from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised
+from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError, CostEstimate, Costs
 from evenkeel.release.kit.journal import Answers, open_database
 from evenkeel.release.kit.progress import progress
 from evenkeel.shadow.replay import Replayer
@@ -135,7 +143,7 @@ class FallenGolden:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class GateOutcome:
     """Everything that is shown."""
 
     report: GateReport
@@ -184,8 +192,8 @@ class Course:
 
 
 def shuffled(
-    tasks: Sequence[Task | UnaskedGolden], cluster: Mapping[str, str], seed: int
-) -> list[Task | UnaskedGolden]:
+    tasks: Sequence[SideTask | UnaskedGolden], cluster: Mapping[str, str], seed: int
+) -> list[SideTask | UnaskedGolden]:
     """Return the tasks in a random order, cluster by cluster.
 
     The order follows from the seed and the goldens, not from the order in which they were given.
@@ -203,7 +211,7 @@ class Run:
     gate: Gate
     """Takes what is found."""
     asker: Asker
-    scoring: Scoring
+    scoring: GateScoring
     """Scores each answer beside the approved one."""
     costs: Costs
     """Ledger to which the judge's costs are added."""
@@ -218,7 +226,7 @@ class Run:
     progress: Callable[[], None] = lambda: None
     """Called after each golden."""
 
-    async def run(self, tasks: Sequence[Task | UnaskedGolden]) -> Course:
+    async def run(self, tasks: Sequence[SideTask | UnaskedGolden]) -> Course:
         """Take the tasks in order until the gate is settled or there are no more.
 
         Those that cannot be asked come first of all: if they are too many, nothing is spent.
@@ -231,9 +239,9 @@ class Run:
             if isinstance(unasked, UnaskedGolden):
                 self.gate.leave_out(unasked.failure)
                 course.failures.setdefault(unasked.failure.reason, unasked.failure.detail)
-        asked = [task for task in tasks if isinstance(task, Task)]
+        asked = [task for task in tasks if isinstance(task, SideTask)]
         waiting = iter(asked)
-        begun: deque[tuple[Task, asyncio.Task[GoldenLook]]] = deque()
+        begun: deque[tuple[SideTask, asyncio.Task[GoldenLook]]] = deque()
         try:
             while not self.gate.settled:
                 while len(begun) < self._ahead(asked) and (task := next(waiting, None)) is not None:
@@ -252,7 +260,7 @@ class Run:
             await asyncio.gather(*(looking for _, looking in begun), return_exceptions=True)
         return course
 
-    def _ahead(self, tasks: Sequence[Task]) -> int:
+    def _ahead(self, tasks: Sequence[SideTask]) -> int:
         """Goldens under way at the same time. More of them would be asked in vain once it is settled."""
         each = next((len(draws(task, self.repeats)) for task in tasks), 1)
         return max(1, round(self.concurrency / each))
@@ -267,7 +275,7 @@ class Run:
                 course.failures.setdefault(reason.reason, reason.detail)
         self.progress()
 
-    async def _look(self, task: Task) -> GoldenLook:
+    async def _look(self, task: SideTask) -> GoldenLook:
         places = draws(task, self.repeats)
         calls = [
             asyncio.create_task(self.asker.ask(drawn(task.requests[side], number))) for side, number in places
@@ -288,7 +296,9 @@ class Run:
             found.setdefault(side, []).append((answer, score))
         return _looked(task, found)
 
-    async def _scores(self, task: Task, approved: Answer, answers: Sequence[Answer]) -> list[ScoredAnswer]:
+    async def _scores(
+        self, task: SideTask, approved: Answer, answers: Sequence[Answer]
+    ) -> list[ScoredAnswer]:
         """The scores of each answer. Answers that are equal are scored once, so they score alike."""
         by_content: dict[tuple[object, ...], ScoredAnswer] = {}
         scores = []
@@ -303,12 +313,12 @@ class Run:
         return scores
 
 
-def draws(task: Task, repeats: int) -> list[tuple[SideName, int]]:
+def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
     """Return each call for a golden: the side and the number of the call."""
     return [(side, number) for side in task.requests for number in range(repeats)]
 
 
-def _looked(task: Task, found: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]) -> GoldenLook:
+def _looked(task: SideTask, found: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]) -> GoldenLook:
     measured: Measured = {}
     names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
     for name in names:
@@ -361,11 +371,11 @@ def _share(scored: Sequence[ScoredAnswer], name: str) -> float | Failure:
     return failure or sum(breach is True for breach in breaches) / len(breaches)
 
 
-def give_up(sides: Sequence[Side]) -> Callable[[Call, Failure], None]:
+def give_up(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], None]:
     """Raise an error about a side that does not answer: asking on would only collect failures."""
     by_name = {side.name: side for side in sides}
 
-    def end(call: Call, failure: Failure) -> None:
+    def end(call: AskedCall, failure: Failure) -> None:
         side = by_name["candidate" if call.payee == "candidate" else "reference"]
         told = advised(
             failure.reason,
@@ -381,11 +391,11 @@ def give_up(sides: Sequence[Side]) -> Callable[[Call, Failure], None]:
 
 
 def estimate(
-    asked: Sequence[Task],
+    asked: Sequence[SideTask],
     answers: Answers,
     options: GateOptions,
     rating: TwoStageScorer | None,
-) -> Estimate | None:
+) -> CostEstimate | None:
     """Estimate the highest cost of all calls, if answers are as long as the approved ones.
 
     Args:
@@ -417,10 +427,10 @@ def estimate(
     if not calls and rating is None:
         return None
     asked_of = f"{number(calls)} calls{' and those of the judge' if rating else ''}"
-    return Estimate(asked_of, spend, remembered)
+    return CostEstimate(asked_of, spend, remembered)
 
 
-def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome:
+def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> GateOutcome:
     """Ask, score and decide.
 
     Args:
@@ -432,7 +442,7 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome
     """
     cluster = clusters(options.goldens)
     ordered = shuffled(tasks(options.goldens, options.sides), cluster, options.seed)
-    check_different([task for task in ordered if isinstance(task, Task)], options.sides)
+    check_different([task for task in ordered if isinstance(task, SideTask)], options.sides)
     with ExitStack() as stack:
         path = options.cache
         if path is None:
@@ -445,18 +455,18 @@ def run_gate(options: GateOptions, *, err: Console, confirm: Confirm) -> Outcome
 
 async def _decided(
     options: GateOptions,
-    ordered: Sequence[Task | UnaskedGolden],
+    ordered: Sequence[SideTask | UnaskedGolden],
     cluster: Mapping[str, str],
     database: Database,
     err: Console,
     confirm: Confirm,
-) -> Outcome:
+) -> GateOutcome:
     answers, costs, sides = Answers(database), Costs(options.most_usd), options.sides
-    asked = [task for task in ordered if isinstance(task, Task)]
+    asked = [task for task in ordered if isinstance(task, SideTask)]
     async with AsyncExitStack() as services:
         with err.status("loading metrics"):
             raters = await services.enter_async_context(options.raters(database))
-            scoring = Scoring(raters.rating)
+            scoring = GateScoring(raters.rating)
         try:
             gate = Gate(
                 options.rules,
@@ -488,7 +498,7 @@ async def _decided(
                 progress=made.add,
             ).run(ordered)
         took_s = time.monotonic() - started
-    return Outcome(
+    return GateOutcome(
         report=gate.report(course.cut_short),
         source=options.source,
         candidate=described(sides[0]),
@@ -540,7 +550,7 @@ def effort(options: GateOptions, scenario: Scenario) -> list[str]:
         scenario: What is known.
     """
     goldens = len(options.goldens)
-    asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, Task)]
+    asked = [task for task in tasks(options.goldens, options.sides) if isinstance(task, SideTask)]
     if not goldens:
         return []
     calls = goldens * len(options.sides) * options.repeats

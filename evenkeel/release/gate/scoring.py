@@ -67,7 +67,7 @@ class ScoredAnswer:
     judgement: Judgement
 
 
-class Scoring:
+class GateScoring:
     """Scores answers by their rating; without a judge by their similarity."""
 
     def __init__(self, rating: TwoStageScorer) -> None:

@@ -10,7 +10,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.tasks import Turn, recognise
 from evenkeel.release.kit.arguments import InputError
-from evenkeel.release.kit.asking import Call, call_key
+from evenkeel.release.kit.asking import AskedCall, call_key
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, headers_of, refusal
 from evenkeel.shadow.replay import Target
 
@@ -28,7 +28,7 @@ SideName = Literal["candidate", "reference"]
 _VERSION = 1
 
 
-def drawn(call: Call, repeat: int) -> Call:
+def drawn(call: AskedCall, repeat: int) -> AskedCall:
     """The call among those with the same request.
 
     The side is part of the answer's key: where both are asked the very same, the two answers must be two
@@ -58,7 +58,7 @@ class Side:
     edit: Edit | None = None
     """None = the golden's own prompt."""
 
-    def request(self, golden: Golden) -> Call | Failure:
+    def request(self, golden: Golden) -> AskedCall | Failure:
         """Return the request for a golden, or why it cannot be asked: as replays, without effects."""
         upstream = self.upstreams.get(golden.route, self.upstream)
         if upstream is None:
@@ -79,7 +79,9 @@ class Side:
         credential = self.route_headers.get(golden.route, ()) if listed else self.headers
         target = Target(upstream.url(golden.path), (*extra, *credential), upstream.unix_path)
         tokens = estimate_tokens(view.text)
-        call = Call(self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api)
+        call = AskedCall(
+            self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api
+        )
         return drawn(call, 0)
 
 
@@ -110,13 +112,13 @@ def task_of(golden: Golden, by_route: Mapping[str, str | None], otherwise: str |
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SideTask:
     """A golden that can be asked, and its requests."""
 
     golden: Golden
     context: str
     """The golden's own prompt, for scoring."""
-    requests: Mapping[SideName, Call]
+    requests: Mapping[SideName, AskedCall]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +129,13 @@ class UnaskedGolden:
     failure: Failure
 
 
-def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[Task | UnaskedGolden, ...]:
+def tasks(goldens: Sequence[Golden], sides: Sequence[Side]) -> tuple[SideTask | UnaskedGolden, ...]:
     """Return the requests of each golden."""
     return tuple(_task(golden, sides) for golden in goldens)
 
 
-def _task(golden: Golden, sides: Sequence[Side]) -> Task | UnaskedGolden:
-    requests: dict[SideName, Call] = {}
+def _task(golden: Golden, sides: Sequence[Side]) -> SideTask | UnaskedGolden:
+    requests: dict[SideName, AskedCall] = {}
     for side in sides:
         request = side.request(golden)
         if isinstance(request, Failure):
@@ -141,14 +143,14 @@ def _task(golden: Golden, sides: Sequence[Side]) -> Task | UnaskedGolden:
         requests[side.name] = request
     view = view_of(golden)
     assert not isinstance(view, Failure)
-    return Task(golden, view.text, requests)
+    return SideTask(golden, view.text, requests)
 
 
 def _failure(reason: str, detail: str) -> Failure:
     return Failure("gate", _VERSION, reason, detail)
 
 
-def check_different(asked: Sequence[Task], sides: Sequence[Side]) -> None:
+def check_different(asked: Sequence[SideTask], sides: Sequence[Side]) -> None:
     """Refuse to compare something with itself: it would pass and say nothing.
 
     Raises: InputError.

@@ -67,7 +67,7 @@ def spread(texts: Sequence[str], count: int, rng: Random) -> list[int]:
     return chosen
 
 
-class Candidate(NamedTuple):
+class GoldenCandidate(NamedTuple):
     """An archived exchange, and the golden it would become."""
 
     exchange: ArchivedExchange
@@ -86,7 +86,7 @@ def candidates(
     route: str | None = None,
     task: str | None = None,
     model: str | None = None,
-) -> list[Candidate]:
+) -> list[GoldenCandidate]:
     """Archived exchanges that can be approved and have not been, the newest first.
 
     Args:
@@ -106,7 +106,7 @@ def candidates(
         for golden in goldens.select(active=False)
         for version in (goldens.history(golden.id) if golden.version > 1 else (golden,))
     }
-    found: list[Candidate] = []
+    found: list[GoldenCandidate] = []
     for exchange in archived:
         answer = exchange.answer
         if (
@@ -121,11 +121,13 @@ def candidates(
             continue
         if model in (None, golden.model) and _said(golden) not in seen:
             seen.add(_said(golden))
-            found.append(Candidate(exchange, golden))
+            found.append(GoldenCandidate(exchange, golden))
     return found
 
 
-def chosen(found: Sequence[Candidate], count: int, rng: Random, *, spread_out: bool) -> list[Candidate]:
+def chosen(
+    found: Sequence[GoldenCandidate], count: int, rng: Random, *, spread_out: bool
+) -> list[GoldenCandidate]:
     """Up to `count` of the candidates: at random, or of prompts that are not nearly equal."""
     if not spread_out:
         return rng.sample(found, min(count, len(found)))

@@ -13,7 +13,7 @@ from evenkeel.core.pair import Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import Quote, estimate_tokens
 from evenkeel.release.gate.edits import NewSystemPrompt
-from evenkeel.release.gate.sides import Side, Task, task_of, tasks
+from evenkeel.release.gate.sides import Side, SideTask, task_of, tasks
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.goldens import key_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evenkeel.core.endpoint import Upstream
     from evenkeel.llm.price import Prices
     from evenkeel.release.gate.edits import Edit
-    from evenkeel.release.gate.scoring import ScoredAnswer, Scoring
+    from evenkeel.release.gate.scoring import GateScoring, ScoredAnswer
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.changes import Trigger
@@ -75,7 +75,7 @@ class GoldenReplayer:
     """Store in which the model of today is found."""
     replayer: Replayer
     """Sends."""
-    scoring: Scoring
+    scoring: GateScoring
     """Holds answers against the approved ones."""
     costs: CostTracker
     """Tracks the daily budgets."""
@@ -106,8 +106,8 @@ class GoldenReplayer:
         edited = self._edited(route, goldens, today)
         todo = [edited.get(task.golden.id, task) for task in prepared]
         slots = asyncio.Semaphore(_AT_ONCE)
-        asked = [task for task in todo if isinstance(task, Task)]
-        left_out = Counter(task.failure.reason for task in todo if not isinstance(task, Task))
+        asked = [task for task in todo if isinstance(task, SideTask)]
+        left_out = Counter(task.failure.reason for task in todo if not isinstance(task, SideTask))
         urgent = trigger == "change"
         found = await asyncio.gather(*(self._ask(task, route, slots, urgent=urgent) for task in asked))
         models = Counter(model for _, model in found if model)
@@ -164,17 +164,17 @@ class GoldenReplayer:
             edit=edit,
         )
 
-    def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, Task]:
+    def _edited(self, route: str, goldens: Sequence[Golden], today: Today) -> dict[str, SideTask]:
         """Goldens that were approved under another prompt, with the system message of today."""
         if today.system is None:
             return {}
         stale = [golden for golden in goldens if golden.prompt_version != today.prompt_version]
         side = self._side(route, today, NewSystemPrompt(today.system))
         # One that has no system message to replace is asked as it is: its prompt is all input.
-        return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, Task)}
+        return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, SideTask)}
 
     async def _ask(
-        self, task: Task, route: str, slots: asyncio.Semaphore, *, urgent: bool
+        self, task: SideTask, route: str, slots: asyncio.Semaphore, *, urgent: bool
     ) -> tuple[GoldenResult, str | None]:
         golden, request = task.golden, task.requests["candidate"]
         key = key_of(golden.id, golden.version)
@@ -214,7 +214,7 @@ class GoldenReplayer:
                 )
         return result_of(key, scored), answer.model or request.model or None
 
-    def _estimates(self, task: Task) -> tuple[Quote, Spend]:
+    def _estimates(self, task: SideTask) -> tuple[Quote, Spend]:
         """Estimate the cost of asking a golden and scoring its answer."""
         answer, request = task.golden.answer, task.requests["candidate"]
         said = answer.completion_tokens or estimate_tokens(answer.text)

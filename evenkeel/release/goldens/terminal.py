@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evenkeel.core.pair import Answer
-    from evenkeel.release.goldens.candidates import Candidate
+    from evenkeel.release.goldens.candidates import GoldenCandidate
     from evenkeel.stores.goldens import Entry, Golden
 
 _SHORT = 60
@@ -40,7 +40,7 @@ def show_list(goldens: Sequence[Golden], console: Console) -> None:
     _show_table(console, columns, rows)
 
 
-def show_candidates(found: Sequence[Candidate], console: Console) -> None:
+def show_candidates(found: Sequence[GoldenCandidate], console: Console) -> None:
     """Print one line an exchange."""
     rows = (
         (
@@ -105,7 +105,7 @@ def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[En
     return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)
 
 
-def candidates_as_json(found: Sequence[Candidate]) -> str:
+def candidates_as_json(found: Sequence[GoldenCandidate]) -> str:
     """The candidates as an array."""
     names = ("route", "task", "received_at", "model", "prompt_version")
     rows = [

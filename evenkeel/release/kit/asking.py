@@ -104,7 +104,7 @@ def call_key(where: list[object], body: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AskedCall:
     """A request to a model that is measured."""
 
     payee: str
@@ -134,14 +134,14 @@ class Asker:
     _: KW_ONLY
     patience: int
     """Failures in a row after which a model that has answered before is not asked again."""
-    give_up: Callable[[Call, Failure], None]
+    give_up: Callable[[AskedCall, Failure], None]
     """Called once for each model that is not asked any more; may raise to end the run."""
     unusable: dict[str, Failure] = field(default_factory=dict, init=False)
     """Models that are not asked any more, by payee, and what they answered last."""
     _answered: set[str] = field(default_factory=set, init=False)
     _in_a_row: dict[str, int] = field(default_factory=dict, init=False)
 
-    async def ask(self, call: Call) -> Answer | Failure:
+    async def ask(self, call: AskedCall) -> Answer | Failure:
         """The answer, or why there is none.
 
         Raises: BudgetUsedUpError before a call that would be beyond the limit; what `give_up` raises.
@@ -168,7 +168,7 @@ class Asker:
         self.answers.put(call.key, outcome)
         return outcome.answer
 
-    async def _send(self, call: Call, account: Account) -> Replay | Failure:
+    async def _send(self, call: AskedCall, account: Account) -> Replay | Failure:
         self.costs.check()
         account.calls += 1
         outcome = await self.replayer.send(call.target, call.body, api=call.api)
@@ -179,10 +179,10 @@ class Asker:
             account.book(Spend(prompt + completion, self._usd(call, tokens)))
         return outcome
 
-    def _usd(self, call: Call, tokens: tuple[int, int]) -> float:
+    def _usd(self, call: AskedCall, tokens: tuple[int, int]) -> float:
         return self.prices.usd(call.model, *tokens)
 
-    def _failed(self, call: Call, failure: Failure) -> None:
+    def _failed(self, call: AskedCall, failure: Failure) -> None:
         payee = call.payee
         self._in_a_row[payee] = self._in_a_row.get(payee, 0) + 1
         answered = payee in self._answered
@@ -194,7 +194,7 @@ class Asker:
             self.give_up(call, failure)
 
 
-def _tokens(call: Call, answer: Answer) -> tuple[int, int]:
+def _tokens(call: AskedCall, answer: Answer) -> tuple[int, int]:
     """Prompt and completion tokens: as reported, else estimated."""
     prompt, completion = answer.prompt_tokens, answer.completion_tokens
     return (

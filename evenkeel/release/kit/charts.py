@@ -26,7 +26,7 @@ PLOT_WIDTH, PLOT_HEIGHT = 460, 300
 PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, PLOT_BOTTOM = 40, 316, 12, 262
 
 
-class Chart(Protocol):
+class ReportChart(Protocol):
     """A chart that a template draws."""
 
     shape: ClassVar[str]

@@ -13,7 +13,7 @@ REWRITER: Final = "the rewriter"
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """Calls ahead, and what they may cost. As text it is the question before anything is spent."""
 
     asked: str

@@ -16,7 +16,7 @@ from evenkeel.core.verdict import Failure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from evenkeel.release.kit.charts import Chart
+    from evenkeel.release.kit.charts import ReportChart
 
 MISSING: Final = "–"
 """Text where nothing was measured."""
@@ -28,7 +28,7 @@ Rendering: TypeAlias = Literal["terminal", "markdown", "html"]
 EVERYWHERE: Final[frozenset[Rendering]] = frozenset(("terminal", "markdown", "html"))
 
 
-class Bounded(Protocol):
+class IntervalFigure(Protocol):
     """A figure with its interval."""
 
     @property
@@ -44,7 +44,7 @@ class Bounded(Protocol):
         """The upper end, None without an interval."""
 
 
-class Form(StrEnum):
+class FigureForm(StrEnum):
     """Notation of a column's values."""
 
     TEXT = "text"
@@ -62,7 +62,7 @@ class Column:
     """A column of a table."""
 
     name: str
-    form: Form = Form.TEXT
+    form: FigureForm = FigureForm.TEXT
     digits: int = 0
     wide: bool = False
     """True if its text is long and may be broken over lines."""
@@ -70,28 +70,28 @@ class Column:
     @property
     def is_text(self) -> bool:
         """True if it holds words, which stand at the left."""
-        return self.form is Form.TEXT
+        return self.form is FigureForm.TEXT
 
-    def cell(self, value: Value) -> Cell:
+    def cell(self, value: Value) -> TableCell:
         """A value as this column writes it."""
-        if isinstance(value, Cell):
+        if isinstance(value, TableCell):
             return value
         if isinstance(value, str):
-            return Cell(value)
+            return TableCell(value)
         if isinstance(value, Failure):
-            return Cell(value.reason.replace("_", " "))
+            return TableCell(value.reason.replace("_", " "))
         if isinstance(value, (int, float)):
-            return Cell(written(value, self.form, self.digits))
+            return TableCell(written(value, self.form, self.digits))
         if value is None or value.value is None:
-            return Cell(MISSING)
-        return Cell(
+            return TableCell(MISSING)
+        return TableCell(
             written(value.value, self.form, self.digits),
             interval_text(value.lower, value.upper, self.form, self.digits),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A cell of a table where a value alone does not say it."""
 
     text: str
@@ -111,7 +111,7 @@ class Cell:
         return f"{self.text} {self.detail}".strip()
 
 
-Value: TypeAlias = "Cell | Bounded | Failure | str | int | float | None"
+Value: TypeAlias = "TableCell | IntervalFigure | Failure | str | int | float | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Table:
     """True if the colours of robustness are explained below."""
     on: frozenset[Rendering] = EVERYWHERE
 
-    def cells(self) -> list[tuple[Cell, ...]]:
+    def cells(self) -> list[tuple[TableCell, ...]]:
         """The rows as they are written."""
         return [
             tuple(column.cell(value) for column, value in zip(self.columns, row, strict=True))
@@ -163,7 +163,7 @@ class Bullets:
 class Picture:
     """A chart; HTML only, so a table or a sentence must say the same elsewhere."""
 
-    chart: Chart
+    chart: ReportChart
     caption: str = ""
     about: str = ""
     keys: tuple[tuple[str, str], ...] = ()
@@ -172,7 +172,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedSection:
     """Something that is shown when its summary is clicked; not in a terminal."""
 
     summary: str
@@ -183,11 +183,11 @@ class Folded:
     on: frozenset[Rendering] = frozenset(("markdown", "html"))
 
 
-Block: TypeAlias = Table | Paragraph | Bullets | Picture | Folded
+Block: TypeAlias = Table | Paragraph | Bullets | Picture | FoldedSection
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A heading with its blocks."""
 
     title: str
@@ -205,7 +205,7 @@ class Section:
         """Id of the section in a page."""
         return self.key or "-".join(self.title.lower().split())
 
-    def for_rendering(self, rendering: Rendering) -> Section:
+    def for_rendering(self, rendering: Rendering) -> ReportSection:
         """The section with the blocks that a rendering shows."""
         return replace(self, blocks=tuple(block for block in self.blocks if rendering in block.on))
 
@@ -215,7 +215,7 @@ class Document:
     """A whole report."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[ReportSection, ...]
     kind: str = ""
     """Command that made it, as in "evenkeel bench"."""
     subtitle: str = ""
@@ -225,35 +225,35 @@ class Document:
     """Facts for a reader of one page."""
     footer: str = ""
 
-    def sections_for(self, rendering: Rendering) -> list[Section]:
+    def sections_for(self, rendering: Rendering) -> list[ReportSection]:
         """The sections that a rendering shows, those without a block left out."""
         shown = [section.for_rendering(rendering) for section in self.sections if rendering in section.on]
         return [section for section in shown if section.blocks]
 
 
-def written(value: float, form: Form, digits: int = 0) -> str:
+def written(value: float, form: FigureForm, digits: int = 0) -> str:
     """Write a figure as a column of this form does."""
-    if form is Form.PERCENT:
+    if form is FigureForm.PERCENT:
         return figures.percent(value, digits)
-    if form is Form.POINTS:
+    if form is FigureForm.POINTS:
         return figures.number(value * _POINTS, digits)
-    if form is Form.SIGNED_POINTS:
+    if form is FigureForm.SIGNED_POINTS:
         text = figures.number(value * _POINTS, digits)
         return text if text.startswith("−") or not text.strip("0.") else f"+{text}"
-    if form is Form.USD:
+    if form is FigureForm.USD:
         return figures.usd(value)
     return figures.number(value, digits)
 
 
-def interval_text(lower: float | None, upper: float | None, form: Form, digits: int = 0) -> str:
+def interval_text(lower: float | None, upper: float | None, form: FigureForm, digits: int = 0) -> str:
     """An interval as in "[24, 38]", in the units of a form; "" without one."""
     if lower is None or upper is None:
         return ""
-    bare = Form.POINTS if form is Form.PERCENT else form
+    bare = FigureForm.POINTS if form is FigureForm.PERCENT else form
     return f"[{written(lower, bare, digits)},\u00a0{written(upper, bare, digits)}]"
 
 
-def both(value: Value, form: Form, digits: int = 0) -> str:
+def both(value: Value, form: FigureForm, digits: int = 0) -> str:
     """A figure with its interval in one line, for a sentence: "88.8 [86.3, 90.9]"."""
     return Column("", form, digits).cell(value).line
 

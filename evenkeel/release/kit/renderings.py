@@ -23,7 +23,7 @@ from evenkeel.core.text import one_line, visible, well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.core.version import VERSION
 from evenkeel.release.kit import charts
-from evenkeel.release.kit.document import Bullets, Paragraph, Picture, Table, part, turned
+from evenkeel.release.kit.document import Bullets, FoldedSection, Paragraph, Picture, Table, part, turned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from rich.console import Console
 
-    from evenkeel.release.kit.document import Block, Cell, Document
+    from evenkeel.release.kit.document import Block, Document, TableCell
 
 
 _FRAME: Final = 3
@@ -127,7 +127,7 @@ def _rich(table: Table, title: str, room: int) -> RichTable:
     return shown
 
 
-def _stacked(cell: Cell) -> str:
+def _stacked(cell: TableCell) -> str:
     return f"{cell.text}\n{cell.detail}" if cell.detail else cell.text
 
 
@@ -190,18 +190,26 @@ def _fence(code: str) -> Markup:
     return Markup("`") * max(3, longest + 1)
 
 
+_SHAPES: Final[dict[type, str]] = {
+    Table: "table",
+    Paragraph: "paragraph",
+    Bullets: "bullets",
+    FoldedSection: "folded",
+}
+
+
 def _shape(block: Block) -> str:
     """Name the shape that a template draws."""
     if isinstance(block, Picture):
         return block.chart.shape
-    return type(block).__name__.lower()
+    return _SHAPES[type(block)]
 
 
-def _grouped(table: Table) -> list[tuple[str, list[tuple[Cell, ...]]]]:
+def _grouped(table: Table) -> list[tuple[str, list[tuple[TableCell, ...]]]]:
     """Rows under headings: neighbours with the same first cell together, which is their heading."""
     if not table.grouped:
         return [("", table.cells())]
-    groups: list[tuple[str, list[tuple[Cell, ...]]]] = []
+    groups: list[tuple[str, list[tuple[TableCell, ...]]]] = []
     for row in table.cells():
         if not groups or groups[-1][0] != row[0].text:
             groups.append((row[0].text, []))

@@ -25,14 +25,14 @@ _INPUTS: Final = frozenset({
 """Labels of what a user typed, where no demonstration before it shows which label is the input's."""
 
 
-class Stretch(NamedTuple):
+class DemonstrationSpan(NamedTuple):
     """A half-open stretch of a text."""
 
     start: int
     end: int
 
 
-def open_input(text: str) -> Stretch | None:
+def open_input(text: str) -> DemonstrationSpan | None:
     """Return the input that the model is to answer: that of the last pair, which has no output yet.
 
     Returns: the stretch without its labels; None if the text does not end in an open pair.
@@ -52,7 +52,7 @@ def open_input(text: str) -> Stretch | None:
     return _open_arrow(text, line, end) or _unanswered(text, labels, end)
 
 
-def _open_arrow(text: str, line: int, end: int) -> Stretch | None:
+def _open_arrow(text: str, line: int, end: int) -> DemonstrationSpan | None:
     """Return the last line up to the arrow that it ends in, if a line before has one in its middle."""
     arrows = list(_ARROW.finditer(text, line, end))
     if not arrows or arrows[-1].end() != end:
@@ -64,7 +64,7 @@ def _open_arrow(text: str, line: int, end: int) -> Stretch | None:
     return _content(text, line, arrows[-1].start())
 
 
-def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Stretch | None:
+def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> DemonstrationSpan | None:
     """Return the content of the last label, if each like it before has an answer's label behind it."""
     names = [label["name"].strip().lower() for label in labels]
     if len(names) < _PAIR_AND_INPUT or names[-1] not in names[:-1]:
@@ -79,11 +79,11 @@ _PAIR_AND_INPUT: Final = 3
 """Fewest labels that show a pair and another input."""
 
 
-def _content(text: str, start: int, end: int) -> Stretch | None:
+def _content(text: str, start: int, end: int) -> DemonstrationSpan | None:
     """Return the stretch without the blanks at its ends; None if nothing is left."""
     inner = text[start:end]
     core = inner.strip()
     if not core:
         return None
     begin = start + inner.index(core)
-    return Stretch(begin, begin + len(core))
+    return DemonstrationSpan(begin, begin + len(core))

@@ -55,7 +55,7 @@ _OF_ONE: Final = frozenset({"rejected"})
 """Failures that are about the request, not about the endpoint."""
 
 
-class Renamed(NamedTuple):
+class ModelRename(NamedTuple):
     """Change of the model name that a route's endpoint returns."""
 
     route: str
@@ -66,13 +66,13 @@ class Renamed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class MonitorFindings:
     """Findings of the monitor in the last day."""
 
     suspected: tuple[Suspicion, ...] = ()
     """Suspected changes on any route."""
     found: tuple[FoundChange, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
+    renamed: tuple[ModelRename, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class ReferenceAsker:
         caller: ReferenceCaller,
         settings: AskerSettings,
         *,
-        noticed: Callable[[], Noticed],
+        noticed: Callable[[], MonitorFindings],
         tally: Tally,
         clock: Callable[[], float],
     ) -> None:
@@ -165,7 +165,7 @@ class ReferenceAsker:
         if self._pace.calls_per_day == 0:
             return []
         states = self._store.states()
-        noticed = self._noticed() if states else Noticed()
+        noticed = self._noticed() if states else MonitorFindings()
         if self._renew(states, noticed, now):
             states = self._store.states()
         due = []
@@ -204,7 +204,7 @@ class ReferenceAsker:
                 standing.seen[model] = max(verdict.scored_at, standing.seen.get(model, 0.0))
         return standing.seen
 
-    def _renew(self, states: Sequence[ReferenceState], noticed: Noticed, now: float) -> bool:
+    def _renew(self, states: Sequence[ReferenceState], noticed: MonitorFindings, now: float) -> bool:
         """Restart references whose answers are older than a change. Return whether there were any."""
         changed = False
         for change in noticed.found:
@@ -220,7 +220,7 @@ class ReferenceAsker:
                 changed |= self._rename(renamed, now)
         return changed
 
-    def _rename(self, renamed: Renamed, now: float) -> bool:
+    def _rename(self, renamed: ModelRename, now: float) -> bool:
         """Compare with answers of the new model only, where a reference has been answered by it."""
         references = self._store.of_route(renamed.route)
         switched = {

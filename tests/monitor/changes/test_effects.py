@@ -9,7 +9,7 @@ from evenkeel.core.cells import ChangeMark
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
@@ -27,7 +27,7 @@ def tally(*, shifted=0.05, resends=0.0, quality=SAME, invalid=0.0, chars=400, al
 
     `strict` is the share of pairs rated 2 though the answers are as alike as all others: the judge's doing.
     """
-    counted = Tally()
+    counted = ChangeTally()
     for number in range(n):
         place = number * 37 % n / n
         resend = 2 if place < resends else 3

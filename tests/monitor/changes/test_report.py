@@ -10,7 +10,7 @@ from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
-from evenkeel.monitor.changes.record import OTHER, Tally
+from evenkeel.monitor.changes.record import OTHER, ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
@@ -22,7 +22,7 @@ KINDS = ("general.casing", "general.spelling")
 
 def tally(exchanges, every, *, noise=1000, language="en", judge=None):
     """So many exchanges of a resend and two trials; every n-th exchange shifts in both."""
-    counted = Tally()
+    counted = ChangeTally()
     for number in range(exchanges):
         base = 2 if number % noise == noise - 1 else 3
         rating = 2 if number % every == every - 1 else 3
@@ -84,7 +84,7 @@ def test_tallies_add_up_and_stay_small():
     first.merge(second)
     assert first.cells == whole.cells
     assert first.exchanges == 100
-    assert Tally.from_json(first.to_json()).to_json() == first.to_json()
+    assert ChangeTally.from_json(first.to_json()).to_json() == first.to_json()
     for number in range(40):
         first.add_exchange({"task": f"t{number}"})
     assert len(first.traits["task"]) == 13

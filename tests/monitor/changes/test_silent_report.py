@@ -10,7 +10,7 @@ import pytest
 from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import Cause, ChangeRecord, kinds
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.record import Tally
+from evenkeel.monitor.changes.record import ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
@@ -38,7 +38,7 @@ FOUND = Silent(REFERENCES, incident="c1")
 
 def record(silent, *marks, name="c1", route="chat", at=NOON + 1200):
     own = ChangeMark(kinds.REFERENCES, "alike by 78%", "alike by 41%", at, 7)
-    return ChangeRecord(name, route, (own, *marks), Tally(), Tally(), 30, silent)
+    return ChangeRecord(name, route, (own, *marks), ChangeTally(), ChangeTally(), 30, silent)
 
 
 def only(*records, scores=None):

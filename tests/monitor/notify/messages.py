@@ -17,8 +17,8 @@ from evenkeel.monitor.incidents import worst_trials
 from evenkeel.monitor.notify import (
     Channel,
     Contact,
+    MessagePace,
     Notifier,
-    Pace,
     PagerDuty,
     Slack,
     Teams,
@@ -72,7 +72,9 @@ class Play:
         writer = Writer(CONTACTS, "https://keel.example", self.state.reports, partial(worst_trials, self))
         said = []
         channels = [
-            Channel(sink, self.store, writer, said.append, lambda: self.at, Pace(), lambda: self.troubles)
+            Channel(
+                sink, self.store, writer, said.append, lambda: self.at, MessagePace(), lambda: self.troubles
+            )
             for sink in sinks
         ]
         return Notifier(self.store, said.append, channels)

@@ -16,7 +16,7 @@ import pytest
 from evenkeel.monitor.notify import (
     AppriseSink,
     Contact,
-    Message,
+    NoticeMessage,
     PagerDuty,
     Slack,
     Teams,
@@ -28,7 +28,7 @@ from tests.monitor.notify.scene import SPELLING, TONE, decided, incidents_of, ov
 
 with_apprise = pytest.mark.skipif(not find_spec("apprise"), reason='pip install "evenkeel-proxy[notify]"')
 
-SAID = Message("Held back", "The judge fails.", good=False)
+SAID = NoticeMessage("Held back", "The judge fails.", good=False)
 CONTACT = Contact("@support-ml", "https://wiki.example/support", "helm rollback <support>")
 
 

@@ -19,7 +19,7 @@ from evenkeel.release.gate.reports import (
     headline,
     verdict_words,
 )
-from evenkeel.release.gate.run import FallenGolden, Outcome, Spent
+from evenkeel.release.gate.run import FallenGolden, GateOutcome, Spent
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.stores.goldens import Golden
 
@@ -43,7 +43,7 @@ def outcome(shares=1.0, *, goldens=60, failing=0, with_reference=True, fall=(), 
     while not gate.settled and gate.asked < goldens:
         reference = 0.0 if with_reference else None
         gate.take({measure.name: Shares(shares, reference) for measure in MEASURES})
-    return Outcome(
+    return GateOutcome(
         report=gate.report(),
         source="goldens.jsonl",
         candidate=f"new {NASTY}",

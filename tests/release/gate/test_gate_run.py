@@ -12,16 +12,16 @@ from evenkeel.core.verdict import Failure
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.detect.gate import Gate, GateRules
 from evenkeel.release.gate.run import Run, give_up
-from evenkeel.release.gate.scoring import Scoring
-from evenkeel.release.gate.sides import Side, Task, drawn
-from evenkeel.release.kit.asking import Call, UnusableError
+from evenkeel.release.gate.scoring import GateScoring
+from evenkeel.release.gate.sides import Side, SideTask, drawn
+from evenkeel.release.kit.asking import AskedCall, UnusableError
 from evenkeel.release.kit.cost import Costs
 from evenkeel.shadow.replay import Target
 from evenkeel.stores.goldens import Golden
 
 
 def request(text="Hi", side="candidate"):
-    return drawn(Call(side, Target("http://models.example/v1"), text.encode(), b"", "m", 7), 0)
+    return drawn(AskedCall(side, Target("http://models.example/v1"), text.encode(), b"", "m", 7), 0)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ class Backwards:
 def test_answers_count_in_the_order_of_the_goldens():
     """However fast they come, the first goldens decide, and what is under way is no more than asked for."""
     tasks = [
-        Task(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
+        SideTask(Golden(id=f"{n:03}", answer=Answer("Approved.")), "Q", {
             "candidate": request(str(n)), "reference": request(str(n), "reference"),
         })
         for n in range(60)
     ]  # fmt: skip
 
     async def course():
-        scoring = Scoring(heuristic_scorer())
+        scoring = GateScoring(heuristic_scorer())
         gate = Gate(GateRules(), scoring.measures(("differs",)), goldens=len(tasks))
         asker = Backwards(len(tasks))
         run = Run(gate, asker, scoring, costs=Costs(), concurrency=8)

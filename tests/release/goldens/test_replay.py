@@ -15,7 +15,7 @@ from evenkeel.llm.price import Prices
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.monitor.changes.goldens import GoldenWatch
-from evenkeel.release.gate.scoring import Scoring
+from evenkeel.release.gate.scoring import GateScoring
 from evenkeel.release.goldens.replay import GoldenReplayer
 from evenkeel.runtime.changes import golden_routes
 from evenkeel.shadow.replay import Replayer
@@ -95,7 +95,7 @@ def bench(tmp_path, upstream):
                     archive,
                     log,
                     replayer,
-                    Scoring(heuristic_scorer(HeuristicRater())),
+                    GateScoring(heuristic_scorer(HeuristicRater())),
                     SqliteCostTracker(database, budget or Budget(), time.time),
                     Prices(),
                     most=per_round,

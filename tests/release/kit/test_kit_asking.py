@@ -12,8 +12,8 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.verdict import Failure
 from evenkeel.lab.asking import Service, unwritable
 from evenkeel.llm.price import ModelPrice, Prices
-from evenkeel.release.kit.asking import Asker, Call, UnusableError, advised, call_key, work_through
-from evenkeel.release.kit.cost import BudgetUsedUpError, Costs, Estimate, PayeeBudget
+from evenkeel.release.kit.asking import AskedCall, Asker, UnusableError, advised, call_key, work_through
+from evenkeel.release.kit.cost import BudgetUsedUpError, CostEstimate, Costs, PayeeBudget
 from evenkeel.release.kit.journal import Answers
 from evenkeel.shadow.replay import Replay, Target
 from evenkeel.stores.sqlite.database import Database
@@ -38,7 +38,7 @@ class Scripted:
 
 def call(text="Hi", payee="one"):
     target = Target("http://models.example/v1")
-    return Call(payee, target, text.encode(), call_key([payee], text.encode()), "m", 7)
+    return AskedCall(payee, target, text.encode(), call_key([payee], text.encode()), "m", 7)
 
 
 def end(given_up, failure):
@@ -120,10 +120,10 @@ def test_a_payee_sets_aside_what_a_call_may_cost():
 def test_an_estimate_says_how_sure_it_is():
     """What is remembered is named; a ceiling is told from a rule of thumb."""
     assert (
-        str(Estimate("3 calls", Spend(900, 0.5), 2))
+        str(CostEstimate("3 calls", Spend(900, 0.5), 2))
         == "3 calls (2 remembered), at most 900 tokens, at most $0.50"
     )
-    assert str(Estimate("3 calls", Spend(900, 0), ceiling=False)) == (
+    assert str(CostEstimate("3 calls", Spend(900, 0), ceiling=False)) == (
         "3 calls, about 900 tokens, no public price known"
     )
 

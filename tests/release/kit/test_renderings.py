@@ -17,15 +17,15 @@ from evenkeel.core.verdict import Failure
 from evenkeel.release.kit.charts import BOTTOM, LEFT, RIGHT, ROW, TOP, Point, dot_plot
 from evenkeel.release.kit.document import (
     Bullets,
-    Cell,
     Column,
     Document,
-    Folded,
-    Form,
+    FigureForm,
+    FoldedSection,
     Paragraph,
     Picture,
-    Section,
+    ReportSection,
     Table,
+    TableCell,
 )
 from evenkeel.release.kit.renderings import (
     JUnitCase,
@@ -41,7 +41,7 @@ from tests.release.pages import Page
 HOSTILE = '=1+1"<script>alert(1)</script>|`\x1b[31m'
 """A name that a client can choose for its model."""
 TABLE = Table(
-    (Column("Model"), Column("Robustness", Form.POINTS, 1), Column("Cost", Form.USD)),
+    (Column("Model"), Column("Robustness", FigureForm.POINTS, 1), Column("Cost", FigureForm.USD)),
     (
         (HOSTILE, Estimate(0.913, 0.886, 0.94, 50), 1.5),
         ("quiet", Failure("m", 1, "no_variation"), None),
@@ -52,7 +52,7 @@ TABLE = Table(
 
 def document(*blocks):
     return Document(
-        "Robustness of a|b", (Section("All", blocks, key="all", about="About."),), summary=("One.",)
+        "Robustness of a|b", (ReportSection("All", blocks, key="all", about="About."),), summary=("One.",)
     )
 
 
@@ -65,17 +65,17 @@ def printed(found, width=100):
 @pytest.mark.parametrize(
     ("form", "value", "text"),
     [
-        (Form.NUMBER, 1234.0, "1,234"),
-        (Form.POINTS, 0.5, "50"),
-        (Form.PERCENT, 0.31, "31\u202f%"),
-        (Form.SIGNED_POINTS, 0.125, "+12"),
-        (Form.SIGNED_POINTS, -0.2, "−20"),
-        (Form.SIGNED_POINTS, 0.0, "0"),
-        (Form.USD, 0.001, "<$0.01"),
-        (Form.TEXT, None, "–"),
-        (Form.POINTS, Failure("m", 1, "too_few"), "too few"),
-        (Form.PERCENT, Estimate(0.31, 0.24, 0.38, 9), "31\u202f% [24,\u00a038]"),
-        (Form.POINTS, Cell("91", "± 1"), "91 ± 1"),
+        (FigureForm.NUMBER, 1234.0, "1,234"),
+        (FigureForm.POINTS, 0.5, "50"),
+        (FigureForm.PERCENT, 0.31, "31\u202f%"),
+        (FigureForm.SIGNED_POINTS, 0.125, "+12"),
+        (FigureForm.SIGNED_POINTS, -0.2, "−20"),
+        (FigureForm.SIGNED_POINTS, 0.0, "0"),
+        (FigureForm.USD, 0.001, "<$0.01"),
+        (FigureForm.TEXT, None, "–"),
+        (FigureForm.POINTS, Failure("m", 1, "too_few"), "too few"),
+        (FigureForm.PERCENT, Estimate(0.31, 0.24, 0.38, 9), "31\u202f% [24,\u00a038]"),
+        (FigureForm.POINTS, TableCell("91", "± 1"), "91 ± 1"),
     ],
 )
 def test_a_column_writes_its_values(form, value, text):
@@ -86,7 +86,7 @@ def test_a_column_writes_its_values(form, value, text):
 def test_text_from_outside_stays_text_in_every_rendering():
     """No tag in the page, no column more in Markdown, no escape sequence in the terminal."""
     found = document(
-        TABLE, Paragraph(HOSTILE), Bullets((HOSTILE,)), Folded(HOSTILE, HOSTILE, "a```b", "diff")
+        TABLE, Paragraph(HOSTILE), Bullets((HOSTILE,)), FoldedSection(HOSTILE, HOSTILE, "a```b", "diff")
     )
     page = Page(html(found).decode())
     assert "script" not in page.tags
@@ -104,18 +104,18 @@ def test_text_from_outside_stays_text_in_every_rendering():
 def test_blocks_are_shown_where_they_belong():
     """A picture is for pages, something folded not for terminals; empty sections are left out."""
     chart = dot_plot("dots", [Point("a", 0.5, 0.4, 0.6, "plain", "0.5")], low=0, high=1, ticks=(0, 1))
-    found = document(Picture(chart, "Caption"), Folded("Summary"))
+    found = document(Picture(chart, "Caption"), FoldedSection("Summary"))
     assert "All" not in printed(found)
     assert "Caption" not in markdown(found)
     assert "## All" in markdown(found)
     assert "Caption" in Page(html(found).decode()).text
 
 
-FIGURE = Cell("91.0 ± 0.4", "[88.2, 93.1]")
+FIGURE = TableCell("91.0 ± 0.4", "[88.2, 93.1]")
 
 
 def grid(models, scores):
-    columns = (Column("model"), *(Column(f"score {place}", Form.POINTS) for place in range(scores)))
+    columns = (Column("model"), *(Column(f"score {place}", FigureForm.POINTS) for place in range(scores)))
     return Table(
         columns, tuple((f"model-{name}", *(FIGURE,) * scores) for name in range(models)), across="score"
     )

@@ -15,7 +15,7 @@ from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.monitor.detect.references import ReferenceTest, alarm_level
 from evenkeel.shadow.prompt import CHAT
-from evenkeel.shadow.references.asker import AskerSettings, Noticed, ReferenceAsker, Renamed
+from evenkeel.shadow.references.asker import AskerSettings, ModelRename, MonitorFindings, ReferenceAsker
 from evenkeel.shadow.references.caller import ReferenceCaller
 from evenkeel.shadow.references.pace import DAY_S, FoundChange, Pace, Suspicion
 from evenkeel.shadow.replay import Replay, Target
@@ -81,7 +81,7 @@ class Asking:
         self.endpoint = Endpoint()
         self.tally = Tally()
         self.now = START + 10.0
-        self.noticed = Noticed()
+        self.noticed = MonitorFindings()
         self.costs = SqliteCostTracker(self.database, options.get("budget", Budget()), lambda: self.now)
         self.pace = options.get("pace", Pace(96, 60, 0.5))
         self.asker = self.again()
@@ -260,7 +260,7 @@ def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
     assert not any(test.add(one) for one in asking.noted())
     asking.endpoint.answer = lambda said: f"I cannot help with {said}; sorry! Ask {chance.random()}"
     changed_at = asking.now
-    asking.noticed = Noticed(suspected=(Suspicion("forms", "m", changed_at),))
+    asking.noticed = MonitorFindings(suspected=(Suspicion("forms", "m", changed_at),))
     found = None
     while found is None:
         assert asking.step(2.0) == 4
@@ -268,7 +268,9 @@ def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
         assert len(asking.noted()) < 24 + 60
     assert all(one.asked == "suspicion" for one in asking.noted()[24:])
     assert found.since > changed_at
-    asking.noticed = Noticed(asking.noticed.suspected, (FoundChange("shop", "m", found.at, found.since),))
+    asking.noticed = MonitorFindings(
+        asking.noticed.suspected, (FoundChange("shop", "m", found.at, found.since),)
+    )
     asking.step(2.0)
     asked_since = {one.reference for one in asking.noted() if one.at > found.at}
     for one in asking.store.of_route("shop"):
@@ -283,10 +285,10 @@ def test_a_suspicion_asks_at_once_until_the_change_is_found(asking):
 def test_a_suspicion_of_a_model_that_a_route_does_not_ask_costs_it_no_burst(asking):
     """Its bursts of the day are kept for its own models."""
     asking.store.add(reference(1))
-    asking.noticed = Noticed(suspected=(Suspicion("forms", "another", asking.now),))
+    asking.noticed = MonitorFindings(suspected=(Suspicion("forms", "another", asking.now),))
     asking.step()
     assert asking.store.asked("shop").bursts == 0
-    asking.noticed = Noticed(suspected=(Suspicion("forms", "m", asking.now),))
+    asking.noticed = MonitorFindings(suspected=(Suspicion("forms", "m", asking.now),))
     asking.step()
     assert asking.store.asked("shop").bursts == 1
 
@@ -299,7 +301,9 @@ def test_a_stated_model_begins_anew_only_what_it_answers(asking):
     asking.endpoint.model = "m-2"
     asking.step(2.0)
     asked = asking.noted()[0].reference
-    asking.noticed = Noticed(renamed=(Renamed("shop", "m-2", asking.now), Renamed("shop", "m-9", asking.now)))
+    asking.noticed = MonitorFindings(
+        renamed=(ModelRename("shop", "m-2", asking.now), ModelRename("shop", "m-9", asking.now))
+    )
     asking.asker._standing["shop"].paused_until = asking.now + 1e9
     asking.step(40.0)
     for one in asking.store.of_route("shop"):
