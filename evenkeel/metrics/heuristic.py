@@ -80,12 +80,9 @@ class HeuristicRater:
         self._count = count
         self.language_of = language_of
         """Function that returns a text's language; None if there is none."""
-        self._embeddings: Embeddings | None = None
-        self._meaning: Meaning | None = None
-        if isinstance(embeddings, Embeddings):
-            self._embeddings, self._meaning = embeddings, EncoderMeaning(embeddings)
-        else:
-            self._meaning = embeddings
+        self._meaning: Meaning | None = (
+            EncoderMeaning(embeddings) if isinstance(embeddings, Embeddings) else embeddings
+        )
 
     @property
     def encoder(self) -> str | None:
@@ -103,7 +100,11 @@ class HeuristicRater:
     async def rate(self, pair: Pair) -> Rating:
         """Return the rating, computed in a thread. Details hold the scores behind the similarity.
 
-        The meaning is measured together with that of other pairs, and its price is the rating's.
+        The meaning is measured together with that of other pairs, and its price is the rating's. An embedding
+        that fails is left out of the similarity.
+
+        Returns: a `Rating` whose outcome is 3, 2, 1 or None, or a `Failure`: "no_text" if neither side has
+            text or a tool call, "cross_language" if the answers are in two languages (and not equal).
         """
         steps = self._steps(pair)
         step = await asyncio.to_thread(_next, steps, None)
@@ -114,22 +115,6 @@ class HeuristicRater:
             tokens, cost_usd = tokens + measured.tokens, cost_usd + measured.cost_usd
             step = await asyncio.to_thread(_next, steps, measured.outcome)
         return replace(step, tokens=tokens, cost_usd=cost_usd) if tokens or cost_usd else step
-
-    def rate_now(self, pair: Pair) -> Rating:
-        """Return the rating, computed in this thread.
-
-        Returns: a `Rating` whose outcome is 3, 2, 1 or None, or a `Failure`: "no_text" if neither side has
-            text or a tool call, "cross_language" if the answers are in two languages (and not equal).
-            An embedding that fails is left out of the similarity.
-        Raises: TypeError if the embeddings are an endpoint's, which needs a wait.
-        """
-        steps = self._steps(pair)
-        step = _next(steps, None)
-        while not isinstance(step, Rating):
-            if self._embeddings is None:
-                raise TypeError("an endpoint's embeddings need a wait: use rate")
-            step = _next(steps, self._embeddings.score(step))
-        return step
 
     def _steps(self, pair: Pair) -> Steps:
         if is_empty(pair.reference) and is_empty(pair.candidate):

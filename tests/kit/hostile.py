@@ -6,6 +6,7 @@ by itself.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import random
@@ -25,7 +26,6 @@ from evenkeel.metrics.judge.prompts import marked, unforgeable_tag
 from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import read_ruling
 from evenkeel.metrics.quality.bundles import BUNDLES
-from evenkeel.metrics.quality.measurement import Agreement
 from evenkeel.metrics.registry import heuristics
 from evenkeel.metrics.structured.reading import fences, read_structure
 from evenkeel.metrics.tasks import Turn, recognise
@@ -273,10 +273,8 @@ def _stated(view: PromptView) -> object:
     return view.classified(fixed_template(["Answer in {form}:\n\n{text}\nThank you"]))
 
 
-def _measured(measure: Any, pair: Pair) -> object:
-    for answer in (pair.reference, pair.candidate):
-        measure.rate_now(answer, pair.context)
-    return None
+def _rated(pair: Pair) -> object:
+    return asyncio.run(HeuristicRater().rate(pair))
 
 
 def _as_is(text: str) -> str:
@@ -360,11 +358,9 @@ def _metrics() -> Iterator[Subject]:
         for kind, made in (("", pair_of), (", unlike", unlike_pair_of), (", scattered", scattered_pair_of)):
             if hasattr(quality, "measure_now"):
                 yield Subject(f"{name}{kind}", made, quality.measure_now)
-            elif not isinstance(quality, Agreement):
-                yield Subject(f"{name}{kind}", made, partial(_measured, quality))
-    yield Subject("heuristic rater", pair_of, HeuristicRater().rate_now)
-    yield Subject("heuristic rater, unlike", unlike_pair_of, HeuristicRater().rate_now)
-    yield Subject("heuristic rater, calls", calling_pair_of, HeuristicRater().rate_now)
+    yield Subject("heuristic rater", pair_of, _rated)
+    yield Subject("heuristic rater, unlike", unlike_pair_of, _rated)
+    yield Subject("heuristic rater, calls", calling_pair_of, _rated)
     yield Subject("steps", _as_is, _steps)
     yield Subject("schema of slots", _as_is, read_schema)
     yield Subject("slots", _as_is, read_slots)

@@ -216,7 +216,7 @@ def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
     kinds, rater = gpt4o_kinds(), HeuristicRater(language_of=lambda _: "en")
 
     def saved(kind: str) -> float:
-        ratings = [rater.rate_now(pair_of(*texts)) for texts in kinds[kind]]
+        ratings = [asyncio.run(rater.rate(pair_of(*texts))) for texts in kinds[kind]]
         return sum(stage_of(rating.details) in {"equality", "heuristic"} for rating in ratings) / len(ratings)
 
     assert saved("rerun, same conclusion") > 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_a_rule_rates_no_pair_wrongly() -> None:
         pair = Pair(
             Answer(row["reference"]), Answer(row["candidate"]), row.get("prompt", ""), row.get("task")
         )
-        outcome = rater.rate_now(pair).outcome
+        outcome = asyncio.run(rater.rate(pair)).outcome
         allowed = {3} if row["equal"] else {1} if row["kind"] == "empty" else set()
         if isinstance(outcome, int) and outcome not in allowed:
             wrong.append(row["id"])

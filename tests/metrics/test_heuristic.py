@@ -17,6 +17,8 @@ from evenkeel.metrics.tool_calls import ToolCalls
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from evenkeel.metrics.protocol import Rating
+
 REFERENCE = (
     "The VPN client on host BER-12 stopped connecting at 09:40 after update 4.2.1. Support rolled the "
     "update back, and 35 users could work again by noon."
@@ -24,9 +26,13 @@ REFERENCE = (
 Outcome = int | Failure | None
 
 
+def rated(rater: HeuristicRater, pair: Pair) -> Rating:
+    return asyncio.run(rater.rate(pair))
+
+
 def rate(reference: Answer | str, candidate: Answer | str, rater: HeuristicRater | None = None) -> Outcome:
     sides = [Answer(side) if isinstance(side, str) else side for side in (reference, candidate)]
-    return (rater or HeuristicRater(language_of=language_of)).rate_now(Pair(*sides, context="")).outcome
+    return rated(rater or HeuristicRater(language_of=language_of), Pair(*sides, context="")).outcome
 
 
 def call(name: str, arguments: str, text: str = "") -> Answer:
@@ -69,11 +75,11 @@ def test_nothing_on_both_sides_is_a_failure() -> None:
 
 
 def test_the_rating_shows_who_decided_and_how_near_the_answers_are() -> None:
-    rating = HeuristicRater().rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
+    rating = rated(HeuristicRater(), Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), ""))
     assert (rating.outcome, stage_of(rating.details)) == (None, "unsure")
     assert rating.similarity == rating.details["likeness"]
     assert 0.85 < rating.similarity < 1
-    same = HeuristicRater().rate_now(Pair(Answer("a b"), Answer("a b\n"), ""))
+    same = rated(HeuristicRater(), Pair(Answer("a b"), Answer("a b\n"), ""))
     assert (same.outcome, stage_of(same.details), same.similarity) == (3, "equality", 1)
 
 
@@ -92,7 +98,7 @@ def test_meaning_counts_in_the_similarity_and_proves_nothing() -> None:
     """Cosine 1 without a common word: up by its weight, and still unsure."""
     rater = HeuristicRater(Embeddings(PlantedEncoder({"Automobiles": (1, 0), "Cars": (1, 0)})))
     pair = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
-    with_meaning, without = rater.rate_now(pair), HeuristicRater().rate_now(pair)
+    with_meaning, without = rated(rater, pair), rated(HeuristicRater(), pair)
     assert (with_meaning.outcome, without.outcome) == (None, None)
     assert without.similarity is not None
     assert with_meaning.similarity == pytest.approx(
@@ -111,7 +117,7 @@ def test_an_encoder_that_fails_leaves_likeness_alone() -> None:
     """A broken model costs its score, not the similarity."""
     counted: list[Failure] = []
     rater = HeuristicRater(Embeddings(PlantedEncoder({})), count=counted.append)
-    rating = rater.rate_now(Pair(Answer(REFERENCE), Answer(REFERENCE + " Indeed."), ""))
+    rating = rated(rater, Pair(Answer(REFERENCE), Answer(REFERENCE + " Indeed."), ""))
     assert rating.similarity == rating.details["likeness"]
     assert [failure.reason for failure in counted] == ["encoder_failed"]
 
@@ -142,7 +148,7 @@ def test_two_languages_get_no_rating(
 ) -> None:
     """Texts in two languages, or that may be: a failure; numbers alone and an ignored wish are comparable."""
     pair = Pair(Answer(reference), Answer(candidate), "", None, AnswerForm(language=wanted))
-    outcome = HeuristicRater(language_of=known_language).rate_now(pair).outcome
+    outcome = rated(HeuristicRater(language_of=known_language), pair).outcome
     assert (outcome.reason if isinstance(outcome, Failure) else outcome) == expected
 
 
@@ -150,9 +156,3 @@ def test_a_language_that_is_mistaken_for_another_does_not_cost_the_comparison() 
     """Answers that share their words are in one language, whatever the identifier says of one of them."""
     rater = HeuristicRater(language_of=lambda text: "nl" if text.endswith("!") else "en")
     assert rate(REFERENCE, REFERENCE + " Indeed!", rater) is None
-
-
-def test_what_is_asked_in_a_thread_is_what_is_rated_here() -> None:
-    """With and without a wait."""
-    pair = Pair(Answer(REFERENCE), Answer(REFERENCE.replace("35", "99")), "")
-    assert asyncio.run(HeuristicRater().rate(pair)) == HeuristicRater().rate_now(pair)

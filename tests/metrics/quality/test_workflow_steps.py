@@ -86,7 +86,7 @@ def test_the_order_of_steps_and_a_lost_one_count_in_the_similarity():
     """Without a judge neither is a rating."""
 
     def rated(candidate):
-        return HeuristicRater().rate_now(Pair(listed(STEPS), candidate, "", "workflow"))
+        return asyncio.run(HeuristicRater().rate(Pair(listed(STEPS), candidate, "", "workflow")))
 
     turned, shorter = rated(listed(STEPS[::-1])), rated(listed(STEPS[:4]))
     assert (turned.outcome, shorter.outcome) == (None, None)

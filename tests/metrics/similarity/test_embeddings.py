@@ -148,8 +148,8 @@ def test_a_language_that_the_encoder_does_not_know_leaves_the_rating_to_the_othe
     languages = {"north": "en", "north east": "en", "south": "de", "south east": "de"}
     coverage = Coverage(frozenset({"en"}), languages.get)
     rater = HeuristicRater(Embeddings(Compass(), coverage=coverage), language_of=languages.get)
-    english = rater.rate_now(pair("north", "north east"))
-    german = rater.rate_now(pair("south", "south east"))
+    english = asyncio.run(rater.rate(pair("north", "north east")))
+    german = asyncio.run(rater.rate(pair("south", "south east")))
     assert "embeddings" in english.details
     assert "embeddings" not in german.details
 
@@ -219,12 +219,6 @@ def test_nobody_is_asked_where_no_answer_would_count(both: Pair, outcome: int | 
     assert (endpoint.asked, rating.tokens) == ([], 0)
 
 
-def test_what_needs_a_wait_is_not_rated_here_and_now() -> None:
-    """The synchronous way is for encoders of this machine."""
-    with pytest.raises(TypeError, match="use rate"):
-        HeuristicRater(Planted(0.95)).rate_now(APART)
-
-
 def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
     """100 characters of answers at a cent each; nothing without embeddings."""
     scorer = heuristic_scorer(HeuristicRater(Planted(0.9)))
@@ -250,12 +244,6 @@ def test_pairs_of_a_local_encoder_are_encoded_together() -> None:
     together = asyncio.run(run())
     assert len(encoder.batches) == 1
     assert together == [MeaningScore(Embeddings(Compass()).score(one)) for one in pairs]
-
-
-def test_a_rating_is_the_same_with_and_without_a_wait() -> None:
-    """Details included."""
-    rater = HeuristicRater(Embeddings(Compass()))
-    assert rate(rater) == rater.rate_now(APART)
 
 
 def numbered(number: int) -> Pair:
