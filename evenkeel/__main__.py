@@ -5,7 +5,7 @@ import sys
 import traceback
 
 _COULD_NOT_START = 2
-"""Not Python's own 1, which says "regression" where `evenkeel gate` runs."""
+"""Exit code for a crash; not Python's own 1, which says "regression" where `evenkeel gate` runs."""
 _FOR_THE_OWNER_ONLY = 0o077
 """Stores, journals and reports hold prompts and answers."""
 

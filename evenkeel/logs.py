@@ -43,7 +43,7 @@ _SECRETS: Final = re.compile(
     r"|(?P<kind>\b(?:sk|pk|xox[a-z]|gh[a-z])[-_])[\w-]{12,}",
     re.IGNORECASE,
 )
-"""What looks like a credential. No message is meant to hold one, but libraries may quote one."""
+"""Pattern of what looks like a credential. No message is meant to hold one, but libraries may quote one."""
 
 
 def masked(text: str) -> str:
@@ -177,7 +177,7 @@ def from_environment(*, serving: bool) -> None:
 
 
 def is_json() -> bool:
-    """Whether events are JSON."""
+    """True if events are JSON."""
     return isinstance(_handler.formatter, JsonLines)
 
 

@@ -190,15 +190,17 @@ PARTICIPLE: Final = re.compile(
     r"_?(Known|Left|Said|Kept|Made|Found|Told|Sent|Drawn|Given|Taken|Seen|Held|Done|Gone|Meant|Chosen|Written"
     r"|Shown|Read|Put|[A-Z][a-z]+ed)"
 )
+_EVERY: Final = (
+    "cli console core lab llm logs metrics monitor proxy pytest_plugin release runtime settings shadow"
+    " simulate stores tracing"
+)
 CLEAN: Final[Mapping[str, frozenset[str]]] = {
     rule: frozenset(rooms.split())
     for rule, rooms in {
-        "opening": "cli lab metrics pytest_plugin simulate tracing",
+        "opening": _EVERY,
         "loop": "cli lab llm logs proxy pytest_plugin release settings simulate tracing",
-        "participle": (
-            "cli console core lab llm logs metrics proxy pytest_plugin runtime settings simulate tracing"
-        ),
-        "class": "cli logs pytest_plugin simulate tracing",
+        "participle": _EVERY,
+        "class": _EVERY,
     }.items()
 }
 """Rooms that are clean, by rule: openings of docstrings, loop variables named `one`, classes named by a

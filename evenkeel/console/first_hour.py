@@ -28,14 +28,14 @@ _APIS: Final = "chat/completions, completions, responses and messages"
 
 
 class RouteProgress(NamedTuple):
-    """How far a route is from the first points above noise."""
+    """Distance of a route from its first points above noise."""
 
     route: str
     have: int
     """Trials of rewordings with a rated control."""
     need: int
     outlook: str
-    """What is missing."""
+    """Missing part."""
     problem: str = ""
     """Why nothing comes in; "" if something does."""
     next_step: str = ""

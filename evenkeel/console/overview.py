@@ -94,7 +94,7 @@ class Row(NamedTuple):
     model: str
     cells: tuple[OverviewCell | None, ...]
     said: str
-    """How many of its cells are within their limits, over them …"""
+    """Number of its cells that are within their limits, over them …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,4 +263,4 @@ def _detail(report: CellReport, *, alert: bool) -> list[str]:
 
 
 LEGEND: Final = tuple((f"is-{standing}", words) for standing, words in _LEGEND.items())
-"""What the colors mean, by class."""
+"""Meaning of the colours, by class."""

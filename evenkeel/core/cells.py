@@ -77,7 +77,7 @@ class WindowEstimates:
 
 
 Standing = Literal["within", "over", "unknown", "unmeasured"]
-"""What a cell says of its content: its points above noise are within the limit, over it, not known yet, or
+"""Standing of a cell on content: its points above noise are within the limit, over it, not known yet, or
 not measured (no judge, no rated resend, or resends that move too often for any excess to show)."""
 
 _MOST_TRIALS: Final = 20_000

@@ -264,7 +264,7 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         r"|[〇零一二三四五六七八九十百千万萬億兆]{3,}+"
     ),
 }
-"""What keeps the blanks between its parts."""
+"""Texts that keep the blanks between their parts."""
 RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, *_SPACED)
 """Names of the rules, in the order in which they are tried."""
 _INDENTED: Final = re.compile(r"(?:\n[ \t]++\S[^\n]*+)*+")

@@ -51,6 +51,6 @@ class JudgeTrouble(NamedTuple):
     reason: str
     """Reason of its failed calls in snake case, "" if it only wants a pause."""
     said: str
-    """What is wrong, as a sentence without its full stop."""
+    """Problem as a sentence without its full stop."""
     step: str
-    """What to do, as sentences."""
+    """Remedy, as sentences."""

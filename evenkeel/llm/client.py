@@ -59,7 +59,7 @@ class Model:
     base_url: str
     """Up to and including the version, e.g. "https://api.openai.com/v1"."""
     name: str
-    """Its name as the server knows it."""
+    """Name as the server knows it."""
     api_key: str = field(default="", repr=False)
     """Sent as a bearer token. "" for servers that need none."""
     timeout_s: float = 60.0

@@ -93,10 +93,10 @@ NO_REPORT: Final[CallReport] = _NoReport()
 
 
 class NullObserver:
-    """Nobody looks on."""
+    """Observer that records nothing."""
 
     def call(self, call: ModelCall) -> AbstractContextManager[CallReport]:
-        """As `CallObserver.call`."""
+        """Implement `CallObserver.call`."""
         del call
         return nullcontext(NO_REPORT)
 

@@ -47,14 +47,14 @@ _CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
     "standard": None,
     "flex": {"service_tier": "flex"},
 }
-"""What the public list calls a tier; a model without a price for it is listed at its standard one."""
+"""Name of a tier in the public list; a model without a price for it is listed at its standard one."""
 
 _CHARS_PER_TOKEN: Final = 4
 """A usual rule of thumb for English; only used where the endpoint reports no usage."""
 _LEAST_BYTES_PER_TOKEN: Final = 2
 """Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
 MESSAGE_TOKENS: Final = 16
-"""What a chat template may put around a message."""
+"""Characters that a chat template may put around a message."""
 _MILLION: Final = 1_000_000
 
 
@@ -90,12 +90,12 @@ _SIMULATED: Final = "simulated-*"
 """Models of `evenkeel simulate`, which cost nothing."""
 _DATED: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _FINE_TUNED: Final = (("gpt-3.5", 6.0), ("o4-mini", 4.0), ("", 2.0))
-"""How many times the price of its base a fine-tuned model costs at most, by the beginning of its name."""
+"""Largest multiple of its base's price that a fine-tuned model costs, by the beginning of its name."""
 _LONGEST_NAME: Final = 200
 
 
 class _Listing(NamedTuple):
-    """Where the public list has a model."""
+    """Place of a model in the public list."""
 
     name: str
     provider: str | None
@@ -155,7 +155,7 @@ def _listed_usd(
 
 
 ASSUMED: Final = ModelPrice(5.0, 25.0)
-"""What a model is taken to cost that nobody has a price for, where dollars are limited."""
+"""Price assumed for a model that nobody has a price for, where dollars are limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +163,11 @@ class Prices:
     """Prices of calls: those configured, else the public list."""
 
     configured: Mapping[str, ModelPrice] = field(default_factory=dict)
-    """By name or by pattern: "llama*", or "*" for every model that has no other price."""
+    """Prices by name or by pattern: "llama*", or "*" for every model that has no other price."""
     required: bool = False
     """True if models without a price may not be replayed, because they could pass a limit in dollars."""
     assumed: ModelPrice | None = None
-    """Of models without any price; None = they count zero dollars."""
+    """Price of models without any; None = they count zero dollars."""
 
     def usd(
         self,
@@ -250,13 +250,13 @@ def estimate_tokens(text: str) -> int:
 
 
 _PROMPT_MARGIN: Final = 256
-"""What servers put around a prompt: roles, a system prompt of their own."""
+"""Text that servers put around a prompt: roles, a system prompt of their own."""
 _TOOLS_MARGIN: Final = 1024
 _ANSWER_FACTOR: Final = 3
 _ANSWER_MARGIN: Final = 1024
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _OTHER_LIMITS: Final = ("max_new_tokens", "num_predict", "n_predict", "min_tokens")
-"""What some servers go by, whatever else a request says."""
+"""Limit that some servers go by, whatever else a request says."""
 _THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
 """Tokens that some servers write beside the answer."""
 

@@ -75,14 +75,14 @@ _DROPPED: Final = frozenset({"store_full", "store_error"})
 
 @dataclass(frozen=True, slots=True)
 class HoldUp:
-    """One thing that holds measuring up."""
+    """Thing that holds measuring up."""
 
     reason: str
     """"judge", "judge_key", "queue", "worker", "monitor", or the reason for which trials are lost."""
     said: str
-    """What is wrong, as a sentence without its full stop."""
+    """Problem as a sentence without its full stop."""
     step: str
-    """What to do, as sentences."""
+    """Remedy, as sentences."""
     since: float
     """Unix time in seconds at which it was first seen."""
     routes: tuple[str, ...] = ()

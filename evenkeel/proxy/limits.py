@@ -13,11 +13,11 @@ class Limits:
     """Connections of clients at once; in each process of `evenkeel` what the settings and the limit on open
     files leave."""
     max_connections_per_address: int = 65_536
-    """Those of one address; as many as all together = no limit of its own."""
+    """Connections of one address; as many as all together = no limit of its own."""
     max_exchange_bytes: int = 4 << 20
     """Both bodies of a captured exchange together; larger ones are skipped."""
     max_replay_bytes: int = 1 << 20
-    """How much of an unanswered request is kept for sending it again."""
+    """Bytes of an unanswered request that are kept for sending it again."""
     max_waiting_bytes: int = 256 << 10
     """Request bytes held while the upstream is being connected."""
     max_pipelined_bytes: int = 64 << 10
@@ -25,12 +25,12 @@ class Limits:
     max_idle_upstream: int = 512
     """Unused connections kept for each upstream."""
     upstream_idle_s: float = 60.0
-    """How long they are kept; less where the upstream was seen to close them sooner."""
+    """Seconds that they are kept; less where the upstream was seen to close them sooner."""
     upstream_rest_s: float = 5.0
-    """How long an upstream that could not be reached is passed over, on routes with another one."""
+    """Seconds for which an upstream that could not be reached is passed over, on routes with another one."""
     client_idle_s: float = 300.0
-    """How long a client may be silent between two requests."""
+    """Seconds that a client may be silent between two requests."""
     client_head_s: float = 30.0
-    """How long a request head may take to arrive."""
+    """Seconds that a request head may take to arrive."""
     linger_s: float = 2.0
-    """How long a closing connection waits for the client to read the answer and close too."""
+    """Seconds that a closing connection waits for the client to read the answer and close too."""

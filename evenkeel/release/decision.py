@@ -58,7 +58,7 @@ class SwitchMeasure:
 
     name: str
     counts: Mapping[float, int]
-    """How often each difference was seen, candidate minus incumbent, in [−scale, scale]."""
+    """Number of times that each difference was seen, candidate minus incumbent, in [−scale, scale]."""
     scale: float = 1.0
 
 

@@ -46,7 +46,7 @@ _AT_ONCE: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSettings:
-    """What one asker of panels needs to know."""
+    """Facts that an asker of panels needs."""
 
     model: str
     """Name of the judge's model."""

@@ -42,7 +42,7 @@ class ReferenceScores:
     costs: CostTracker
     """Tracks the daily budgets."""
     tasks: Mapping[str, str | None]
-    """By route the task that its settings name, for references that know none."""
+    """Task that the settings name, by route, for references that know none."""
     load: Callable[[], object] = lambda: None
     """Loads what scoring needs, in a thread, once there is a change."""
     clock: Callable[[], float]

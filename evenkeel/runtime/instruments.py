@@ -153,7 +153,7 @@ class JudgeHealth:
         self.reason = ""
         """Reason of the failed call in snake case; "" while the judge works."""
         self.advice = ""
-        """What to do about it, beginning in lower case."""
+        """Remedy, beginning in lower case."""
         self._said: set[str] = set()
         """Reasons logged since the judge last worked, without details, such as seconds, which change."""
 

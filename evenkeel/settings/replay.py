@@ -16,9 +16,9 @@ class RewriterSettings(Section):
     """
 
     base_url: HttpUrl = "https://api.openai.com/v1"
-    """Its endpoint, up to and including the version."""
+    """Endpoint, up to and including the version."""
     model: str
-    """Its model name."""
+    """Model name."""
     stronger_model: str | None = None
     """Asked once when `model` has failed three times."""
     api_key_env: Variable = "EVENKEEL_REWRITER_API_KEY"
@@ -28,7 +28,7 @@ class RewriterSettings(Section):
 
 
 class Goldens(Section):
-    """When the goldens of a route are asked again, within the budgets."""
+    """Times at which the goldens of a route are asked again, within the budgets."""
 
     after_change: bool = True
     """Asks them after each change."""

@@ -56,13 +56,13 @@ class TimeoutSettings(Section):
     """Limits of a forwarded request, in seconds."""
 
     connect_s: Seconds = 5.0
-    """For name resolution, TCP and TLS."""
+    """Limit for name resolution, TCP and TLS."""
     first_byte_s: Seconds = 600.0
-    """From the end of the request to the first byte of the answer."""
+    """Limit from the end of the request to the first byte of the answer."""
     idle_s: Seconds = 600.0
     """Between two bytes of an answer."""
     total_s: Seconds | None = None
-    """For the whole request, streams included."""
+    """Limit for the whole request, streams included."""
 
 
 class RouteBudgetSettings(Section):
@@ -138,7 +138,7 @@ class ContactSettings(Section):
 
 
 class Route(Section):
-    """One route of the data plane and how its exchanges are tried."""
+    """Route of the data plane and how its exchanges are tried."""
 
     name: Name = "default"
     """Label of the route in gauges and on the page."""
@@ -166,7 +166,7 @@ class Route(Section):
     """The route's prompt template with its inputs as `{placeholders}`; none = it is learned."""
     trials: Trials = Trials()
     replay_tier: Tier = "standard"
-    """In which tier replays are sent that are not urgent: `flex` costs about half and takes minutes,
+    """Tier of replays that are not urgent: `flex` costs about half and takes minutes,
     where the provider has it."""
     budget: RouteBudgetSettings = RouteBudgetSettings()
     contact: ContactSettings = ContactSettings()

@@ -60,9 +60,9 @@ class JudgeSettings(Section):
     """
 
     base_url: HttpUrl = ""
-    """Its endpoint, up to and including the version; none = that of the first route."""
+    """Endpoint, up to and including the version; none = that of the first route."""
     model: str = ""
-    """Its model name; none = a small model of the provider, if it is known."""
+    """Model name; none = a small model of the provider, if it is known."""
     api_key_env: Variable = ""
     """Variable with its key; none = `EVENKEEL_JUDGE_API_KEY`, without `base_url` the variable of the replays'
     key."""
@@ -111,7 +111,7 @@ class JudgeSettings(Section):
 
 
 class Alerts(Section):
-    """When an alert is raised, and where it goes."""
+    """Limits at which an alert is raised, and where it goes."""
 
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.1
     """Largest share of content shifts above the noise floor that is tolerated."""

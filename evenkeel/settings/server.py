@@ -104,7 +104,7 @@ class _Holder(Section):
 
 
 class Person(_Holder):
-    """Somebody who opens the admin port under a name of their own; without a token, through a login."""
+    """Person who opens the admin port under a name of their own; without a token, through a login."""
 
     role: Role = "viewer"
     """`viewer` reads, `labeller` also says what verdicts are worth, `approver` also approves goldens and
@@ -190,7 +190,7 @@ class Tls(Section):
     cert_file: Path
     """Certificate of the port, in PEM, with those between it and its authority."""
     key_file: Path
-    """Its key, in PEM, without a password."""
+    """Key, in PEM, without a password."""
     client_ca_file: Path | None = None
     """Authorities, in PEM, one of which must have signed the certificate of every client; none = clients
     show no certificate."""
@@ -329,7 +329,7 @@ class Access(Section):
 
     @model_validator(mode="after")
     def _usable_tokens(self) -> Access:
-        """On loopback too: who names one wants to be asked for it."""
+        """Token is asked for on loopback too: who names one wants to be asked for it."""
         for setting, variable in (
             ("token_env", self.token_env),
             ("metrics_token_env", self.metrics_token_env),
@@ -354,7 +354,7 @@ class Telemetry(Section):
     """Spans of sampled exchanges and their trials, by OTLP as the `OTEL_…` variables say. They need the extra
     `tracing`."""
     evaluations: bool = False
-    """Also sends ratings as events of the log (`gen_ai.evaluation.result`), with the id of the
+    """Sends ratings as events of the log (`gen_ai.evaluation.result`), with the id of the
     response that they are about. Needs `traces`."""
     content: bool = False
     """Puts prompts, answers and the judge's explanations into spans and events."""
@@ -367,7 +367,7 @@ class Telemetry(Section):
     log_level: Level = "info"
     """Least severe events that are logged, to standard error. Takes effect while evenkeel runs."""
     log_format: Format = "auto"
-    """One line for each event: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
+    """Form of a line: `text`, or `json` for a log store. `auto` = text at a terminal, else JSON."""
 
     @model_validator(mode="after")
     def _evaluations_of_traces(self) -> Telemetry:

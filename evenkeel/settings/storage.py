@@ -53,7 +53,7 @@ class Redis(Section):
     cert_file: Path | None = None
     """Certificate shown to the server."""
     key_file: Path | None = None
-    """Its key."""
+    """Key of the certificate."""
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,40}$")] = "evenkeel"
     """Begins every key, so that several installations can share a Redis."""
     replicas: Annotated[int, Field(ge=0, le=10)] = 0

@@ -151,7 +151,7 @@ class CheckedCategory(NamedTuple):
     points: str
     """Points above noise with their interval; "–" without."""
     robustness: float | None
-    """In [0, 1], as are those of the resends."""
+    """Likeness in [0, 1], as are those of the resends."""
     control_robustness: float | None
 
 

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
 
 UNKNOWN: Final = ""
-"""In place of a value that an exchange has, but nobody knows (yet)."""
+"""Stands for a value that an exchange has, but nobody knows (yet)."""
 UNSET: Final = "not set"
-"""In place of a parameter that a request leaves to the provider."""
+"""Stands for a parameter that a request leaves to the provider."""
 _OCTAVE: Final = 2
 
 _DRAWN_BYTES: Final = 6
 
 
 def evenly_drawn(verdict: Verdict) -> bool:
-    """Whether a verdict is one of an even draw from all exchanges, and from what may be tried on each.
+    """Return whether a verdict is one of an even draw from all exchanges, and from what may be tried on each.
 
     What is likelier to be tried where answers move is none. Of exchanges that are tried with a larger chance
     than others, another draw takes as many as make the chances equal; it follows from the exchange's id.
@@ -54,7 +54,7 @@ def parameters_of(parameters: str) -> dict[str, str]:
 
 
 def judge_value(verdict: Verdict) -> str:
-    """Who rated under which wording; "" if no judge was asked."""
+    """Judge and wording that rated; "" if no judge was asked."""
     return (
         f"{verdict.scoring.judge_model} {verdict.scoring.rated_by}".strip()
         if verdict.scoring.rated_by
@@ -86,7 +86,7 @@ def counted_traffic(verdict: Verdict) -> dict[str, str]:
 
 
 def lengths(verdict: Verdict) -> dict[str, str | float]:
-    """How long the user's answer is."""
+    """Length of the user's answer."""
     return (
         {} if verdict.origin.answer_chars is None else {"answer length": float(verdict.origin.answer_chars)}
     )
@@ -96,12 +96,12 @@ _EIGHTH: Final = 8
 
 
 def alike_step(alike: float) -> str:
-    """Where the eighth begins that a likeness lies in: "0.875"."""
+    """Return the beginning of the eighth that a likeness lies in: "0.875"."""
     return f"{min(_EIGHTH - 1, int(_EIGHTH * alike)) / _EIGHTH:g}"
 
 
 def length_step(chars: int) -> str:
-    """Where the half of an octave begins that a length lies in: "256", "362"."""
+    """Return the beginning of the half octave that a length lies in: "256", "362"."""
     return str(round(2 ** (int(2 * log2(chars)) / 2))) if chars else "0"
 
 

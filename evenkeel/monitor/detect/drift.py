@@ -244,7 +244,7 @@ class Stratum(NamedTuple):
     """Trials that are compared with each other."""
 
     judge: str
-    """Who rates the route at the time, and under which wording."""
+    """Judge of the route at the time, and its wording."""
     version: str
     """Version of the prompt."""
 

@@ -43,9 +43,9 @@ class Pairs(NamedTuple):
     """Clusters by their difference, where that is −1, 0 or 1."""
 
     worse: int
-    """Only the candidate's answer breaches the measure."""
+    """Goldens where only the candidate's answer breaches the measure."""
     better: int
-    """Only the reference's does."""
+    """Goldens where only the reference's does."""
     n: int
     """All clusters."""
 
@@ -114,7 +114,7 @@ def _unconditional(pairs: Pairs, threshold: float) -> float:
 
 
 def _fewest_worse(least: float, n: int, threshold: float) -> NDArray[np.int64]:
-    """For each number of "better" the fewest "worse" that make the score; one too many if none do."""
+    """Return for each number of "better" the fewest "worse" that make the score; one too many if none do."""
     better = np.arange(n + 1)
     low, high = np.zeros(n + 1, dtype=np.int64), n - better + 1
     while (low < high).any():

@@ -128,7 +128,7 @@ class CellEffects(Struct):
     """Design effects of a cell's trials: of their content, and of their losses of similarity."""
 
     content: DesignEffect = field(default_factory=DesignEffect)
-    """That of pairs where the resend is known, else of shifts."""
+    """Design effect of pairs where the resend is known, else of shifts."""
     loss: DesignEffect = field(default_factory=DesignEffect)
 
     @property

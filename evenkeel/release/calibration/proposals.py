@@ -37,7 +37,7 @@ class LimitProposal(NamedTuple):
     limits: str
     """Such as "content 0.05, drift 0.03"."""
     source: str
-    """What they rest on."""
+    """Trials that they rest on."""
     command: str
     """Places them."""
 
@@ -73,7 +73,7 @@ class LimitProposals:
         self._found: dict[str, LimitProposal] = {}
 
     def proposals(self) -> tuple[LimitProposal, ...]:
-        """What is proposed, by route."""
+        """Proposed limits, by route."""
         return tuple(self._found[route] for route in sorted(self._found))
 
     def run(self, stopping: threading.Event) -> None:

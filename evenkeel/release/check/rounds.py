@@ -149,7 +149,7 @@ class RoundResult:
     """Categories without a variant, with the reason."""
     judgements: tuple[Judgement, ...]
     difference: float | None = None
-    """Of two arms: whether their answers differ in content, less the mean of how both differ from their own
+    """Contrast of two arms: 1 if they differ in content, less the mean of how both differ from their own
     resend; in [−1, 1]. Its mean is 0 if both answer alike, however noisy they are."""
 
 

@@ -66,9 +66,9 @@ class CheckOutcome:
     """Share of the contrast trials whose answer moved, by arm."""
     comparisons: tuple[ArmComparison, ...]
     differ: Estimate | None
-    """How far the answers of two arms differ beyond both noise floors; see `RoundResult.difference`."""
+    """Difference of two arms beyond both noise floors; see `RoundResult.difference`."""
     switch: SwitchDecision | None
-    """Whether the second may take the place of the first; None if none is compared."""
+    """Decision whether the second may take the place of the first; None if none is compared."""
     trials: tuple[CheckTrial, ...] = field(repr=False)
     rounds: int
     costs: Costs

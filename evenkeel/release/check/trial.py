@@ -21,7 +21,7 @@ class CheckTrial:
     kind: str
     """Name of the perturbation."""
     moved: bool | None = None
-    """Whether the content moved; None if nobody could say."""
+    """True if the content moved; None if nobody could say."""
     control_moved: bool | None = None
     quality_changed: bool | None = None
     control_quality_changed: bool | None = None

@@ -27,7 +27,7 @@ _GRAM: Final = 4
 _SKETCHED: Final = 8_000
 """Characters read of the beginning and of the end of what is sketched."""
 _INPUT_WEIGHT: Final = 0.9
-"""Of what the user said, the square of which is its part in the likeness of two prompts."""
+"""Weight of what the user said, the square of which is its part in the likeness of two prompts."""
 
 
 def sketch_of(view: PromptView) -> tuple[int, ...]:

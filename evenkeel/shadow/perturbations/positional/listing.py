@@ -31,7 +31,7 @@ class NumberedSlot(NamedTuple):
     slot: Slot
     text: str
     starts: tuple[int, ...]
-    """Where each numbered line begins in the text. A line with a value of several lines is one."""
+    """Begin of each numbered line in the text. A line with a value of several lines is one."""
     task: RewriteTask
 
 
