@@ -198,7 +198,7 @@ CLEAN: Final[Mapping[str, frozenset[str]]] = {
     rule: frozenset(rooms.split())
     for rule, rooms in {
         "opening": _EVERY,
-        "loop": "cli lab llm logs proxy pytest_plugin release settings simulate tracing",
+        "loop": _EVERY,
         "participle": _EVERY,
         "class": _EVERY,
     }.items()

@@ -69,7 +69,9 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:
         """Return an alert with the verdicts of its cell since the change seems to have begun."""
-        found = next((one for one in sources.monitor_store.events(_EVENTS_READ) if one.id == event), None)
+        found = next(
+            (alert for alert in sources.monitor_store.events(_EVENTS_READ) if alert.id == event), None
+        )
         if found is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')
         behind = [trial.verdict for trial in verdicts_behind(sources.log, found)]

@@ -243,7 +243,7 @@ class CostTracker(abc.ABC):
         """Return the routes to which this one has to leave some budget now."""
         if urgent or watch or not paced or route not in self._sharing:
             return ()
-        return tuple(one for one in self._sharing if one != route)
+        return tuple(sharer for sharer in self._sharing if sharer != route)
 
     def _day(self, ahead: int = 0) -> str:
         today = dt.datetime.fromtimestamp(self._clock(), tz=dt.UTC).date()

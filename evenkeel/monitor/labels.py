@@ -102,7 +102,7 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
         pair = (first.judge_rating, _most([label.rating for label in blind or said]))
         groups.setdefault((first.judge_model, first.decided_by, source), []).append(pair)
     found = (_of_group(*key, pairs) for key, pairs in sorted(groups.items()))
-    return tuple(one for one in found if one is not None)
+    return tuple(agreement for agreement in found if agreement is not None)
 
 
 def people_say(labels: Iterable[Label]) -> int | None:
@@ -241,7 +241,9 @@ class LabelCollector(ListedCollector):
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
         """Fill the metrics as `ListedCollector.fill` describes."""
-        for one in human_agreement(self._labels()):
-            labels = [one.judge, one.decided_by, one.source]
-            for metric, value in zip(metrics, (one.value, one.lower, one.upper, one.n), strict=True):
+        for agreement in human_agreement(self._labels()):
+            labels = [agreement.judge, agreement.decided_by, agreement.source]
+            for metric, value in zip(
+                metrics, (agreement.value, agreement.lower, agreement.upper, agreement.n), strict=True
+            ):
                 metric.add_metric(labels, value)

@@ -112,7 +112,7 @@ class Monitor:
                     whole=checkpoint.whole,
                 )
                 self._state = state
-            self._folded += sum(isinstance(one, LoggedVerdict) for one in entries)
+            self._folded += sum(isinstance(entry, LoggedVerdict) for entry in entries)
         elif not self._store.is_current():
             # A commit would tell as well, but the next verdict may be long in coming.
             _LOG.warning("the checkpoint is no longer the one written last; reading it again")

@@ -40,12 +40,12 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
     }
     calibrated: dict[str, dict[Measure, Limit]] = {}
     tolerances: dict[str, Limit] = {}
-    for one in choices.limits(settings):
-        limit = Limit(one.value, one.source)
-        if one.measure == "drift":
-            tolerances[one.route] = limit
-        elif (measure := Measure(one.measure)) not in stated:
-            calibrated.setdefault(one.route, {})[measure] = limit
+    for setting in choices.limits(settings):
+        limit = Limit(setting.value, setting.source)
+        if setting.measure == "drift":
+            tolerances[setting.route] = limit
+        elif (measure := Measure(setting.measure)) not in stated:
+            calibrated.setdefault(setting.route, {})[measure] = limit
     return MonitorSettings(
         threshold=alert.threshold,
         mean_trials_between_false_alarms=alert.mean_trials_between_false_alarms,

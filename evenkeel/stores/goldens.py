@@ -202,7 +202,7 @@ class GoldenStore:
                     known += 1
                 else:
                     newest = self.find(golden.id)
-                    versions = [version for one, version in added if one == golden.id]
+                    versions = [version for golden_id, version in added if golden_id == golden.id]
                     highest = max([*versions, newest.version if newest else 0])
                     raise GoldenError(
                         f'"{golden.id}" is there in version {golden.version} with another request or answer; '

@@ -148,7 +148,7 @@ class LocalJudge:
 
         None in place of all if the model cannot read one of them.
         """
-        premises = given + [f"{one} {other}" for one, other in pairwise(given)]
+        premises = given + [f"{sentence} {following}" for sentence, following in pairwise(given)]
         likely = self._model.entailment([(premise, sentence) for sentence in claimed for premise in premises])
         if likely is None:
             return None

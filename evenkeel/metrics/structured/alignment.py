@@ -151,9 +151,9 @@ def _align_mappings(left: dict[str, Tree], right: dict[str, Tree], found: list[V
         if _wraps(right) and not _wraps(left):
             _align(left, next(iter(right.values())), found)
             return
-    for one, other in keys:
-        _align(left[one], right[other], found)
-    matched = {one for one, _ in keys}, {other for _, other in keys}
+    for left_key, other in keys:
+        _align(left[left_key], right[other], found)
+    matched = {left for left, _ in keys}, {other for _, other in keys}
     _unmatched([value for key, value in left.items() if key not in matched[0]], [], found)
     _unmatched([], [value for key, value in right.items() if key not in matched[1]], found)
 

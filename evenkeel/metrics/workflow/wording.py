@@ -129,4 +129,4 @@ class StepBertScore:
 
 def _in_turn(reference: Workflow, candidate: Workflow) -> list[Pair]:
     pairs = zip(reference.chain, candidate.chain, strict=False)
-    return [Pair(Answer(one), Answer(other), "") for one, other in pairs]
+    return [Pair(Answer(left), Answer(other), "") for left, other in pairs]

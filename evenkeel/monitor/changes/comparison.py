@@ -217,7 +217,9 @@ def _pooled(before: ChangeTally, after: ChangeTally, alpha: float, min_trials: i
     def side(tally: ChangeTally) -> _Parts:
         names = (name for name in tally.cells if name != BASELINE and together_count(name) == 1)
         counts = {name: tally.counts(name) for name in names}
-        return {name: _Part(one.shifted, one.trials) for name, one in counts.items()}, tally.exchanges
+        return {
+            name: _Part(shifts.shifted, shifts.trials) for name, shifts in counts.items()
+        }, tally.exchanges
 
     return _shares(side(before), side(after), alpha, max(1, min_trials))
 

@@ -144,7 +144,7 @@ class _Trait:
         trait._counts, trait._edges = Counter(raw[0]), raw[1]
         trait._classes = _classes(trait._edges or [])
         trait._missing -= trait._counts.total()
-        trait._alerts = {name: DriftAlert.from_json(one, rules.drift) for name, one in raw[2].items()}
+        trait._alerts = {name: DriftAlert.from_json(alert, rules.drift) for name, alert in raw[2].items()}
         return trait
 
 
@@ -188,7 +188,7 @@ class ShareWatch:
     def from_json(cls, raw: dict[str, Any], rules: ShareRules) -> ShareWatch:
         """Read what `to_json` wrote."""
         watch = cls(rules)
-        watch._traits = {name: _Trait.from_json(one, rules) for name, one in raw.items()}
+        watch._traits = {name: _Trait.from_json(trait, rules) for name, trait in raw.items()}
         return watch
 
 

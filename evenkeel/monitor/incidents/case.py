@@ -106,5 +106,5 @@ def cases_of(incidents: Iterable[Incident]) -> dict[str, Case]:
 def _joins(incident: Incident, group: list[Incident]) -> bool:
     begun = incident.opened_at
     over = any(incident.calm_at is not None and incident.calm_at < begun for incident in group)
-    elsewhere = not any(set(one.routes) & set(incident.routes) for one in group)
+    elsewhere = not any(set(member.routes) & set(incident.routes) for member in group)
     return elsewhere and not over and begun - group[0].opened_at <= TOGETHER_S

@@ -319,7 +319,7 @@ class Writer:
         """Return the contact of the incident's routes; where they differ, with the names of the routes."""
         known = {route: self._contacts[route] for route in incident.routes if route in self._contacts}
         said = (
-            _by_route({route: getattr(one, name) for route, one in known.items()})
+            _by_route({route: getattr(contact, name) for route, contact in known.items()})
             for name in ("owner", "runbook_url", "rollback")
         )
         return Contact(*said)

@@ -68,8 +68,8 @@ def _grams(words: Sequence[str]) -> Iterable[str]:
         marked = f"<{word}>"
         for place in range(len(marked) - _GRAM + 1):
             yield marked[place : place + _GRAM]
-    for one, other in pairwise(words):
-        yield f"{one} {other}"
+    for word, other in pairwise(words):
+        yield f"{word} {other}"
 
 
 def _hash(word: str) -> int:

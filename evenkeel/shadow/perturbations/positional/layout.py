@@ -127,9 +127,9 @@ class Layout:
         ):
             return False
         return not any(
-            self._reads_on(groups[one][-1], groups[other][0])
-            for one, other in pairwise(order)
-            if other != one + 1
+            self._reads_on(groups[before][-1], groups[other][0])
+            for before, other in pairwise(order)
+            if other != before + 1
         )
 
     def _runs(self, part: Part, order: Sequence[int]) -> int:

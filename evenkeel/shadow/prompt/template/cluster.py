@@ -357,8 +357,8 @@ def words_fixed(skeletons: Sequence[Skeleton]) -> int:
 def _lost_only_marks(before: Sequence[Skeleton], after: Sequence[Skeleton]) -> bool:
     """Return whether only marks beside gaps are gone, such as a full stop that most values end with."""
     return all(
-        len(one) == len(other) and fixed_words(one) == fixed_words(other)
-        for one, other in zip(before, after, strict=True)
+        len(old) == len(other) and fixed_words(old) == fixed_words(other)
+        for old, other in zip(before, after, strict=True)
     )
 
 
