@@ -19,7 +19,7 @@ class LanguageMatch:
 
     name: ClassVar[str] = "language_match"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("surface", high_means="better", needs="language_identifier")
+    about: ClassVar[About] = About("surface", needs="language_identifier")
 
     def __init__(self, language_of: LanguageOf) -> None:
         """Compare by a function that returns a text's language."""

@@ -36,14 +36,7 @@ Family = Literal[
 lexical families, a "sequence" metric looks for the longest shared sequence and notices parts that moved; a
 "vocabulary" metric does not; n-grams lie between.
 """
-Cost = Literal["microseconds", "model", "judge"]
-"""Cost of scoring a pair: some 10 to 1,000 microseconds, a pass of an encoder, or a call of a judge."""
-HighMeans = Literal["alike", "better"]
-"""Meaning of a high value: the answers are alike, or the candidate is good."""
 Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
-
-ANY = ("*",)
-"""Languages of a metric that reads all of them, as far as the model behind it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +48,6 @@ class About:
     """Family whose blind spots the metric shares, if that is not its own."""
     label: str = ""
     """Name for people; "" = the metric's name with spaces."""
-    cost: Cost = "microseconds"
-    high_means: HighMeans = "alike"
-    languages: tuple[str, ...] = ANY
-    """Base tags of the languages the metric was made for; `ANY` for all."""
     needs: Needs = "nothing"
     """Dependency that the constructor takes; a metric that needs nothing is a heuristic."""
     aligns: bool = False

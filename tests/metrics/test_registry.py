@@ -30,7 +30,6 @@ def test_names_are_unique_labels_and_versions_count_from_one() -> None:
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in names)
     assert all(listed.version >= 1 for listed in metrics())
-    assert all(listed.about.languages for listed in metrics())
 
 
 def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
@@ -38,7 +37,6 @@ def test_every_metric_that_needs_nothing_is_ready_for_use() -> None:
     assert [one.name for one in heuristics()] == [
         listed.name for listed in metrics() if listed.about.needs == "nothing"
     ]
-    assert all(listed.about.cost == "microseconds" for listed in metrics() if listed.about.needs == "nothing")
     assert all(type(one) is metric(one.name).kind for one in heuristics())
 
 
@@ -201,10 +199,10 @@ def test_no_answer_breaks_a_cheap_metric(
 
 @given(ANSWERS, TEXTS)
 def test_an_answer_is_like_itself_in_every_heuristic(answer: Answer, context: str) -> None:
-    """1 wherever there is a number, validity aside: two answers can be broken alike."""
+    """1 wherever there is a number."""
     for each in heuristics():
         score = each.score(Pair(answer, answer, context))
-        if not isinstance(score, Failure) and metric(each.name).about.high_means == "alike":
+        if not isinstance(score, Failure):
             assert score == pytest.approx(1.0), each.name
 
 

@@ -67,7 +67,7 @@ class BertScore:
 
     name: ClassVar[str] = "bert_score"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("semantic", label="BERTScore", cost="model", needs="token_matcher")
+    about: ClassVar[About] = About("semantic", label="BERTScore", needs="token_matcher")
 
     def __init__(
         self, matcher: TokenMatcher, *, coverage: Coverage = ANY_LANGUAGE, baseline: float = 0.0

@@ -59,7 +59,7 @@ class Embeddings:
 
     name: ClassVar[str] = "embeddings"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("semantic", cost="model", needs="encoder")
+    about: ClassVar[About] = About("semantic", needs="encoder")
 
     def __init__(
         self,

@@ -201,7 +201,7 @@ class EndpointEmbeddings:
 
     name: ClassVar[str] = "endpoint_embeddings"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("semantic", cost="model", needs="client")
+    about: ClassVar[About] = About("semantic", needs="client")
 
     def __init__(
         self,

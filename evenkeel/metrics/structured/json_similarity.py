@@ -34,7 +34,7 @@ class JsonSimilarity:
 
     name: ClassVar[str] = "json_similarity"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structured", label="JSON similarity", cost="model", needs="encoder")
+    about: ClassVar[About] = About("structured", label="JSON similarity", needs="encoder")
 
     def __init__(self, meaning: TextSimilarity) -> None:
         self._meaning = meaning

@@ -59,7 +59,7 @@ class WorkflowJudge:
 
     name: ClassVar[str] = WORKFLOW.name
     version: ClassVar[int] = WORKFLOW.version
-    about: ClassVar[About] = About("judge", cost="judge", needs="judge")
+    about: ClassVar[About] = About("judge", needs="judge")
 
     def __init__(self, judge: StepAsker, *, calls: int = CALLS) -> None:
         """Build the metric; nothing is sent.

@@ -86,7 +86,7 @@ class StepBertScore:
 
     name: ClassVar[str] = "workflow_bert_score"
     version: ClassVar[int] = 1
-    about: ClassVar[About] = About("structural", akin="semantic", cost="model", needs="token_matcher")
+    about: ClassVar[About] = About("structural", akin="semantic", needs="token_matcher")
 
     def __init__(self, score: BatchMetric) -> None:
         """Compare steps by `BertScore`, as the paper does, or by any other metric that scores many pairs."""
