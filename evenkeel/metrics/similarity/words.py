@@ -1,14 +1,9 @@
-"""Words of a text: those that carry content, and the spellings that count as one word."""
+"""Words of a text, those that carry content, and their stems."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _WORD = re.compile(
     # Scripts written without spaces give one token a character; every other run of letters or
@@ -43,7 +38,8 @@ def words(text: str) -> list[str]:
 
     Answers are kept after being read, as every metric reads the same; the list is the caller's own.
     """
-    return list(_kept(text).in_order) if _is_kept(text) else _words(text)
+    # Single values are read as quickly as they are found, and would drive the answers out.
+    return list(_kept(text)) if _SHORTEST_KEPT <= len(text) <= _LONGEST_KEPT_TEXT else _words(text)
 
 
 def _words(text: str) -> list[str]:
@@ -59,33 +55,16 @@ def content_words(text: str) -> frozenset[str]:
 
     Texts of glue alone keep all their words, so that "yes" and "no, it is" differ.
     """
-    return _kept(text).content if _is_kept(text) else _content(_words(text))
-
-
-def _is_kept(text: str) -> bool:
-    # Single values are read as quickly as they are found, and would drive the answers out.
-    return _SHORTEST_KEPT <= len(text) <= _LONGEST_KEPT_TEXT
+    every = frozenset(words(text))
+    return every - GLUE or every
 
 
 _SHORTEST_KEPT, _LONGEST_KEPT_TEXT = 200, 20_000
 
 
-class _Words(NamedTuple):
-    """Text that was read."""
-
-    in_order: tuple[str, ...]
-    content: frozenset[str]
-
-
 @lru_cache(maxsize=128)
-def _kept(text: str) -> _Words:
-    found = _words(text)
-    return _Words(tuple(found), _content(found))
-
-
-def _content(found: Iterable[str]) -> frozenset[str]:
-    every = frozenset(found)
-    return every - GLUE or every
+def _kept(text: str) -> tuple[str, ...]:
+    return tuple(_words(text))
 
 
 def stem(word: str) -> str:
