@@ -2,6 +2,5 @@
 
 `reading` finds the structure (alone, fenced, or with talk around it) and has it read as `json`, `yaml`,
 `xml` or `html` (Markdown by way of it), strictly or with repairs; `alignment` pairs the values of two
-`tree`s; `json_rouge` and `json_similarity` compare them; `validity` asks whether anything had to be
-repaired.
+`tree`s; `json_rouge` and `json_similarity` compare them.
 """
