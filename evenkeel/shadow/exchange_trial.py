@@ -126,10 +126,11 @@ class ExchangeTrial:
         """Return the contrast of this exchange, if it has one and none was made."""
         if any(verdict.is_contrast for verdict in self.verdicts.values()):
             return []
+        drawn = list(contrasts_of(self.original.exchange.id, self.original.route))
         # Of several values in a learned template nobody knows which one the answer depends on.
-        if len(self.original.view.typed) != 1:
+        if not drawn or len(self.original.view.typed) != 1:
             return []
-        for trial in contrasts_of(self.original.exchange.id, self.original.route):
+        for trial in drawn:
             outcome = self._outcome(trial)
             if not isinstance(outcome, NotApplicable):
                 return [PlannedTrial(trial, outcome)]

@@ -82,9 +82,9 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
 
             whole = running.get(f"/api/changes/{report['id']}")
             assert whole["examples"]
-            for example in whole["examples"]:
-                assert example["after"].startswith("- **")
-                assert not example["before"].startswith("- **")
+            # The change is placed too early rather than too late: an answer after it may be an old one.
+            assert any(example["after"].startswith("- **") for example in whole["examples"])
+            assert not any(example["before"].startswith("- **") for example in whole["examples"])
             page = running.page(f"/changes/{report['id']}")
             for said in ("a silent change by the provider", "the same request"):
                 assert said in page, said
