@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.console.labels import in_order
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spent_today
 from evenkeel.core.budget import total
-from evenkeel.core.verdict import (
-    STAGES,
-)
-from evenkeel.monitor.labels import human_agreement
+from evenkeel.core.verdict import STAGES
+from evenkeel.monitor.labels import drawn_labels, human_agreement
 from evenkeel.stores.labels import CountedLabels
 
 if TYPE_CHECKING:
@@ -23,11 +21,24 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
-    from evenkeel.monitor.labels import HumanAgreement
+    from evenkeel.monitor.labels import DrawnLabels, HumanAgreement
+    from evenkeel.stores.labels import Label
+    from evenkeel.stores.verdict_log import VerdictLog
+
+DRAWN_FROM: Final = 10_000
+"""Newest trials among which those drawn at random are looked up."""
 
 
-def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -> Page:
-    """Build the page about the judge: its figures by route and model, and people's agreement with it."""
+def judge_page(
+    sources: ConsoleSources, people: Sequence[HumanAgreement] = (), drawn: DrawnLabels | None = None
+) -> Page:
+    """Build the page about the judge.
+
+    Args:
+        sources: sources of the console.
+        people: agreement of people with the judge.
+        drawn: what people say of trials drawn at random; None if nobody rated any.
+    """
     reports = sources.reports()
     rows = judged(reports)
     decided = Counter[str]()
@@ -43,6 +54,7 @@ def judge_page(sources: ConsoleSources, people: Sequence[HumanAgreement] = ()) -
         decided=decided,
         cost=total(spend for (_, purpose), spend in spent.items() if purpose == "judge") if spent else None,
         people=in_order(people),
+        drawn=drawn,
         can_label=sources.labels is not None,
     )
 
@@ -57,11 +69,36 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
     return list(found.values())
 
 
+class DrawnCache:
+    """What people say of trials drawn at random, computed again only when the labels have changed."""
+
+    def __init__(self, log: VerdictLog) -> None:
+        self._log = log
+        self._found: tuple[Sequence[Label], DrawnLabels | None] = ((), None)
+
+    def of(self, labels: Sequence[Label]) -> DrawnLabels | None:
+        """Return what the labels say; None if none of them is of a trial drawn at random."""
+        known, found = self._found
+        if labels is not known:
+            found = self._read(labels)
+            self._found = (labels, found)
+        return found
+
+    def _read(self, labels: Sequence[Label]) -> DrawnLabels | None:
+        if not any(label.drawn for label in labels):
+            return None
+        newest = self._log.read_before(None, DRAWN_FROM).verdicts
+        found = drawn_labels(labels, [logged.verdict for logged in newest if logged.verdict.drawn])
+        return found if found.corrected.n else None
+
+
 def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """Handlers of `/judge` and its live part."""
     labels = CountedLabels(sources.labels)
+    drawn = DrawnCache(sources.log)
 
     def page(_: object) -> Page:
-        return judge_page(sources, human_agreement(labels()))
+        given = labels()
+        return judge_page(sources, human_agreement(given), drawn.of(given))
 
     return live_handlers("/judge", "_judge.html", page, renderer)

@@ -79,8 +79,8 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     """Return the id of a random verdict for somebody to rate; None if there is none to choose from.
 
     Chosen from the newest 2,000 that have a rating and no label: first those drawn at random when they were
-    made, which correct the judge, judged ones before the others; then any that a judge decided, or any at all
-    if there are none.
+    made, which show how often the judge is right, judged ones before the others; then any that a judge
+    decided, or any at all if there are none.
     The same log and labels give the same verdict, so that nobody can draw again until they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
@@ -92,12 +92,12 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     ]
     labelled = store.labelled([verdict.id for verdict in rated])
     left = [verdict for verdict in rated if verdict.id not in labelled]
-    correcting = [verdict for verdict in left if verdict.drawn]
+    at_random = [verdict for verdict in left if verdict.drawn]
     first, judged = (
-        [verdict for verdict in some if decided_by(verdict) == "judge"] for some in (correcting, left)
+        [verdict for verdict in some if decided_by(verdict) == "judge"] for some in (at_random, left)
     )
     rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if left else 0}")
-    for some in (first, correcting, judged or left):
+    for some in (first, at_random, judged or left):
         for verdict in rng.sample(some, min(len(some), 50)):
             if readable_evidence(log, verdict.id) is not None:
                 return verdict.id

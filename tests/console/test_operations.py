@@ -13,6 +13,7 @@ from evenkeel.console.judge import judged
 from evenkeel.console.pipeline import untried_lines
 from evenkeel.console.spend import DELAYS, paces, spend_lines
 from evenkeel.core.budget import Budget, Spend
+from evenkeel.core.cells import SegmentReport
 from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
@@ -64,6 +65,20 @@ def test_the_page_of_a_route_has_its_cells_changes_and_cost(client):
     ):
         assert part in text
     assert "billing-replies" not in text.partition("case-summaries")[2].partition("All times")[0]
+
+
+def test_a_cell_over_its_limit_names_the_part_of_the_traffic_that_moves_most(shown):
+    """So that nobody takes one client's trouble for everybody's; markup in a name stays text."""
+    reports = shown.scene.reports
+    place = next(place for place, report in enumerate(reports) if report.standing == "over")
+    excess = reports[place].current.excess
+    reports[place] = altered(
+        reports[place], segment=SegmentReport("prompt_version", "<b>v3", 40, excess, over=True)
+    )
+    with TestClient(create_app(shown.sources)) as client:
+        html = client.get(f"/routes/{reports[place].key.route}").text
+    assert f"worst prompt version: &lt;b&gt;v3, {round(100 * excess.value)} [" in html
+    assert "points in 40 trials" in html
 
 
 def test_a_route_without_traffic_says_so_and_an_unknown_one_is_not_found(client):
@@ -246,6 +261,25 @@ def test_the_judge_is_held_against_people(shown, documents):
     assert (row["n"], row["agreed"], row["decided_by"], row["source"]) == (2, 1, "judge", "drawn")
     assert "50 %" in text
     assert "1 of 1 rated more similar than people say" in text
+
+
+def test_the_judge_page_corrects_the_judge_by_what_people_say_of_random_trials(shown, documents):
+    """The judge calls 2 of 10 changed; people rate all and call one more so: 30 %."""
+    labels = LabelStore(documents)
+    made = shown.scene.log.verdicts[:10]
+    chance = altered(made[0].selection, label_share=1.0)
+    drawn = [
+        altered(verdict, selection=chance, failure=None, rating=1 if place < 2 else 3)
+        for place, verdict in enumerate(made)
+    ]
+    shown.scene.log.verdicts[:] = drawn
+    for place, verdict in enumerate(drawn):
+        labels.put(label_of(verdict, LabelStatement("ann", 1 if place < 3 else 3, drawn=True), at=1.0), None)
+    with TestClient(create_app(altered(shown.sources, labels=labels))) as client:
+        text = words(client.get("/judge"))
+    assert "Of 10 recent trials drawn at random, the judge calls 20 %" in text
+    assert "People would call 30 %" in text
+    assert "by 10 ratings" in text
 
 
 def test_kinds_of_one_category_and_reason_share_a_line() -> None:

@@ -127,7 +127,7 @@ def test_what_chance_drew_when_it_was_made_is_rated_first_and_reaches_the_monito
     path = desk.client.get("/trials/drawn", follow_redirects=False).headers["location"]
     assert path == f"/verdicts/{chosen.id}?blind=1"
     html, token = desk.form(path)
-    assert "your rating corrects the figures" in html
+    assert "your rating shows how often the judge is right" in html
     desk.send(token=token, verdict=chosen.id, rating="2", drawn="1")
     (label,) = log.notes
     assert (label.verdict_id, label.rating, label.label_share, label.judge_shifted) == (
