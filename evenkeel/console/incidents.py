@@ -127,11 +127,7 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
         found.append(IncidentCheck("Trials", f"{worst.raised.run_trials:,} since it began to show"))
     if cell is not None and cell.noise_floor is not None:
         floor = figures.estimate_of(cell.noise_floor)
-        found.append(
-            IncidentCheck(
-                "Noise floor", f"{floor}: the same prompt, sent again, gets another answer so often"
-            )
-        )
+        found.append(IncidentCheck("Noise floor", f"{floor} repeats of the same prompt got another answer"))
     if worst is not None and worst.raised.clients:
         several = len(worst.raised.clients) > 1
         said = f"{len(worst.raised.clients)} affected. " if several else ""

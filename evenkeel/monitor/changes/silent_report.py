@@ -178,5 +178,5 @@ def ruled_out(noticed: frozenset[str]) -> Iterator[str]:
 def _alike(found: ReferenceEvidence) -> str:
     return (
         f"new answers are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} like "
-        f"each other ({count(found.calls, 'call')}, evidence 10^{found.evidence_log10:.1f})"
+        f"each other ({count(found.calls, 'call')})"
     )
