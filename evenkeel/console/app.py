@@ -230,7 +230,7 @@ def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> An
             text = (
                 f"The console could not read its sources ({type(error).__name__}). Reload the page; if that "
                 "does not help, check that the store can be reached: the log says why it failed. "
-                "Requests are forwarded all the while."
+                "Requests are still forwarded."
             )
             # Where the store is away no page can be shown; what is held up can still be said.
             text = " ".join([*(f"Held up: {said}" for said in measuring().sentences()), text])

@@ -182,7 +182,7 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
         assert response.status_code == 500
         assert "Held up: The store cannot be reached. Check Redis." in response.text
         assert "check that the store can be reached" in response.text
-        assert "Requests are forwarded all the while" in response.text
+        assert "Requests are still forwarded" in response.text
         assert "/secret/path" not in response.text
     assert client.get("/api/verdicts").json()["error"]["status"] == 500
     assert "disk I/O error" in caplog.text
