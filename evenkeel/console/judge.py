@@ -70,7 +70,7 @@ def judged(reports: Sequence[CellReport]) -> list[CellReport]:
 
 
 class DrawnCache:
-    """What people say of trials drawn at random, computed again only when the labels have changed."""
+    """Ratings by people of trials drawn at random, computed again only when the labels have changed."""
 
     def __init__(self, log: VerdictLog) -> None:
         self._log = log
