@@ -145,14 +145,14 @@ async def served(
 def probes(
     settings: Settings,
     read: Callable[[], Iterable[Snapshot]],
-    problems: Callable[[], dict[str, str]] | None,
+    problems: Callable[[], dict[str, str]] = dict,
 ) -> ASGIApp:
     """Return an application with metrics and health, for a process without a console.
 
     Args:
         settings: Name the judge.
         read: Reads the counters.
-        problems: Returns the problems that keep it from measuring, by part; None if it only forwards.
+        problems: Returns the problems that keep it from working, by part.
     """
     # Loaded on demand: a process without an admin port stays small.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415

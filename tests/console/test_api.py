@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from litestar.testing import TestClient
 
-from evenkeel.console import create_probes
 from evenkeel.core.cells import (
     ChangeMark,
     Estimate,
@@ -95,15 +93,6 @@ def test_health_and_readiness_differ(make_scene, console_client):
     said = "The store cannot be reached. Free some disk space. Since 1970-01-01T00:00:00Z."
     assert response.json()["missing"] == {"queue": said}
     assert client.get("/healthz").status_code == 200
-
-
-def test_a_process_that_only_forwards_says_that_it_does_not_know_whether_answers_are_measured():
-    """It is ready whatever holds measuring up, but must not read as if scoring were well."""
-    with TestClient(create_probes(bytes, None, "")) as client:
-        response = client.get("/readyz")
-    assert (response.status_code, response.json()["status"]) == (200, "ready")
-    assert "ask /readyz" in response.json()["measuring"]
-    assert "scoring" not in response.json()
 
 
 def test_an_alert_leads_to_its_verdicts_and_traces(make_scene, console_client):
