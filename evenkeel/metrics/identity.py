@@ -150,7 +150,8 @@ def _read(text: str, wanted: str | None) -> _Data:
 
     Raises: NotDataError.
     """
-    body = _LINE_END.sub("\n", text).strip()
+    # Indentation of the first line is YAML's, and makes a difference there.
+    body = _LINE_END.sub("\n", text).strip("\n").rstrip()
     declared = None
     fence = _FENCED.match(body)
     if fence is not None:
@@ -162,7 +163,7 @@ def _read(text: str, wanted: str | None) -> _Data:
         body = fence[3].strip("\n") + "\n"
     formats = [declared] if declared else ["json"]
     if wanted in _READERS and not declared:
-        formats += ["xml"] if body.startswith("<") else ["yaml"]
+        formats += ["xml"] if body.lstrip().startswith("<") else ["yaml"]
     for name in formats:
         try:
             return _Data(name, _READERS[name](body))
@@ -240,8 +241,8 @@ _YAML_COMMENT: Final = re.compile(r"(?:^|[ \t])#", re.MULTILINE)
 def yaml_value(text: str) -> Value:
     """Read a YAML mapping or sequence; numbers and booleans keep their spelling.
 
-    Raises: NotDataError for anything else, and for what readers take in two ways: comments, anchors, tags of
-        an application, repeated keys, several documents.
+    Raises: NotDataError for anything else, and for what readers take in two ways: comments, aliases, tags,
+        repeated keys, several documents.
     """
     if _YAML_COMMENT.search(text):
         raise NotDataError("a comment, or a text that looks like one")
@@ -256,11 +257,13 @@ def yaml_value(text: str) -> Value:
 
 
 def _check_events(events: Iterable[yaml.Event]) -> None:
-    """Refuse aliases, which can grow, and deep nesting, on which the composer would recurse."""
+    """Refuse aliases, which can grow, tags, and deep nesting, on which the composer would recurse."""
     depth = 0
     for event in events:
         if isinstance(event, yaml.AliasEvent):
             raise NotDataError("an alias")
+        if isinstance(event, yaml.NodeEvent) and getattr(event, "tag", None) is not None:
+            raise NotDataError("a tag")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -291,15 +294,20 @@ def _typed_yaml(node: yaml.Node, depth: int) -> Value:
             raise NotDataError(f"tag {node.tag}")
 
 
+_XML_READING: Final = re.compile(r"\sxml(?:ns|:\w+)[\w:.-]*\s*=")
+
+
 def xml_value(text: str) -> Value:
     """Read an XML document; its root element stands for the value.
 
-    Raises: NotDataError for anything else, and for documents with a comment, a processing instruction or a
-        document type.
+    Raises: NotDataError for anything else, and for documents with a comment, a processing instruction, a
+        document type, or an attribute that changes how the rest is read: a namespace or white space to keep.
     """
-    body = re.sub(r"\A<\?xml[^>]*\?>", "", text).strip()
+    body = re.sub(r"\A<\?xml[^>]*\?>", "", text.strip()).strip()
     if "<!" in body or "<?" in body:
         raise NotDataError("a comment, a document type or an instruction")
+    if _XML_READING.search(body):
+        raise NotDataError("a namespace, or white space to keep")
     try:
         root = ET.fromstring(body)  # noqa: S314 - without a document type no entity can grow
     except (ET.ParseError, RecursionError, ValueError) as error:
@@ -337,26 +345,27 @@ def same_value(left: Value, right: Value) -> bool:
             return left == right
 
 
+def _is_record(element: ET.Element) -> bool:
+    """Return whether an element holds elements, with only line breaks and indentation between them."""
+    texts = [element.text, *(child.tail for child in element)]
+    return len(element) > 0 and all(map(_is_layout, texts))
+
+
 def _is_layout(text: str | None) -> bool:
-    """Return whether text between elements is only a line break and indentation."""
-    return not text or (not text.strip() and "\n" in text)
+    return not text or (not text.strip(" \t\n") and "\n" in text)
 
 
 def _same_elements(left: ET.Element, right: ET.Element) -> bool:
     if left.tag != right.tag or left.attrib != right.attrib or len(left) != len(right):
         return False
-    if not _same_text(left.text, right.text, has_children=len(left) > 0):
+    # In a sentence with marked words a line break parts two of them.
+    records = _is_record(left) and _is_record(right)
+    if not records and (left.text or "") != (right.text or ""):
         return False
     return all(
-        _same_elements(child, other) and _same_text(child.tail, other.tail, has_children=True)
+        _same_elements(child, other) and (records or (child.tail or "") == (other.tail or ""))
         for child, other in zip(left, right, strict=True)
     )
-
-
-def _same_text(left: str | None, right: str | None, *, has_children: bool) -> bool:
-    if has_children and _is_layout(left) and _is_layout(right):
-        return True
-    return (left or "") == (right or "")
 
 
 def _element_is(element: ET.Element, value: Value) -> bool:
@@ -371,7 +380,8 @@ def _element_is(element: ET.Element, value: Value) -> bool:
     match value:
         case Scalar():
             return not children and value.kind != "null" and (element.text or "") == value.lexeme
-        case _ if not _is_layout(element.text) or not all(_is_layout(child.tail) for child in children):
+        case _ if not _is_record(element):
+            # An element without any may be an empty text, list or mapping.
             return False
         case list():
             return len({child.tag for child in children}) == 1 and _are_items(children, value)
