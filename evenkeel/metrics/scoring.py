@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement
+from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement, stage_of
 from evenkeel.metrics.cascade import CascadeRater
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.identity import identical
 from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
 from evenkeel.metrics.obedience import ignored
-from evenkeel.metrics.protocol import SCALE
+from evenkeel.metrics.protocol import SCALE, Rating
 from evenkeel.metrics.quality.bundles import BUNDLES
 from evenkeel.metrics.quality.measurement import measure_all
 from evenkeel.metrics.similarity.likeness import likeness
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.core.verdict import Scorer
     from evenkeel.metrics.judge.client import Judge
-    from evenkeel.metrics.protocol import Rater, Rating
+    from evenkeel.metrics.protocol import Rater
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.quality.measurement import PairQuality
 
@@ -106,11 +106,17 @@ class TwoStageScorer:
         Returns: for each pair a `Judgement`. If similarity failed it has neither a rating nor is it unsure,
             with the reason as the only failure: "no_text" if neither side has text or a tool call, else the
             rater's. Tokens and cost cover every call made. Where the judge fails for a pair of an exchange,
-            those that needed no judge fail with it: counted alone, they would make an outage look steady.
+            those that needed no judge fail with it: counted alone, identical answers would make an outage
+            look steady, and empty ones like a regression.
         """
         decided = await asyncio.to_thread(lambda: [self._decide(pair) for pair in pairs])
         open_pairs = [pair for pair, judgement in zip(pairs, decided, strict=True) if judgement is None]
         ratings = await self._rater.rate_all(open_pairs) if open_pairs else []
+        failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
+        if isinstance(failure, Failure):
+            lost = Judgement(self._scorer, None, failures=(failure,))
+            decided = [judgement and lost for judgement in decided]
+            ratings = [Rating(failure) if _is_free(rated) else rated for rated in ratings]
         judged = iter(
             await asyncio.gather(
                 *(
@@ -119,10 +125,6 @@ class TwoStageScorer:
                 )
             )
         )
-        failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
-        if isinstance(failure, Failure):
-            lost = Judgement(self._scorer, None, failures=(failure,))
-            decided = [judgement and lost for judgement in decided]
         return [judgement or next(judged) for judgement in decided]
 
     def _judge_failed(self, rated: Rating) -> bool:
@@ -167,6 +169,11 @@ class TwoStageScorer:
             unsure=rated.outcome is None,
             similarity=near,
         )
+
+
+def _is_free(rated: Rating) -> bool:
+    """Return whether an answer was rated without the judge because it is empty."""
+    return rated.outcome is not None and stage_of(rated.details) == "heuristic"
 
 
 def _similarity(rated: Rating, pair: Pair) -> float:

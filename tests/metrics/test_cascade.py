@@ -143,6 +143,17 @@ class Paid:
         return MeaningScore(0.9, 3, 0.25)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "ratings"), [(2, [1, 2]), (Failure("judge", 1, "timeout"), [None, None])]
+)
+def test_an_empty_answer_does_not_count_while_the_judge_of_its_exchange_fails(outcome, ratings):
+    """Of an outage only the empty answers would be left, and every cell would look broken."""
+    cascade = CascadeRater(HeuristicRater(language_of=lambda _: "en"), Script(outcome))
+    pairs = [pair_of(SAME, candidate) for candidate in (OTHER, SAME.upper())]
+    judgements = asyncio.run(TwoStageScorer("judge", cascade, {}).score_all(pairs))
+    assert [judgement.rating for judgement in judgements] == ratings
+
+
 def test_paid_embeddings_are_part_of_a_ratings_price():
     """The encoder's three tokens beside the judge's ten."""
     cascade = CascadeRater(HeuristicRater(Paid()), Script(2))
