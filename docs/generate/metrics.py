@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Series(NamedTuple):
-    """One name on the page."""
+    """Name on the page."""
 
     name: str
     """As it is exposed; of a histogram without `_bucket`, `_count`, `_sum`."""
