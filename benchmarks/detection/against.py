@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.metrics.similarity.sequence import rouge_l
-from evenkeel.release.decision import SwitchMeasure, decide
+from evenkeel.release.decision import SwitchMeasure, decide, paired_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 DATA: Final = Path(__file__).parents[3] / "shared" / "data"
 _MARGIN: Final = 0.1
+_ERROR: Final = 0.05
 _FEWEST: Final = 40
 _MOST: Final = 200
 _EVERY: Final = 5
@@ -123,8 +124,8 @@ def decided(comparison: Comparison, rng: random.Random) -> tuple[str, int]:
     for asked, difference in enumerate(order, start=1):
         counts[difference] += 1
         if asked % _EVERY == 0 or asked == len(order):
-            measure = SwitchMeasure("answers", counts)
-            made = decide([measure], margin=_MARGIN, complete=asked == len(order))
+            mean = paired_mean(counts, alpha=_ERROR, beta=_ERROR, complete=asked == len(order))
+            made = decide([SwitchMeasure("answers", mean, _MARGIN)])
             if made.answer != "not_yet":
                 return made.answer, 3 * asked
     return "not_yet", 3 * len(order)

@@ -31,19 +31,24 @@ Answer = Literal["may_switch", "must_not", "not_yet"]
 
 
 def paired_mean(
-    counts: Mapping[float, int], *, alpha: float, beta: float, complete: bool = False
+    counts: Mapping[float, int], *, alpha: float, beta: float, complete: bool = False, scale: float = 1.0
 ) -> Estimate | None:
     """Return the mean of independent differences with the ends that are not ruled out; None without any.
 
     Args:
-        counts: How often each difference in [−1, 1] was seen.
+        counts: How often each difference in [−scale, scale] was seen.
         alpha: Probability with which the lower end is ever above the mean.
         beta: Probability with which the upper end is ever below it.
         complete: Whether as many were made as planned, so that the last look is due.
+        scale: Largest difference there can be.
     """
     n = sum(counts.values())
     if not n:
         return None
+    if scale != 1:
+        shares = {difference / scale: count for difference, count in counts.items()}
+        mean = paired_mean(shares, alpha=alpha, beta=beta, complete=complete)
+        return None if mean is None else _scaled(mean, scale)
     value = sum(difference * count for difference, count in counts.items()) / n
     lower, upper = bounds(counts, alpha * (1 - LAST_LOOK), beta * (1 - LAST_LOOK))
     if complete:
@@ -57,9 +62,12 @@ class SwitchMeasure:
     """A respect in which a candidate may be worse than the model that runs today."""
 
     name: str
-    counts: Mapping[float, int]
-    """Number of times that each difference was seen, candidate minus incumbent, in [−scale, scale]."""
-    scale: float = 1.0
+    mean: Estimate | None
+    """Mean difference, candidate minus incumbent; None if nothing was measured."""
+    margin: float
+    """Smallest difference that must not be overlooked, in (0, 1)."""
+    tolerated: float = 0.0
+    """Largest difference that forbids nothing, in [0, margin]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +81,32 @@ class SwitchDecision:
     """Mean difference of each measure."""
 
 
-def decide(
-    measures: Sequence[SwitchMeasure],
-    *,
-    margin: float,
-    alpha: float = 0.05,
-    beta: float = 0.05,
-    complete: bool = False,
-) -> SwitchDecision:
+def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
     """Decide by all measures together; may be called after every question.
 
-    Errors: "must_not" is said with a probability of at most `alpha` where no measure is above 0, whenever one
-    looks; "may_switch" with at most `beta` where any measure is at or above the margin. A difference between
-    0 and the margin may be decided either way.
+    Errors: "must_not" is said where nothing is above what is tolerated with, at most, the sum of the
+    probabilities that a lower end is above its mean; "may_switch" where a measure is at or above its margin
+    with, at most, the probability that an upper end is below its mean. A difference in between may be
+    decided either way.
 
     Args:
-        measures: What is compared, such as how often answers differ beyond noise, and how much more fragile
-            the candidate is.
-        margin: Smallest difference that must not be overlooked, in (0, 1).
-        alpha: See above; divided among the measures.
-        beta: See above.
-        complete: Whether as many questions were asked as planned.
+        measures: What is compared, such as the rate at which answers get worse, and how much more fragile
+            the candidate is. The ends of their intervals must hold at any time of looking.
     """
-    means: dict[str, Estimate | None] = {}
-    for measure in measures:
-        counts: dict[float, int] = {}
-        for difference, count in measure.counts.items():
-            counts[difference / measure.scale] = count
-        mean = paired_mean(counts, alpha=alpha / len(measures), beta=beta, complete=complete)
-        means[measure.name] = None if mean is None else scaled(mean, measure.scale)
-    harmful = tuple(name for name, mean in means.items() if mean is not None and mean.lower > 0)
+    means = {measure.name: measure.mean for measure in measures}
+    harmful = tuple(
+        measure.name
+        for measure in measures
+        if measure.mean is not None and measure.mean.lower > measure.tolerated
+    )
     if harmful:
         return SwitchDecision("must_not", harmful, means)
-    unknown = tuple(name for name, mean in means.items() if mean is None or mean.upper >= margin)
+    unknown = tuple(
+        measure.name for measure in measures if measure.mean is None or measure.mean.upper >= measure.margin
+    )
     return SwitchDecision("not_yet" if unknown else "may_switch", unknown, means)
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
+def _scaled(estimate: Estimate, factor: float) -> Estimate:
     """Return an estimate in units that are so many times smaller."""
     return Estimate(estimate.value * factor, estimate.lower * factor, estimate.upper * factor, estimate.n)

@@ -34,7 +34,10 @@ def test_the_mean_has_the_ends_that_are_not_ruled_out():
 def test_one_harm_forbids_it_and_a_pass_needs_them_all(answers, fragility, answer, because):
     """What is better than today forbids nothing, and what nobody measured is not known."""
     decision = decide(
-        [SwitchMeasure("answers", answers), SwitchMeasure("fragility", fragility, scale=2.0)], margin=0.1
+        [
+            SwitchMeasure("answers", paired_mean(answers, alpha=0.025, beta=0.05), 0.1),
+            SwitchMeasure("fragility", paired_mean(fragility, alpha=0.025, beta=0.05, scale=2.0), 0.1),
+        ]
     )
     assert (decision.answer, decision.because) == (answer, because)
 
@@ -50,7 +53,8 @@ def test_errors_stay_below_their_rates_however_often_one_looks(excess, wrong):
             moved, control = chance.random() < 0.1 + excess, chance.random() < 0.1
             counts[float(moved) - float(control)] += 1
             if question % 20 == 0:
-                made = decide([SwitchMeasure("answers", counts)], margin=0.1, complete=question == 120)
+                mean = paired_mean(counts, alpha=0.05, beta=0.05, complete=question == 120)
+                made = decide([SwitchMeasure("answers", mean, 0.1)])
                 if made.answer != "not_yet":
                     mistaken += made.answer == wrong
                     break

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.release.decision import paired_mean, scaled
+from evenkeel.release.decision import paired_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -173,10 +173,9 @@ def compare(
     """Return how much more fragile the second is than the first, paired by round."""
     alpha = ERROR_RATE / max(1, categories)
     differences = excess_differences(first, second)
-    halved = paired_mean({value / 2: count for value, count in differences.items()}, alpha=alpha, beta=alpha)
-    if halved is None:
+    estimate = paired_mean(differences, alpha=alpha, beta=alpha, scale=2.0)
+    if estimate is None:
         return ArmComparison(category, "unknown", None)
-    estimate = scaled(halved, 2)
     if estimate.lower > 0:
         return ArmComparison(category, "second", estimate)
     if estimate.upper < 0:

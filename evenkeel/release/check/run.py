@@ -138,17 +138,20 @@ class _Book:
 
     def switch(self) -> SwitchDecision:
         """Return whether the second arm may take the place of the first."""
-        fragility = [
-            SwitchMeasure(
-                category,
-                excess_differences(self.of(FIRST, category), self.of(SECOND, category)),
-                scale=2.0,
-            )
+        categories = [
+            category
             for category in self._options.categories
             if any(self.of(arm, category) for arm in self._options.models)
         ]
-        answers = SwitchMeasure("answers", Counter(self.differences))
-        return decide([answers, *fragility], margin=self._options.limit, alpha=ERROR_RATE, beta=ERROR_RATE)
+        # A false "must not" is divided among all that may be harmful; "may switch" has to be shown of each.
+        alpha = ERROR_RATE / (1 + len(categories))
+        answers = paired_mean(Counter(self.differences), alpha=alpha, beta=ERROR_RATE)
+        measures = [SwitchMeasure("answers", answers, self._options.limit)]
+        for category in categories:
+            differences = excess_differences(self.of(FIRST, category), self.of(SECOND, category))
+            fragility = paired_mean(differences, alpha=alpha, beta=ERROR_RATE, scale=2.0)
+            measures.append(SwitchMeasure(category, fragility, self._options.limit))
+        return decide(measures)
 
     def open_categories(self, rounds: int) -> list[str]:
         """Return the categories that need further rounds, the contrasts among them."""
