@@ -1,0 +1,1 @@
+"""Challenger: may another model, or another prompt, take over on the team's own traffic?"""

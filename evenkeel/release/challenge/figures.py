@@ -1,0 +1,326 @@
+"""Figures of a challenger: everything that its pairs say about the candidate beside the incumbent.
+
+Every figure is a mean of bounded differences, a pair giving one, with ends that hold at any time of looking.
+It is assumed that pairs are independent given the traffic. Limits, errors and measured delays:
+`docs/challenger.md`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.cells import Estimate
+from evenkeel.monitor.estimate.bounded_mean import proportion
+from evenkeel.release.challenge.differences import (
+    again_place,
+    candidate_excess,
+    candidate_place,
+    content_difference,
+    fragility_difference,
+    incumbent_excess,
+    net_loss,
+    tool_difference,
+    unusable_difference,
+)
+from evenkeel.release.challenge.verdict import (
+    ERROR_RATE,
+    FRAGILE,
+    UNUSABLE,
+    WORSE,
+    decided,
+    interval,
+    watched_segments,
+    whole_rates,
+)
+from evenkeel.release.decision import SwitchMeasure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair
+    from evenkeel.release.challenge.verdict import ChallengeDecision, SegmentFigures
+
+_LENGTH_ALPHA: Final = 0.01
+"""Probability with which a judge is ever said falsely to prefer longer, or shorter, answers."""
+_LENGTH_RATIO: Final = 1.1
+"""Ratio of mean lengths, or its inverse, up to which a judge's preference for length does no harm."""
+_NO_BIAS: Final = 0.5
+_FEWEST_LABELS: Final = 10
+"""Pairs labelled by people before their labels are compared with the judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class SideFigures:
+    """Answers of one side: those that were served, the incumbent's asked again, or the candidate's."""
+
+    answers: int
+    failures: Mapping[str, int]
+    """Requests without an answer, by reason."""
+    invalid: int
+    """Answers that ignore the format or the language asked for."""
+    refusals: int
+    empty: int
+    characters: float | None
+    """Mean number of characters; None, here and below, where nothing is known."""
+    first_s: float | None
+    """Median time to the first token, of the answers that were streamed."""
+    total_s: float | None
+    """Median time of the whole answer."""
+    prompt_tokens: float | None
+    """Mean number of tokens of the prompt, those from a cache among them."""
+    completion_tokens: float | None
+    dollars: float | None
+    """Mean price of a request, with what caches save."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceCounts:
+    """Pairs in which an answer is worse than the served one, as good, and better."""
+
+    worse: int
+    as_good: int
+    better: int
+
+    @property
+    def n(self) -> int:
+        """Number of judged pairs."""
+        return self.worse + self.as_good + self.better
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """Signs that the judge of the preferences can, or cannot, be trusted."""
+
+    order_changed: Estimate | None
+    """Share of the pairs asked in both orders where the preferred answer changed with the order."""
+    prefers_longer: Estimate | None
+    """Share of the incumbent's own pairs in which the longer answer was preferred; half without a bias."""
+    prefers_a_length: bool
+    """Whether that is shown to be other than half while the two models' answers differ in length."""
+    favours: Estimate | None
+    """The judge's place of the candidate minus that of people, on the pairs with labels, in [−2, 2]."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeFigures:
+    """Everything that is known about a candidate; differences are candidate minus incumbent."""
+
+    pairs: int
+    worse: Estimate | None
+    """Net losses against the served answer beyond those of the incumbent asked again, in [−2, 2]."""
+    candidate: PlaceCounts
+    again: PlaceCounts
+    """The noise floor of `candidate`: the incumbent asked again against the answer that was served."""
+    differs: Estimate | None
+    """Answers of other content beyond noise, in [−1, 1]."""
+    fragile: Estimate | None
+    """Points above noise that a rewording moves the candidate, minus those of the incumbent, in [−2, 2]."""
+    candidate_fragility: Estimate | None
+    incumbent_fragility: Estimate | None
+    unusable: Estimate | None
+    """Answers that failed, are empty or invalid, beyond those of the incumbent asked again, in [−1, 1]."""
+    tool_choice: Estimate | None
+    """Answers that call other tools than the served one, beyond noise, in [−1, 1]."""
+    slower: Estimate | None
+    """Share of the pairs in which the candidate took longer than the incumbent asked again."""
+    longer: Estimate | None
+    """Share of the pairs in which the candidate's answer is longer than the incumbent's asked again."""
+    served_side: SideFigures
+    again_side: SideFigures
+    candidate_side: SideFigures
+    judge: JudgeFigures | None
+    """None without a judge."""
+    segments: tuple[SegmentFigures, ...]
+    decision: ChallengeDecision
+
+    @property
+    def saved_dollars(self) -> float | None:
+        """Return the dollars that a request costs less with the candidate; None without both prices."""
+        incumbent, candidate = self.again_side.dollars, self.candidate_side.dollars
+        return None if incumbent is None or candidate is None else incumbent - candidate
+
+
+def challenge_figures(
+    challenge: Challenge,
+    pairs: Sequence[ChallengePair],
+    *,
+    judge: bool,
+    labels: Mapping[str, int] | None = None,
+) -> ChallengeFigures:
+    """Return all figures of a challenger, and the decision.
+
+    Args:
+        challenge: Its definition, with the margins in points.
+        pairs: Its pairs, oldest first.
+        judge: Whether there is a judge. Without one "may switch" is never said.
+        labels: Places that people gave the candidate's answer against the served one, by exchange.
+    """
+    alpha, beta = whole_rates(3)
+    losses = [(pair, loss) for pair in pairs if (loss := net_loss(pair)) is not None]
+    worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
+    fragile = interval(_known(fragility_difference, pairs), scale=2.0, alpha=alpha, beta=beta)
+    unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
+    segments = watched_segments(losses)
+    sides = [_side([side(pair) for pair in pairs]) for side in (_served, _again, _candidate)]
+    served_side, again_side, candidate_side = sides
+    trust = _judge_figures(pairs, labels or {}, again_side, candidate_side) if judge else None
+    net = worse
+    if net is not None and trust is not None and trust.favours is not None:
+        favours = trust.favours
+        # Where people show that the judge favours a side, or its liking for a length has to be corrected,
+        # that is taken off with what is uncertain about it. Else labels would only widen the interval.
+        if favours.lower > 0 or favours.upper < 0 or trust.prefers_a_length:
+            net = _sum(net, favours)
+    margin, most_fragile = challenge.worse / 100, challenge.fragile / 100
+    decision = decided(
+        [
+            SwitchMeasure(WORSE, net, margin, margin),
+            SwitchMeasure(FRAGILE, fragile, most_fragile, most_fragile),
+            SwitchMeasure(UNUSABLE, unusable, margin, margin),
+        ],
+        segments,
+        len(pairs),
+        judge=judge,
+        length=trust is not None and trust.prefers_a_length and trust.favours is None,
+    )
+    both = ERROR_RATE / 2
+    return ChallengeFigures(
+        pairs=len(pairs),
+        worse=worse,
+        candidate=_places(candidate_place, pairs),
+        again=_places(again_place, pairs),
+        differs=interval(_known(content_difference, pairs), scale=1.0, alpha=both),
+        fragile=fragile,
+        candidate_fragility=interval(_known(candidate_excess, pairs), scale=1.0, alpha=both),
+        incumbent_fragility=interval(_known(incumbent_excess, pairs), scale=1.0, alpha=both),
+        unusable=unusable,
+        tool_choice=interval(_known(tool_difference, pairs), scale=1.0, alpha=both),
+        slower=_share(_slower(pairs)),
+        longer=_share(
+            pair.candidate.characters > pair.again.characters for pair in pairs if _both_answered(pair)
+        ),
+        served_side=served_side,
+        again_side=again_side,
+        candidate_side=candidate_side,
+        judge=trust,
+        segments=segments,
+        decision=decision,
+    )
+
+
+def _served(pair: ChallengePair) -> ChallengeAnswer:
+    return pair.served
+
+
+def _again(pair: ChallengePair) -> ChallengeAnswer:
+    return pair.again
+
+
+def _candidate(pair: ChallengePair) -> ChallengeAnswer:
+    return pair.candidate
+
+
+def _known(
+    difference: Callable[[ChallengePair], float | None], pairs: Iterable[ChallengePair]
+) -> list[float]:
+    return [value for value in map(difference, pairs) if value is not None]
+
+
+def _places(place: Callable[[ChallengePair], int | None], pairs: Iterable[ChallengePair]) -> PlaceCounts:
+    counts = Counter(map(place, pairs))
+    return PlaceCounts(worse=counts[-1], as_good=counts[0], better=counts[1])
+
+
+def _share(outcomes: Iterable[bool], alpha: float = ERROR_RATE) -> Estimate | None:
+    counts = Counter(outcomes)
+    return proportion(counts[True], counts.total(), alpha=alpha)
+
+
+def _both_answered(pair: ChallengePair) -> bool:
+    return not pair.candidate.failure and not pair.again.failure
+
+
+def _slower(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
+    for pair in pairs:
+        candidate, incumbent = pair.candidate.total_s, pair.again.total_s
+        if _both_answered(pair) and candidate is not None and incumbent is not None:
+            yield candidate > incumbent
+
+
+def _side(answers: Sequence[ChallengeAnswer]) -> SideFigures:
+    made = [answer for answer in answers if not answer.failure]
+    prices = [answer.dollars for answer in made if answer.dollars is not None]
+    return SideFigures(
+        answers=len(made),
+        failures=Counter(answer.failure for answer in answers if answer.failure),
+        invalid=sum(not answer.valid for answer in made),
+        refusals=sum(answer.refusal for answer in made),
+        empty=sum(answer.empty for answer in made),
+        characters=fmean(answer.characters for answer in made) if made else None,
+        first_s=_median(answer.first_s for answer in made),
+        total_s=_median(answer.total_s for answer in made),
+        prompt_tokens=_mean(answer.prompt_tokens for answer in made),
+        completion_tokens=_mean(answer.completion_tokens for answer in made),
+        # A side is priced as a whole or not at all: the requests without a price may be the dear ones.
+        dollars=fmean(prices) if prices and len(prices) == len(made) else None,
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _judge_figures(
+    pairs: Sequence[ChallengePair],
+    labels: Mapping[str, int],
+    incumbent: SideFigures,
+    candidate: SideFigures,
+) -> JudgeFigures:
+    prefers_longer = _share(_longer_preferred(pairs), _LENGTH_ALPHA)
+    shown = prefers_longer is not None and (
+        prefers_longer.lower > _NO_BIAS or prefers_longer.upper < _NO_BIAS
+    )
+    ratio = (candidate.characters or 1) / (incumbent.characters or 1)
+    other_length = not 1 / _LENGTH_RATIO <= ratio <= _LENGTH_RATIO
+    labelled = []
+    for pair in pairs:
+        place, label = candidate_place(pair), labels.get(pair.exchange)
+        if place is not None and label is not None:
+            labelled.append(float(place - label))
+    return JudgeFigures(
+        order_changed=_share(
+            pair.both_orders[0] != pair.both_orders[1] for pair in pairs if pair.both_orders is not None
+        ),
+        prefers_longer=prefers_longer,
+        prefers_a_length=shown and other_length,
+        favours=(
+            interval(labelled, scale=2.0, alpha=ERROR_RATE / 2) if len(labelled) >= _FEWEST_LABELS else None
+        ),
+    )
+
+
+def _longer_preferred(pairs: Iterable[ChallengePair]) -> Iterable[bool]:
+    """Yield, for each of the incumbent's own pairs with a preference, whether the longer answer won.
+
+    The two answers come from one model, so neither is better on average; whoever prefers the longer one in
+    most of them looks at length.
+    """
+    for pair in pairs:
+        place, served, again = pair.control_preference, pair.served.characters, pair.again.characters
+        if place and served != again:
+            yield (place > 0) == (again > served)
+
+
+def _sum(first: Estimate, second: Estimate) -> Estimate:
+    return Estimate(
+        first.value + second.value, first.lower + second.lower, first.upper + second.upper, second.n
+    )

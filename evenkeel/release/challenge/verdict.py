@@ -1,0 +1,192 @@
+"""The decision about a challenger: may switch, must not, or not yet, for the whole traffic and for parts.
+
+Half of either error probability belongs to the whole traffic, the other half is divided among at most
+twenty segments. So all statements about one challenger together are wrong with the stated probability at
+most, at all times of looking.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Final
+
+from evenkeel.core.cells import Estimate
+from evenkeel.monitor.estimate.bounded_mean import bounded_mean
+from evenkeel.release.decision import SwitchMeasure, decide
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from evenkeel.core.challenge import ChallengePair
+    from evenkeel.release.decision import Answer
+
+ERROR_RATE: Final = 0.05
+"""Probability with which "must not" is ever said falsely, and with which "may switch" is."""
+SEGMENT_SHARE: Final = 0.05
+"""Share of the pairs from which a segment is watched by itself."""
+SEGMENT_LIMIT: Final = 0.2
+"""Net losses in a segment, in [0, 2], that must be ruled out before the whole may switch."""
+MOST_SEGMENTS: Final = 20
+_FEWEST: Final = 30
+"""Pairs before a segment is watched."""
+_WHOLE_SHARE: Final = 0.95
+"""Share of the pairs from which a segment is nearly all of the traffic and has nothing to add."""
+_MOST_MORE: Final = 100_000
+"""Pairs beyond which "about N more" would be no help."""
+_DIMENSIONS: Final = ("client", "task", "language", "length", "prompt_version")
+
+WORSE: Final = "worse"
+FRAGILE: Final = "fragile"
+UNUSABLE: Final = "unusable"
+
+
+def interval(
+    differences: Iterable[float], *, scale: float, alpha: float, beta: float | None = None
+) -> Estimate | None:
+    """Return the mean of differences in [−scale, scale]; None without any.
+
+    Args:
+        differences: One a pair.
+        scale: Largest difference there can be.
+        alpha: Probability with which the lower end is ever above the mean.
+        beta: Probability with which the upper end is ever below it; None = alpha.
+    """
+    counts = Counter(differences)
+    # Each end of a two-sided interval misses with half of its alpha.
+    low = bounded_mean(counts, low=-scale, high=scale, alpha=2 * alpha)
+    if low is None or beta is None or beta == alpha:
+        return low
+    high = bounded_mean(counts, low=-scale, high=scale, alpha=2 * beta)
+    return None if high is None else Estimate(low.value, low.lower, high.upper, low.n)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFigures:
+    """Net losses in one segment of the traffic, and in the rest."""
+
+    dimension: str
+    name: str
+    share: float
+    """Share of all pairs, in (0, 1]."""
+    worse: Estimate
+    """Net losses in it, in [−2, 2]."""
+    rest: Estimate
+    """Net losses in the rest of the traffic."""
+
+    @property
+    def title(self) -> str:
+        """Name for people, such as "language de"."""
+        return f"{self.dimension.replace('_', ' ')} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChallengeDecision:
+    """Decision whether the candidate may take over, and how far it is."""
+
+    answer: Answer
+    because: tuple[str, ...]
+    """Names of the measures and titles of the segments that forbid it or are not known yet; "judge" if there
+    is none, "length" if the judge prefers a length and the lengths differ; () if it may."""
+    may_for: SegmentFigures | None = None
+    """Segment in which it must not, while it may for the rest of the traffic; None if there is none."""
+    more_pairs: int | None = None
+    """Further pairs until it may be settled, if all stays as it is; None if nobody can say."""
+
+
+def watched_segments(losses: Sequence[tuple[ChallengePair, float]]) -> tuple[SegmentFigures, ...]:
+    """Return the segments that are large enough to be looked at by themselves.
+
+    Args:
+        losses: Pairs and their net losses, oldest first. A segment is chosen by its size alone and for good,
+            so that looking at it costs no more than its share of the error rates.
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    chosen: list[tuple[str, str]] = []
+    for number, (pair, _) in enumerate(losses, start=1):
+        for dimension in _DIMENSIONS:
+            segment = (dimension, str(getattr(pair, dimension)))
+            seen[segment] += 1
+            count = seen[segment]
+            large = count >= max(_FEWEST, SEGMENT_SHARE * number)
+            if segment[1] and large and segment not in chosen and len(chosen) < MOST_SEGMENTS:
+                chosen.append(segment)
+    rate = ERROR_RATE / 2 / MOST_SEGMENTS
+    segments = []
+    for dimension, name in chosen:
+        share = seen[dimension, name] / len(losses)
+        if share >= _WHOLE_SHARE:
+            continue
+        inside = [loss for pair, loss in losses if str(getattr(pair, dimension)) == name]
+        outside = [loss for pair, loss in losses if str(getattr(pair, dimension)) != name]
+        worse = interval(inside, scale=2.0, alpha=rate)
+        rest = interval(outside, scale=2.0, alpha=rate)
+        if worse is not None and rest is not None:
+            segments.append(SegmentFigures(dimension, name, share, worse, rest))
+    return tuple(segments)
+
+
+def whole_rates(measures: int) -> tuple[float, float]:
+    """Return the error probabilities of the lower and the upper ends of the whole traffic's measures."""
+    # A false "must not" may come from any measure; for a false "may switch" one particular end has to miss.
+    return ERROR_RATE / 2 / measures, ERROR_RATE / 2
+
+
+def decided(
+    measures: Sequence[SwitchMeasure],
+    segments: Sequence[SegmentFigures],
+    pairs: int,
+    *,
+    judge: bool,
+    length: bool,
+) -> ChallengeDecision:
+    """Return the decision.
+
+    Args:
+        measures: Of the whole traffic; the first is the rate of net losses.
+        segments: See `watched_segments`.
+        pairs: Number of pairs so far.
+        judge: Whether there is a judge; without one "may switch" is never said.
+        length: Whether the judge is shown to prefer a length by which the two models differ.
+    """
+    whole = decide(measures)
+    margin = measures[0].margin
+    harmed = [segment for segment in segments if segment.worse.lower > margin]
+    others_pass = all(
+        measure.mean is not None and measure.mean.upper < measure.margin for measure in measures[1:]
+    )
+    spared = [segment for segment in harmed if others_pass and segment.rest.upper < margin]
+    if length and (judge or whole.answer != "must_not"):
+        return ChallengeDecision("not_yet", ("length",))
+    if whole.answer == "must_not" or harmed:
+        because = (whole.because if whole.answer == "must_not" else ()) + tuple(
+            segment.title for segment in harmed
+        )
+        return ChallengeDecision("must_not", because, may_for=max(spared, key=_rest, default=None))
+    open_segments = [segment for segment in segments if segment.worse.upper >= SEGMENT_LIMIT]
+    because = whole.because + tuple(segment.title for segment in open_segments)
+    if not judge:
+        return ChallengeDecision("not_yet", ("judge",))
+    if not because:
+        return ChallengeDecision("may_switch", ())
+    open_measures = [(measure.mean, measure.margin) for measure in measures if measure.name in whole.because]
+    open_measures += [(segment.worse, SEGMENT_LIMIT) for segment in open_segments]
+    return ChallengeDecision("not_yet", because, more_pairs=_more_pairs(open_measures, pairs))
+
+
+def _rest(segment: SegmentFigures) -> float:
+    return 1 - segment.share
+
+
+def _more_pairs(open_measures: Sequence[tuple[Estimate | None, float]], pairs: int) -> int | None:
+    """Return the further pairs until the last interval leaves its margin behind, if all means stay."""
+    most = 0
+    for mean, margin in open_measures:
+        if mean is None or mean.value == margin:
+            return None
+        half_width = mean.upper - mean.value if mean.value < margin else mean.value - mean.lower
+        # The width of an interval falls with the square root of the pairs. Some measures and all segments
+        # have an observation in every few pairs only, and that stays so.
+        most = max(most, ceil(pairs * ((half_width / (margin - mean.value)) ** 2 - 1)))
+    return max(1, most) if most <= _MOST_MORE else None

@@ -1,0 +1,172 @@
+"""Figures of a challenger, and the decision whether it may take over."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from evenkeel.core.challenge import (
+    Challenge,
+    ChallengeAnswer,
+    ChallengePair,
+    ChallengeRewording,
+)
+from evenkeel.release.challenge.differences import net_loss
+from evenkeel.release.challenge.figures import challenge_figures
+
+CHALLENGE = Challenge(route="support", model="small")
+ANSWER = ChallengeAnswer(characters=100, total_s=1.0, dollars=0.002)
+PAIR = ChallengePair(
+    challenge=CHALLENGE.id,
+    exchange="0",
+    time=0.0,
+    served=ANSWER,
+    again=ANSWER,
+    candidate=replace(ANSWER, dollars=0.0005),
+    rating=3,
+    control_rating=3,
+    preference=0,
+    control_preference=0,
+    rewording=ChallengeRewording(
+        perturbation="general.typos",
+        incumbent_moved=False,
+        incumbent_resend_moved=False,
+        candidate_moved=False,
+        candidate_resend_moved=False,
+    ),
+)
+WORSE = replace(PAIR, rating=2, preference=-1)
+BETTER = replace(PAIR, rating=2, preference=1)
+FAILED = replace(PAIR, candidate=ChallengeAnswer(failure="timeout"), rating=None, preference=None)
+
+
+def figures(*parts: tuple[int, ChallengePair], judge: bool = True, labels=None):
+    """Return the figures of so many pairs of each kind, in a random order."""
+    pairs = [pair for count, pair in parts for _ in range(count)]
+    random.Random(7).shuffle(pairs)
+    numbered = [replace(pair, exchange=str(number)) for number, pair in enumerate(pairs)]
+    return challenge_figures(CHALLENGE, numbered, judge=judge, labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("pair", "loss"),
+    [
+        (PAIR, 0.0),
+        (WORSE, 1.0),
+        (BETTER, -1.0),
+        (replace(WORSE, control_rating=2, control_preference=-1), 0.0),
+        (replace(BETTER, control_rating=2, control_preference=-1), -2.0),
+        (FAILED, 1.0),
+        (replace(FAILED, again=ChallengeAnswer(failure="timeout"), control_rating=None), 0.0),
+        (replace(PAIR, candidate=replace(ANSWER, valid=False)), 1.0),
+        (replace(PAIR, served=replace(ANSWER, empty=True)), 0.0),
+        (replace(PAIR, rating=2, preference=None), None),
+        (replace(PAIR, rating=3, preference=None), 0.0),
+    ],
+)
+def test_a_loss_counts_beyond_what_the_incumbent_loses_to_itself(pair, loss):
+    assert net_loss(pair) == loss
+
+
+def test_an_equal_candidate_may_switch_and_its_savings_are_known():
+    found = figures((1200, PAIR))
+    assert found.decision.answer == "may_switch"
+    assert found.saved_dollars == pytest.approx(0.0015)
+    assert found.worse.upper < 0.03
+
+
+def test_a_candidate_that_loses_must_not():
+    found = figures((400, PAIR), (100, WORSE), (20, BETTER))
+    assert (found.decision.answer, found.decision.because) == ("must_not", ("worse",))
+    assert (found.candidate.worse, found.candidate.better) == (100, 20)
+    assert found.worse.value == pytest.approx(80 / 520)
+
+
+def test_a_candidate_that_only_wins_may_switch():
+    assert figures((900, PAIR), (200, BETTER)).decision.answer == "may_switch"
+
+
+def test_equal_content_that_rewordings_move_more_must_not():
+    moved = replace(PAIR, rewording=replace(PAIR.rewording, candidate_moved=True))
+    found = figures((900, PAIR), (300, moved))
+    assert (found.decision.answer, found.decision.because) == ("must_not", ("fragile",))
+    assert found.candidate_fragility.value == pytest.approx(0.25)
+    assert found.incumbent_fragility.value == 0
+
+
+def test_noise_of_the_candidate_is_not_fragility():
+    """Its answer moves when it is asked again just as often as when the question is reworded."""
+    noisy = replace(
+        PAIR, rewording=replace(PAIR.rewording, candidate_moved=True, candidate_resend_moved=True)
+    )
+    assert figures((900, PAIR), (300, noisy)).fragile.value == 0
+
+
+def test_failed_answers_forbid_it_even_without_a_judge():
+    found = figures((400, PAIR), (80, FAILED), judge=False)
+    assert found.decision.answer == "must_not"
+    assert "unusable" in found.decision.because
+    assert found.candidate_side.failures == {"timeout": 80}
+    assert found.candidate_side.dollars == pytest.approx(0.0005)
+
+
+def test_without_a_judge_it_never_may_switch():
+    found = figures((1200, PAIR), judge=False)
+    assert (found.decision.answer, found.decision.because) == ("not_yet", ("judge",))
+
+
+def test_one_segment_that_loses_forbids_it_and_the_rest_may():
+    """Better on average, and worse for the tenth that writes German."""
+    german = replace(WORSE, language="de")
+    found = figures(
+        (5400, replace(PAIR, language="en")), (900, replace(BETTER, language="en")), (700, german)
+    )
+    assert found.worse.value < 0
+    assert (found.decision.answer, found.decision.because) == ("must_not", ("language de",))
+    assert found.decision.may_for.share == pytest.approx(0.1)
+
+
+def test_a_small_segment_holds_back_the_whole_until_it_is_known():
+    found = figures((1200, replace(PAIR, client="a")), (62, replace(PAIR, client="b")))
+    assert found.decision.answer == "not_yet"
+    assert found.decision.because == ("client b",)
+    assert found.decision.more_pairs > 100
+
+
+def test_further_pairs_are_stated_and_enough():
+    few = figures((200, PAIR), (10, WORSE), (10, BETTER))
+    assert few.decision.answer == "not_yet"
+    times = (220 + few.decision.more_pairs) / 220
+    later = figures((round(200 * times), PAIR), (round(10 * times), WORSE), (round(10 * times), BETTER))
+    assert later.worse.upper == pytest.approx(0.03, abs=0.006)
+
+
+def test_a_judge_that_prefers_length_decides_nothing():
+    """In the incumbent's own pairs the longer answer wins, and the candidate is longer."""
+    wins = replace(PAIR, again=replace(ANSWER, characters=130), control_rating=2, control_preference=1)
+    loses = replace(PAIR, again=replace(ANSWER, characters=70), control_rating=2, control_preference=-1)
+    long = [
+        replace(pair, rating=2, preference=1, candidate=replace(ANSWER, characters=200))
+        for pair in (wins, loses, PAIR)
+    ]
+    found = figures((60, long[0]), (60, long[1]), (600, long[2]))
+    assert found.judge.prefers_longer.value == 1
+    assert (found.decision.answer, found.decision.because) == ("not_yet", ("length",))
+
+
+def test_labels_take_off_what_the_judge_favours():
+    """The judge sees the candidate win everywhere; people see it lose."""
+    unlabelled = figures((600, BETTER))
+    assert unlabelled.decision.answer == "may_switch"
+    labelled = figures((600, BETTER), labels={str(number): -1 for number in range(100)})
+    assert labelled.judge.favours.value == pytest.approx(2)
+    assert labelled.decision.answer == "must_not"
+
+
+def test_nothing_is_known_without_pairs():
+    found = figures()
+    assert found.decision.answer == "not_yet"
+    assert found.worse is None
+    assert found.decision.more_pairs is None
