@@ -42,9 +42,8 @@ def control_words(verdict: Verdict) -> str:
 
 _STAGES: dict[Stage, str] = {
     "equality": "identical, judge not called",
-    "heuristic": "plainly another answer, judge not called",
+    "empty": "only one side answered, judge not called",
     "judge": "decided by the judge",
-    "difference": "a difference is proven",
     "unsure": "not identical, no judge",
 }
 

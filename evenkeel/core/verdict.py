@@ -168,9 +168,6 @@ class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
     explanation: str = ""
     details: dict[str, float] = msgspec.field(default_factory=dict)
     """Scores behind a heuristic rating, by metric name, and the numbers of `PROVENANCE`."""
-    audit_share: float = 0.0
-    """Probability with which the judge was asked even though the heuristics had decided; 0 if they had not,
-    or if there is no judge."""
 
 
 class Control(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -180,8 +177,6 @@ class Control(Struct, frozen=True, omit_defaults=True, gc=False):
     similarity: float | None = None
     worse: bool | None = None
     """True if the quality of the resend got worse; None if unknown."""
-    proven: int | None = None
-    """Rating of the resend that heuristics decided; see `Verdict.proven`."""
 
     @property
     def shifted(self) -> bool | None:
@@ -280,14 +275,6 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
         return self.selection.exchange_weight * self.selection.path_weight
 
     @property
-    def proven(self) -> int | None:
-        """Rating that the heuristics decided, even if a judge was asked too; None if they decided none."""
-        audited = self.scoring.details.get(HEURISTIC_RATING)
-        if audited is not None:
-            return int(audited)
-        return self.rating if stage_of(self.scoring.details) in ("equality", "heuristic") else None
-
-    @property
     def is_control(self) -> bool:
         """Return whether the trial is the identical resend, of which every exchange has one."""
         return self.perturbation == BASELINE
@@ -300,7 +287,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def as_control(self) -> Control:
         """Outcome of an identical resend, in the form that the other trials of its exchange store."""
-        return Control(self.rating, self.similarity, self.worse, self.proven)
+        return Control(self.rating, self.similarity, self.worse)
 
     def repeated(self, detail: str) -> bool | None:
         """Return whether a further rating, kept as this detail, equals the first; None without the detail.
@@ -413,16 +400,13 @@ def content_shifted(rating: int | None, invalid: Sequence[Obligation] = ()) -> b
     return None if rating is None else rating < SAME_CONTENT
 
 
-Stage = Literal["equality", "heuristic", "judge", "difference", "unsure"]
-STAGES: Final[tuple[Stage, ...]] = ("equality", "heuristic", "judge", "difference", "unsure")
-"""Stage that decided a rating: equality was proven, heuristics saw a plainly different answer, or the judge
-decided. Without a judge: a difference was proven, or nothing was. A stage's index is its number in the
-details."""
+Stage = Literal["equality", "empty", "judge", "unsure"]
+STAGES: Final[tuple[Stage, ...]] = ("equality", "empty", "judge", "unsure")
+"""Stage that decided a rating: the answers are identical, only one of them is empty, the judge decided, or
+there is no judge to decide. A stage's index is its number in the details."""
 
 DECIDED_BY: Final = "decided_by"
 """Detail of every rating: the index of its stage."""
-HEURISTIC_RATING: Final = "bands_rating"
-"""Detail of an audited rating: the heuristics' rating where the judge was asked as well."""
 JUDGED_AGAIN: Final = "judged_again"
 """Detail of a repeated rating: the judge's second rating of the same pair."""
 JUDGED_SWAPPED: Final = "judged_swapped"
@@ -433,9 +417,7 @@ JUDGED_ALONE: Final = "judged_alone"
 """Detail of such a rating that was repeated: the judge's rating of the pair alone. The ratings in
 `JUDGED_AGAIN` and `JUDGED_SWAPPED` are then compared with this one."""
 
-PROVENANCE: Final = frozenset(
-    (DECIDED_BY, HEURISTIC_RATING, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_TOGETHER, JUDGED_ALONE)
-)
+PROVENANCE: Final = frozenset((DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_TOGETHER, JUDGED_ALONE))
 """Details that are not scores."""
 
 

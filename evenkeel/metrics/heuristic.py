@@ -124,7 +124,7 @@ class HeuristicRater:
         if (why := identical(pair)) is not None:
             return _rating(_Finding(_SAME, "equality", why), {}, 1.0)
         if only_one_is_empty(pair):
-            return _rating(_Finding(_OTHER, "heuristic", "Only one side answered."), {}, 0.0)
+            return _rating(_Finding(_OTHER, "empty", "Only one side answered."), {}, 0.0)
         gap = _gap(pair, self._languages(pair))
         if gap:
             return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, gap))

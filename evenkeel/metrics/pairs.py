@@ -88,9 +88,9 @@ def _wanted(given: object) -> AnswerForm:
 def finding(judgement: Judgement) -> dict[str, Any]:
     """Return a judgement as values for JSON.
 
-    Returns: `rating` (3, 2, 1 or None), `similarity` in [0, 1], `decided_by` ("equality", "heuristic",
-        "difference", "judge", "unsure", "invalid" or "nobody"), `explanation`, `qualities`, `invalid`, and
-        where something failed `failures`.
+    Returns: `rating` (3, 2, 1 or None), `similarity` in [0, 1], `decided_by` ("equality", "empty", "judge",
+        "unsure", "invalid" or "nobody"), `explanation`, `qualities`, `invalid`, and where something failed
+        `failures`.
     """
     failed = judgement.rating is None and not judgement.unsure
     found: dict[str, Any] = {

@@ -85,7 +85,7 @@ class Rating:
     outcome: int | Failure | None
     """Rating 1, 2 or 3, or the reason why there is none.
 
-    None = unsure: nothing is proven, and no judge was asked.
+    None = unsure: the answers differ, and no judge was asked.
     """
     explanation: str = ""
     details: dict[str, float] = field(default_factory=dict)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 
-DecidedBy = Literal["judge", "heuristic", "equality", "metrics"]
+DecidedBy = Literal["judge", "empty", "equality", "metrics"]
 """Source of the rating: a stage of the cascade, or the metrics of a set-up without a judge."""
 
 _PLACE: Final = "label"
@@ -184,7 +184,7 @@ def decided_by(verdict: Verdict) -> DecidedBy:
     if verdict.scoring.scorer != "judge":
         return "metrics"
     stage = stage_of(verdict.scoring.details)
-    return stage if stage in ("equality", "heuristic") else "judge"
+    return stage if stage in ("equality", "empty") else "judge"
 
 
 def says_the_same(one: Label, other: Label) -> bool:

@@ -299,7 +299,7 @@ def _judged(report: Any) -> Any:
         scorer="judge",
         judge_noise=_estimate(0.06, 80),
         swap_consistency=_estimate(0.93, 120),
-        decided={"equality": 400, "heuristic": 310, "judge": 290},
+        decided={"equality": 400, "empty": 310, "judge": 290},
         windows={"24h": lately},
         drift=drift,
     )

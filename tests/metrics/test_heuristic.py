@@ -1,4 +1,4 @@
-"""The heuristic rating: what is proven, what is plainly another answer, and what is unsure."""
+"""The heuristic rating: what is identical, what is empty, and what is unsure."""
 
 from __future__ import annotations
 

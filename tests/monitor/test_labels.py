@@ -49,7 +49,7 @@ def test_what_cannot_be_said_is_refused(said, why):
     ("changes", "decided_by", "quality"),
     [
         ({}, "judge", "equal"),
-        ({"details": {"decided_by": 1.0}}, "heuristic", "equal"),
+        ({"details": {"decided_by": 1.0}}, "empty", "equal"),
         ({"details": {"decided_by": 0.0}}, "equality", "equal"),
         ({"scorer": "metrics"}, "metrics", "equal"),
         ({"rating": 2}, "judge", None),

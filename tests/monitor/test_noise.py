@@ -112,7 +112,7 @@ def test_counts_worked_by_hand():
     """One of two again the same; two of three swapped the same."""
     counts = JudgeCounts()
     assert [counts.add(verdict) for verdict in STREAM] == [True] * 7 + [False] * 2
-    assert counts.decided == {"equality": 1, "heuristic": 1, "judge": 5}
+    assert counts.decided == {"equality": 1, "empty": 1, "judge": 5}
     known = counts.estimates(alpha=0.05, min_trials=1)
     assert known.noise == proportion(1, 2)
     assert known.swap_consistency == proportion(2, 3)
@@ -136,7 +136,7 @@ def test_every_cell_of_a_route_and_model_reports_their_judge():
     spelling, baseline = (reports[CellKey("chat", "m", name)] for name in ("general.spelling", BASELINE))
     assert spelling.judge.noise == baseline.judge.noise == proportion(2, 3, alpha=1 - 0.95)
     assert spelling.judge.swap_consistency == proportion(3, 4, alpha=1 - 0.95)
-    assert spelling.judge.decided == {"equality": 1, "heuristic": 1, "judge": 6}
+    assert spelling.judge.decided == {"equality": 1, "empty": 1, "judge": 6}
     assert reports[CellKey("chat", "n", "general.spelling")].judge.noise == proportion(0, 1, alpha=1 - 0.95)
     alone = reports[CellKey("cheap", "m", "general.spelling")]
     assert (alone.judge.noise, alone.judge.swap_consistency) == (None, None)
@@ -162,9 +162,9 @@ def test_the_judge_is_exported_once_for_each_route_and_model():
             assert registry.get_sample_value(f"evenkeel_{name}{suffix}", place) == value, name
     decided = {
         stage: registry.get_sample_value("evenkeel_ratings_decided_total", place | {"stage": stage})
-        for stage in ("equality", "heuristic", "judge")
+        for stage in ("equality", "empty", "judge")
     }
-    assert decided == {"equality": 1, "heuristic": 1, "judge": 6}
+    assert decided == {"equality": 1, "empty": 1, "judge": 6}
 
 
 def test_without_a_judge_nothing_of_it_is_exported():

@@ -27,7 +27,6 @@ from evenkeel.core.records import from_json
 from evenkeel.core.verdict import (
     BASELINE,
     DECIDED_BY,
-    HEURISTIC_RATING,
     SAME_CONTENT,
     STAGES,
     Control,
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
 """Names under which a file may call the identical resend."""
-_PROVING: Final = frozenset(("equality", "heuristic"))
 _REMEMBERED: Final = 4096
 """Exchanges whose control is remembered."""
 _AT: Final = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<member>[^`]*)`$")
@@ -104,13 +102,10 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     control_rating: Rating | None = None
     control_similarity: Share | None = None
     control_quality: Quality | None = None
-    control_stage: Stage | None = None
     failure: str | None = None
     stage: Stage | None = None
     judge: str = ""
     judge_wording: str = "log@1"
-    heuristic_rating: Rating | None = None
-    audit_share: Share = 0.0
     label: Rating | None = None
     label_share: Share = 0.0
     severity: Share = 0.3
@@ -212,8 +207,6 @@ class _Control(msgspec.Struct, frozen=True):
     rating: int | None
     similarity: float | None
     quality: Quality | None
-    proven: int | None
-    """Rating that heuristics decided."""
     written: bool
     """True if it has a line of its own."""
 
@@ -243,7 +236,7 @@ class _Reader:
             if known is None or known.written:
                 verdict = _control(line, exchange, at, name)
                 if known is None:
-                    self._remember(exchange, _said_of(line, proven=verdict.proven, written=True))
+                    self._remember(exchange, _said_of(line))
                 yield from _labelled(verdict, line)
             return
         own = _said_of_baseline(line)
@@ -253,8 +246,8 @@ class _Reader:
             self._remember(exchange, own)
             resend = msgspec.structs.replace(
                 line, rating=own.rating, similarity=own.similarity, quality=own.quality, invalid=False,
-                failure=None, wanted_format=None, wanted_language=None, label_share=0.0, audit_share=0.0,
-                heuristic_rating=None, stage=line.control_stage, label=None,
+                failure=None, wanted_format=None, wanted_language=None, label_share=0.0,
+                stage=None, label=None,
             )  # fmt: skip
             yield _control(resend, exchange, at, f"line-{number}.control")
         yield from _labelled(_variant(line, own, exchange, at, name), line)
@@ -265,15 +258,14 @@ class _Reader:
             self._controls.popitem(last=False)
 
 
-def _said_of(line: LogLine, *, proven: int | None, written: bool) -> _Control:
+def _said_of(line: LogLine) -> _Control:
     """Read what a control line says of its exchange's resend."""
-    return _Control(line.rating, line.similarity, line.quality, proven, written)
+    return _Control(line.rating, line.similarity, line.quality, written=True)
 
 
 def _said_of_baseline(line: LogLine) -> _Control:
     """Read what a trial's line says of it."""
-    proven = line.control_rating if line.control_stage in _PROVING else None
-    return _Control(line.control_rating, line.control_similarity, line.control_quality, proven, written=False)
+    return _Control(line.control_rating, line.control_similarity, line.control_quality, written=False)
 
 
 def _drawn(name: str, line: LogLine) -> str:
@@ -346,7 +338,7 @@ def _time(said: float | str) -> float:
 
 def _control(line: LogLine, exchange: str, at: float, name: str) -> Verdict:
     """The verdict of the identical resend that a line describes."""
-    nothing = _Control(None, None, None, None, written=False)
+    nothing = _Control(None, None, None, written=False)
     plain = msgspec.structs.replace(line, perturbation=BASELINE, severity=0.0, path_weight=1.0, split_of="")
     return _variant(plain, nothing, exchange, at, name)
 
@@ -356,8 +348,6 @@ def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: s
     unsure = not rated and line.failure is None
     stage = line.stage or ("judge" if line.judge or rated else "unsure")
     details = {DECIDED_BY: float(STAGES.index(stage))} if rated or unsure else {}
-    if line.heuristic_rating is not None:
-        details[HEURISTIC_RATING] = float(line.heuristic_rating)
     judged = rated and stage == "judge"
     return Verdict(
         id=name,
@@ -370,12 +360,11 @@ def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: s
         severity=line.severity,
         seed=0,
         scoring=Scoring(
-            "judge" if judged or line.judge or line.audit_share else "metrics",
+            "judge" if judged or line.judge else "metrics",
             explanation=line.explanation,
             details=details,
             rated_by=line.judge_wording if judged and line.judge else "",
             judge_model=line.judge if judged else "",
-            audit_share=line.audit_share,
         ),
         rating=line.rating,
         similarity=line.similarity,
@@ -383,7 +372,7 @@ def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: s
         invalid=_obligations(line.invalid),
         failure=None if line.failure is None else Failure("log", 1, line.failure),
         quality=() if line.rating == SAME_CONTENT or line.quality is None else _QUALITIES[line.quality],
-        control=Control(control.rating, control.similarity, _worse(control), control.proven),
+        control=Control(control.rating, control.similarity, _worse(control)),
         origin=Origin(
             task=line.task,
             prompt_version=line.prompt_version,

@@ -132,7 +132,7 @@ class Folder:
         self.unscored: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """Counts by route: shifted trials of which a quality could not be measured, by reason."""
         self.unsure: Counter[str] = Counter()
-        """Counts by route: trials of which nothing is proven and no judge was asked."""
+        """Counts by route: trials whose answers differ and no judge was asked."""
         self.invalid: Counter[str] = Counter()
         """Counts by route: answers that ignore the format or language asked for."""
         self.resends: Counter[str] = Counter()

@@ -68,7 +68,7 @@ class Gaps:
     unscored: Mapping[str, Mapping[str, int]]
     """Counts by route: shifted trials of which a quality could not be measured, by reason."""
     unsure: Mapping[str, int]
-    """Counts by route: trials of which nothing is proven and no judge was asked; their similarity counts."""
+    """Counts by route: trials whose answers differ and no judge was asked; their similarity counts."""
     invalid: Mapping[str, int]
     """Counts by route: answers that ignore the format or language asked for; they count as worse."""
     thin: tuple[ReportLine, ...]

@@ -186,7 +186,7 @@ def rate(rater: HeuristicRater, pair: Pair = APART) -> Rating:
 
 
 def test_the_endpoints_score_counts_in_the_similarity_and_its_price_is_the_ratings() -> None:
-    """A part of the similarity is the cosine, for five tokens; nothing is proven by it."""
+    """A part of the similarity is the cosine, for five tokens; nothing is decided by it."""
     rating = rate(HeuristicRater(Planted(0.95)))
     assert (rating.outcome, rating.tokens, rating.cost_usd) == (None, 5, 0.05)
     assert rating.details["embeddings"] == 0.95
