@@ -422,6 +422,11 @@ PROVENANCE: Final = frozenset((DECIDED_BY, JUDGED_AGAIN, JUDGED_SWAPPED, JUDGED_
 
 
 def stage_of(details: Mapping[str, float]) -> Stage:
-    """Return the stage that decided a rating, by its details: the judge, unless they say otherwise."""
+    """Return the stage that decided a rating, by its details.
+
+    Returns: "judge" if they do not say; "unsure" for a number that no stage has.
+    """
     number = details.get(DECIDED_BY)
-    return STAGES[int(number)] if number is not None and 0 <= number < len(STAGES) else "judge"
+    if number is None:
+        return "judge"
+    return STAGES[int(number)] if 0 <= number < len(STAGES) else "unsure"

@@ -173,7 +173,7 @@ class TwoStageScorer:
 
 def _is_free(rated: Rating) -> bool:
     """Return whether an answer was rated without the judge because it is empty."""
-    return rated.outcome is not None and stage_of(rated.details) == "heuristic"
+    return rated.outcome is not None and stage_of(rated.details) == "empty"
 
 
 def _similarity(rated: Rating, pair: Pair) -> float:

@@ -181,9 +181,9 @@ def test_data_is_compared_by_its_values():
 
 
 def test_a_rating_that_does_not_say_who_decided_is_the_judges():
-    """So is one that names a stage there is not."""
+    """One that names a stage there is not was not decided by any."""
     assert stage_of({}) == "judge"
-    assert stage_of({DECIDED_BY: 17.0}) == "judge"
+    assert stage_of({DECIDED_BY: 17.0}) == "unsure"
 
 
 TEXT = st.text(st.sampled_from("ab{}:\ud800é "), max_size=6)

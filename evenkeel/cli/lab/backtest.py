@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,7 +166,10 @@ def _opened(
     if file is not None:
         if data_dir is not None:
             raise UserError("name a file or the folder of a store with --data-dir, not both")
-        yield read_log(file), "standard input" if file == "-" else Path(file).name
+        yield (
+            read_log(file, partial(click.echo, err=True)),
+            "standard input" if file == "-" else Path(file).name,
+        )
         return
     # Loaded on demand: a backtest of a file needs no store.
     from evenkeel.runtime.stores import opened, settings_of_stores

@@ -7,6 +7,7 @@ import os
 import time
 from concurrent.futures import BrokenExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -227,7 +228,7 @@ def _place(given: Mapping[str, Any], *, json: bool) -> None:
     monitor = monitor_settings(settings) if given["config"] else MonitorSettings()
     with contextlib.ExitStack() as stack:
         if given["verdicts"]:
-            entries: Iterable[Entry] = read_log(given["verdicts"])
+            entries: Iterable[Entry] = read_log(given["verdicts"], partial(click.echo, err=True))
         else:
             entries = read_store(stack.enter_context(opened(settings)).verdicts)
         quiet = quiet_routes(entries, monitor, since=since)

@@ -45,7 +45,7 @@ from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.verdict_log import LoggedApproval, LoggedDecision, LoggedLabel, LoggedSighting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import Entry, VerdictLog
@@ -70,6 +70,12 @@ _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
     "better": (QualityScore("quality", 1, 2, 3),),
     "mixed": (QualityScore("quality", 1, 3, 2), QualityScore("second_quality", 1, 2, 3)),
 }
+RETIRED: Final = ("heuristic_rating", "audit_share", "control_stage")
+"""Members of older logs on which no figure depends any more."""
+RetiredStage: TypeAlias = Literal["heuristic", "difference"]
+"""Stages of older logs, in which a rule decided what is the judge's now."""
+_RULE: Final[Stage] = "empty"
+"""Stage that such a rating is read as: decided by a rule, without the judge."""
 _OBLIGATIONS: Final[tuple[Obligation, ...]] = ("format", "language")
 
 
@@ -103,7 +109,7 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     control_similarity: Share | None = None
     control_quality: Quality | None = None
     failure: str | None = None
-    stage: Stage | None = None
+    stage: Stage | RetiredStage | None = None
     judge: str = ""
     judge_wording: str = "log@1"
     label: Rating | None = None
@@ -120,22 +126,30 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     exchange_weight: Weight = 1.0
     path_weight: Weight = 1.0
     split_of: str = ""
+    heuristic_rating: object = None
+    """Read so that an older log may have it, like the two below; see `RETIRED`."""
+    audit_share: object = None
+    control_stage: object = None
 
 
 _DECODER: Final = msgspec.json.Decoder(LogLine)
 
 
-def read_log(path: Path | str) -> Iterator[Verdict | Label]:
+def read_log(path: Path | str, note: Callable[[str], None] = lambda _: None) -> Iterator[Verdict | Label]:
     """The verdicts and labels of a file of JSON lines, maybe compressed by gzip; "-" is standard input.
+
+    Args:
+        path: The file.
+        note: See `read_lines`.
 
     Raises: LogError if it cannot be read; while iterating, with the number of the first line that is wrong.
     """
     if str(path) == "-":
-        yield from read_lines(_plain(sys.stdin.buffer), "standard input")
+        yield from read_lines(_plain(sys.stdin.buffer), "standard input", note)
         return
     try:
         with Path(path).open("rb") as file:
-            yield from read_lines(_plain(file), str(path))
+            yield from read_lines(_plain(file), str(path), note)
     except OSError as error:
         raise LogError(f"{path}: cannot be read: {error.strerror or error}") from error
     except EOFError as error:
@@ -164,12 +178,15 @@ def _plain(file: IO[bytes]) -> IO[bytes]:
     return gzip.open(file) if peeked.startswith(_GZIP) else file  # type: ignore[return-value]
 
 
-def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict | Label]:
+def read_lines(
+    lines: Iterable[bytes | str], name: str, note: Callable[[str], None] = lambda _: None
+) -> Iterator[Verdict | Label]:
     """The verdicts and labels of JSON lines; empty ones are passed over.
 
     Args:
         lines: In the order in which the trials were scored.
         name: Of the file, for messages.
+        note: Given one sentence at the end if the log has members that are ignored.
 
     Raises: LogError with the number of the first line that is wrong.
     """
@@ -181,6 +198,9 @@ def read_lines(lines: Iterable[bytes | str], name: str) -> Iterator[Verdict | La
             yield from reader.verdicts(line, number)
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError, RecursionError) as error:
             raise LogError(f"{name}: line {number}: {_advice(error)}") from error
+    if reader.ignored:
+        members = ", ".join(f'"{member}"' for member in RETIRED if member in reader.ignored)
+        note(f"{name}: {members} ignored: no figure depends on them any more")
 
 
 def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
@@ -216,6 +236,8 @@ class _Reader:
 
     def __init__(self) -> None:
         self._controls: OrderedDict[str, _Control] = OrderedDict()
+        self.ignored: set[str] = set()
+        """Members of the lines so far that no figure depends on."""
 
     def verdicts(self, text: bytes | str, number: int) -> Iterator[Verdict | Label]:
         """Yield a line's trial, before it maybe its exchange's control, after it maybe a label."""
@@ -227,6 +249,7 @@ class _Reader:
                 raise
             yield stored
             return
+        self.ignored.update(member for member in RETIRED if getattr(line, member) is not None)
         _check(line)
         exchange = line.exchange or f"line-{number}"
         at = _time(line.time)
@@ -346,7 +369,11 @@ def _control(line: LogLine, exchange: str, at: float, name: str) -> Verdict:
 def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: str) -> Verdict:
     rated = line.rating is not None
     unsure = not rated and line.failure is None
-    stage = line.stage or ("judge" if line.judge or rated else "unsure")
+    stage: Stage = "judge" if line.judge or rated else "unsure"
+    if line.stage in STAGES:
+        stage = line.stage
+    elif line.stage is not None:
+        stage = _RULE
     details = {DECIDED_BY: float(STAGES.index(stage))} if rated or unsure else {}
     judged = rated and stage == "judge"
     return Verdict(

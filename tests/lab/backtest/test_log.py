@@ -8,7 +8,7 @@ import json
 import pytest
 
 from evenkeel.core.records import to_json
-from evenkeel.core.verdict import BASELINE, Failure
+from evenkeel.core.verdict import BASELINE, Failure, stage_of
 from evenkeel.lab.backtest import LogError, read_lines, read_log
 from evenkeel.stores.labels import Label
 from tests.docs.documentation import DOCS, blocks_of
@@ -101,6 +101,19 @@ def test_a_line_may_be_a_stored_verdict():
     """As it was written, with everything that it has."""
     stored = altered(VERDICT, similarity=0.7, quality_failures=(Failure("m", 1, "timeout"),))
     assert list(read_lines([to_json(stored).encode()], "log.jsonl")) == [stored]
+
+
+def test_members_of_older_logs_are_ignored_and_named_once():
+    """They change nothing; a rating that a rule decided once is read as one without the judge."""
+    old = {"audit_share": 0.1, "heuristic_rating": 3, "control_stage": "equality", "stage": "difference"}
+    notes: list[str] = []
+    lines = [json.dumps(TRIAL | old), json.dumps(TRIAL | old)]
+    found = list(read_lines(lines, "old.jsonl", notes.append))
+    assert [stage_of(one.scoring.details) for one in found if not one.is_control] == ["empty", "empty"]
+    names = '"heuristic_rating", "audit_share", "control_stage"'
+    assert notes == [f"old.jsonl: {names} ignored: no figure depends on them any more"]
+    list(read_lines([json.dumps(TRIAL)], "new.jsonl", notes.append))
+    assert len(notes) == 1
 
 
 @pytest.mark.parametrize(
