@@ -169,6 +169,10 @@ class Capture:
         self._room -= len(payload)
         return self._room >= 0
 
+    def exchanges(self, names: ClientNames | None = None) -> list[Exchange]:
+        """Return the exchange; names make one of the client."""
+        return [self.exchange(names)]
+
     def exchange(self, names: ClientNames | None = None) -> Exchange:
         """Join the pieces and drop everything that is not on the allow-list; names make one of the client."""
         # Both heads may have been read again meanwhile, which changes nothing but their length.

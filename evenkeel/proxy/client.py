@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, cast
 
 from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable
+from evenkeel.proxy.conversation import Conversation, Tap, is_conversation
 from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import ForwardingFault, error_response, status_of
 from evenkeel.proxy.framing import LAST_CHUNK, ChunkError, ChunkReader, Framing, MessageError, chunk
@@ -135,6 +136,7 @@ class ClientConnection(asyncio.Protocol):
         "_started",
         "_state",
         "_status",
+        "_tap",
         "_tried",
         "_unsent",
         "_upstream",
@@ -172,6 +174,8 @@ class ClientConnection(asyncio.Protocol):
         self._left = 0
         self._chunks: ChunkReader | None = None
         self._capture: Capture | None = None
+        self._tap: Tap | None = None
+        """Hands over what passes in a tunnel that is sampled."""
         self._started = 0.0
         self._answering = False
         self._status = 0
@@ -206,6 +210,8 @@ class ClientConnection(asyncio.Protocol):
             self._quiet_s = 0.0
             if self._upstream is not None:
                 self._upstream.transport.write(data)
+                if self._tap is not None:
+                    self._tap.passed(data, by_client=True)
         elif state is _LINGER:
             # It is still sending and will read the answer when it has sent all.
             self._quiet_s = 0.0
@@ -607,12 +613,57 @@ class ClientConnection(asyncio.Protocol):
         self._status = head.status
         if self._pool is not self._lane.first:
             self._keep_cookies_apart(head)
+        self._listen(head)
         start = render_response(head, minor=1, keep_alive=True) or head.raw[: head.end]
         self.transport.write(start + payload)
+        if self._tap is not None and payload:
+            self._tap.passed(payload, by_client=False)
         if self._pending:
             upstream.transport.write(self._pending)
+            if self._tap is not None:
+                self._tap.passed(self._pending, by_client=True)
             self._pending = b""
         self._release(_PIPELINE_FULL)
+
+    def _listen(self, answer: ResponseHead) -> None:
+        """Decide whether the exchanges of a tunnel are captured: all of them, or none."""
+        head, lane, plane = self._head, self._lane, self._plane
+        if not lane.capture or not is_conversation(head, answer):
+            return
+        if head.replay:
+            lane.counters.skip("replay")
+            return
+        drawn = plane.draw()
+        if drawn >= lane.bound:
+            lane.counters.eligible += 1
+            return
+        raw, peer = head.raw[: head.end], self.transport.get_extra_info("peername")
+        conversation = Conversation(
+            drawn,
+            lane.route.name,
+            head,
+            answer,
+            plane.limits.max_exchange_bytes,
+            lane.counters,
+            upstream=lane.pools.index(self._pool),
+            client=lambda names: names.name(
+                raw,
+                peer[0] if isinstance(peer, tuple) else "",
+                known_by_key=not lane.has_key or bool(lane.route.key_fingerprints),
+            ),
+        )
+        self._tap = Tap(conversation, plane.handoff, plane.clock)
+
+    def _stop_listening(self) -> None:
+        if self._tap is not None:
+            self._tap.passed(b"", by_client=True, ends=True)
+            self._tap = None
+
+    def tunnel(self, data: bytes) -> None:
+        """Send bytes of a tunnel to the client."""
+        self.transport.write(data)
+        if self._tap is not None:
+            self._tap.passed(data, by_client=False)
 
     def upstream_half_closed(self) -> bool | None:
         """End the client's half of a tunnel as the upstream did. Returns True if the other half goes on."""
@@ -625,6 +676,7 @@ class ClientConnection(asyncio.Protocol):
     def upstream_hung_up(self) -> None:
         """Close the connection: the tunnel ended."""
         self._upstream = None
+        self._stop_listening()
         self._settle(self._status // 100)
         self._state = State.CLOSED
         self.transport.close()
@@ -741,6 +793,7 @@ class ClientConnection(asyncio.Protocol):
         if state not in {State.UPLOAD, State.WAIT, State.TUNNEL}:
             return
         if state is State.TUNNEL:
+            self._stop_listening()
             if self._half_closed and self._upstream is not None:
                 self._upstream.hang_up()
                 self._upstream = None

@@ -46,6 +46,7 @@ class RouteCounters:
     """Counters of one route since the start of the process."""
 
     __slots__ = (
+        "conversed",
         "disconnects",
         "eligible",
         "failovers",
@@ -70,6 +71,8 @@ class RouteCounters:
         self.upstream_errors: dict[str, int] = {}
         self.eligible = 0
         self.sampled = 0
+        self.conversed = 0
+        """Requests in sampled WebSockets, counted by the hand-off; eligible and sampled, all of them."""
         self.queued = 0
         self.skipped: dict[str, int] = {}
         self.first_byte = [Histogram(FIRST_BYTE_BOUNDS_S) for _ in _STATUS_CLASSES]
@@ -129,8 +132,8 @@ class Counters:
                 ["proxy_disconnects", label, found.disconnects],
                 ["proxy_retries", label, found.retries],
                 ["proxy_failovers", label, found.failovers],
-                ["exchanges_eligible", label, found.eligible],
-                ["exchanges_sampled", label, found.sampled],
+                ["exchanges_eligible", label, found.eligible + found.conversed],
+                ["exchanges_sampled", label, found.sampled + found.conversed],
                 ["exchanges_queued", label, found.queued],
             ]
             for name, by_reason in (

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
-
-from evenkeel.proxy.capture import Capture
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +23,24 @@ _SECONDS_PER_HOUR = 3600.0
 _GATHER_S = 0.25
 """Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
 less than a hundredth of the requests, which fifty small ones a second do not."""
+
+
+class Offer(Protocol):
+    """What the event loop hands over: references to bytes that have passed."""
+
+    @property
+    def route(self) -> str:
+        """Name of the route."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes that it holds in memory."""
+        ...
+
+    def exchanges(self, names: ClientNames | None) -> list[Exchange]:
+        """Return the exchanges that it completes; work for the hand-off's thread."""
+        ...
 
 
 class HandOff:
@@ -62,7 +78,7 @@ class HandOff:
         self._hour = -1.0
         self._taken: dict[str, int] = {}
         """Exchanges queued in the current hour, by client."""
-        self._waiting: deque[Capture | Exchange] = deque()
+        self._waiting: deque[Offer] = deque()
         self._offered_bytes = 0
         self._drained_bytes = 0
         self._gathered_bytes = min(_BATCH_BYTES, max_bytes // 2)
@@ -81,8 +97,8 @@ class HandOff:
         """Start the thread."""
         self._thread.start()
 
-    def offer(self, exchange: Capture | Exchange) -> bool:
-        """Take an exchange without waiting. Returns False, and counts it, if there is no room."""
+    def offer(self, exchange: Offer) -> bool:
+        """Take something without waiting. Returns False, and counts it, if there is no room."""
         size = exchange.size_bytes
         if self._offered_bytes - self._drained_bytes + size > self._max_bytes or self._stop.is_set():
             self.counters.of(exchange.route).skip("queue_full")
@@ -132,15 +148,15 @@ class HandOff:
 
     def _drain(self) -> None:
         while self._waiting:
-            batch: list[Capture | Exchange] = []
+            batch: list[Offer] = []
             size = 0
             while self._waiting and len(batch) < self._max_batch and size < _BATCH_BYTES:
                 batch.append(self._waiting.popleft())
                 size += batch[-1].size_bytes
-            left: Sequence[Capture | Exchange] = batch
+            left: Sequence[Offer | Exchange] = batch
             try:
                 left = exchanges = self._within_quota(
-                    [item.exchange(self._names) if isinstance(item, Capture) else item for item in batch]
+                    [exchange for item in batch for exchange in item.exchanges(self._names)]
                 )
                 taken = self._queue.put(exchanges) if exchanges else 0
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted

@@ -51,6 +51,9 @@ class Downstream(Protocol):
     def switch(self, head: ResponseHead, payload: bytes) -> None:
         """Turn the connection into a tunnel, as the client asked."""
 
+    def tunnel(self, data: bytes) -> None:
+        """Take bytes of a tunnel."""
+
     def upstream_half_closed(self) -> bool | None:
         """End one half of a tunnel as the upstream did. Returns True if the other half goes on."""
 
@@ -177,7 +180,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self._buffer = b""
             self._read_head(client, data)
         elif self._tunnel:
-            client.transport.write(data)
+            client.tunnel(data)
         elif framing is _LENGTH:
             self._left = left = self._left - len(data)
             if left < 0:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _OWN_MEMBERS: Final = frozenset({
     "messages", "system", "stop_sequences", "anthropic_version", "anthropic_beta", "output_config",
-    "output_format", "effort", "chat_template_kwargs", "provider",
+    "output_format", "effort", "chat_template_kwargs", "provider", "context_management",
 })  # fmt: skip
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _OWN_MEMBERS: Final = frozenset({
     "input", "instructions", "include", "max_output_tokens", "max_tool_calls", "text", "modalities",
-    "chat_template_kwargs", "provider", "previous_response_id",
+    "chat_template_kwargs", "provider", "previous_response_id", "context_management",
 })  # fmt: skip
 _ARGUMENTS: Final = {
     "function_call": "arguments",
