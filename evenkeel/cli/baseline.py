@@ -142,7 +142,7 @@ def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
 def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> str:
     where = ", ".join(named)
     if not short:
-        return f"no trial of {where} has been scored; GET /api/cells of the console lists what there is"
+        return f"no scored trials of {where}; the console's first page lists every route"
     most = max(report.windows["since_change"].trials if report.windows else 0 for report in short)
     return (
         f"nothing to approve for {where}: the cells need {least} trials since the route's last change, and "

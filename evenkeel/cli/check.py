@@ -186,7 +186,7 @@ def _confirm(request: CheckRequest, budget_usd: float | None, err: Console, *, c
         return
     if not on_a_terminal():
         raise InputError(
-            "there is no terminal to ask on whether that may be spent; add --yes or --budget-usd"
+            "cannot ask for confirmation without a terminal; add --yes or --budget-usd to accept the cost"
         )
     if not agreed("Go ahead?"):
         raise CommandFailedError("nothing was asked")

@@ -71,7 +71,7 @@ def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
                 " ".join(filter(None, (rater.decided_by, rater.judge))),
                 "drawn at random and rated blind" if rater.source == "drawn" else "chosen by people",
                 figures.percent(rater.value),
-                figures.interval(rater),
+                figures.points_interval(rater, 0),
                 f"{rater.agreed:,} of {rater.n:,}",
                 f"{rater.too_high:,} of {wrong:,} rated more similar than people say" if wrong else "",
             )

@@ -405,9 +405,7 @@ def _goldens(
 
 def _settings(given: Mapping[str, Any], *, planned: bool) -> Settings:
     if not planned and given["config"] is None and given["base_url"] is None:
-        raise SettingsError(
-            "which endpoint is asked? Name it with --base-url, or give the routes' upstreams with --config"
-        )
+        raise SettingsError("no endpoint: set --base-url, or --config to use the routes' upstreams")
     prices = {}
     if given["price"] is not None:
         if given["model"] is None:

@@ -53,7 +53,8 @@ def document_handler(renderer: Renderer) -> HTTPRouteHandler:
 
     @get("/docs/{name:path}", sync_to_thread=True, needs="viewer")
     def shown(name: PathText) -> Response[bytes]:
-        wanted = name.removeprefix("/")
+        # Links of alerts end in ".md", so that they also lead to a copy in a repository.
+        wanted = name.removeprefix("/").removesuffix(".md")
         text = document(wanted) if _NAME.fullmatch(wanted) else None
         if text is None:
             raise NotFoundException(detail="There is no such page of documentation here.")

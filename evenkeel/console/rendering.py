@@ -270,7 +270,6 @@ _FILTERS: Final = (
     figures.count,
     figures.estimate_of,
     figures.estimate_text,
-    figures.interval,
     figures.iso,
     figures.lasting,
     figures.limit,

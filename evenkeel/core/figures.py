@@ -76,18 +76,13 @@ def percent(ratio: float, digits: int = 0) -> str:
     return f"{number(ratio * 100, digits)}{_NARROW_SPACE}%"
 
 
-def interval(one: RatioInterval, digits: int = 0) -> str:
-    """Return the interval of an estimate in percent, "[24, 38] %"."""
-    return f"[{number(one.lower * 100, digits)},\u00a0{number(one.upper * 100, digits)}]{_NARROW_SPACE}%"
-
-
 def estimate_text(estimate: Estimate) -> str:
-    """Return value and interval in percent, "31 % [24, 38] %"."""
-    return f"{percent(estimate.value)} {interval(estimate)}"
+    """Return value and interval in percent, "31 % [24, 38]"."""
+    return f"{percent(estimate.value)} {points_interval(estimate, 0)}"
 
 
 def estimate_of(estimate: Estimate) -> str:
-    """Return value, interval and number of trials, "31 % [24, 38] % of 96"."""
+    """Return value, interval and number of trials, "31 % [24, 38] of 96"."""
     return f"{estimate_text(estimate)} of {estimate.n:,}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from evenkeel.core.cells import ChangeMark, Estimate  # noqa: TC001 - msgspec reads the annotations
+from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class AlertFacts:
     """Further facts about an event; `evenkeel.monitor.notify.alerts` puts them into words."""
 
-    overall: Estimate | None = None
-    """Paired excess over all pairs of the cell."""
     segment: str = ""
     """Client, prompt version, task or language that the alert is about ("client acme"); "" = all traffic."""
     baseline: float | None = None

@@ -81,7 +81,7 @@ def test_a_drift_alert_leads_to_what_would_be_approved(client):
     """From 5 % in the first 500 trials to 46 % of the 240 since the change."""
     assert ADDRESS.replace("&", "&amp;") in client.get("/incidents/c-7").text
     text = words(client.get(ADDRESS))
-    assert "spelling swift-2026-08 5.0 % in the first 500 trials 46.0 % [41.0, 51.0] % 240" in text
+    assert "spelling swift-2026-08 5.0 % in the first 500 trials 46.0 % [41.0, 51.0] 240" in text
     assert "Approve this baseline" in text
     assert "Too few" not in text
     assert "Too few trials since the last change, unchanged: " in words(

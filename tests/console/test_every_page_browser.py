@@ -159,7 +159,7 @@ _QUESTIONS = {
     ),
     "Since when?": ((), ("at 12 Aug 2026 13:55 UTC",)),
     "Why?": (("after steady-2026-05",), ("Every rewording before and after", "What it was not")),
-    "Is it real?": (("after steady-2026-05",), ("Is it real?", "The worst trials whose control held")),
+    "Is it real?": (("after steady-2026-05",), ("Is it real?", "Worst examples")),
     "What do I do?": (
         ("after steady-2026-05",),
         ("Next:", "helm rollback support", "Acknowledge", "Runbook"),

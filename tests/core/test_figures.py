@@ -24,9 +24,9 @@ def test_percent_is_rounded_with_a_true_minus(ratio, digits, shown):
 
 
 def test_estimate_carries_its_interval():
-    """0.31 within 0.24 and 0.38 reads as 31 % [24, 38] %."""
+    """0.31 within 0.24 and 0.38 reads as 31 % [24, 38]."""
     shown = figures.estimate_text(Estimate(0.31, 0.24, 0.38, 214))
-    assert shown.replace("\u202f", " ").replace("\u00a0", " ") == "31 % [24, 38] %"
+    assert shown.replace("\u202f", " ").replace("\u00a0", " ") == "31 % [24, 38]"
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,7 @@ def _notes(outcome: CalibrationOutcome) -> Iterator[str]:
 
 def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
     if (file is None) != given["from_store"]:
-        raise InputError("name a file of goldens, or take those of the store with --from-store; one of both")
+        raise InputError("give either a file of goldens or --from-store, not both")
     if given["route"] and not given["from_store"]:
         raise InputError("--route chooses among the goldens of the store: give --from-store with it")
     if WorkflowJudge.name in words(given["metrics"]) and not given["judge_model"]:

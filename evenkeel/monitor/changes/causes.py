@@ -230,7 +230,7 @@ def _ruled_out(marks: Sequence[ChangeMark], experiments: Experiments) -> Iterato
     names = {**kinds.NAMES, kinds.JUDGE: "the judge's name or wording"}
     missing = [names[kind] for kind in kinds.STATED if kind not in noticed]
     if missing:
-        yield f"No change was noticed of {listing(missing)}."
+        yield f"Unchanged: {listing(missing)}."
     if experiments.goldens == "same":
         yield "The goldens are answered as before."
     if experiments.references == "same":

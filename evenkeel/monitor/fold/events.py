@@ -70,7 +70,7 @@ def alert_event(
         value=change.run_mean,
         reason="recovered" if change.kind == "resolved" else "",
         clients=dict(change.clients),
-        facts=AlertFacts(overall=_excess(cell, settings), segment=change.segment),
+        facts=AlertFacts(segment=change.segment),
     )
 
 

@@ -29,7 +29,7 @@ _RESOLVED: Final = {
 }
 _MEASURED: Final = {
     "content": "content moved {points:.0f} points above noise",
-    "similarity": "similarity lost {points:.0f} points more than in the resend",
+    "similarity": "rewording cost {points:.0f} points more similarity than repeating",
     "quality": "quality got worse in {points:.0f} points more answers than in the resend",
     "invalid": "{points:.0f}% of the answers were invalid",
 }
@@ -102,18 +102,12 @@ def _excess(event: AlertEvent) -> str:
     verbs = _RAISED if event.kind == "raised" else _RESOLVED
     verb = verbs.get(event.measure, verbs["content"])
     said = _MEASURED.get(event.measure, _MEASURED["content"]).format(points=100 * (event.value or 0.0))
-    overall = event.facts.overall
-    pairs = ""
-    if overall is not None:
-        pairs = (
-            f"; over all {overall.n} pairs content {overall.value:+.0%} [{overall.lower:+.0%}, "
-            f"{overall.upper:+.0%}]"
-        )
     clients = f" {figures.clients(event.clients)}." if len(event.clients) > 1 else ""
     segment = f", {event.facts.segment} alone" if event.facts.segment else ""
+    source = f" ({event.limit_source})" if event.limit_source else ""
     return (
         f"{verb} for {_place(event)}{segment}: {said} over the last {event.run_trials} trials, "
-        f"limit {100 * (event.limit or 0.0):g} ({event.limit_source}){pairs}.{clients}"
+        f"limit {figures.limit(event.limit or 0.0)}{source}.{clients}"
     )
 
 

@@ -56,7 +56,7 @@ _ALWAYS: Final[dict[Effect, tuple[str, str]]] = {
 }
 """Words for an incident that goes back to the beginning: while it is open, and later."""
 _RATED: Final = {1: "a different message", 2: "some details differ"}
-EXAMPLES: Final = "Trials whose control held:"
+EXAMPLES: Final = "Examples (the original question still got the same answer):"
 _ENDED: Final = {
     "recovered": "answers are as they should be again",
     "reversed": "the change was reversed",
@@ -594,7 +594,7 @@ def _alerted(part: Part, more: tuple[str, ...]) -> str:
     said = {
         "content": f"{points:.0f} points above noise",
         "segment": f"{points:.0f} points above noise for {part.raised.facts.segment}",
-        "similarity": f"similarity {points:.0f} points below that of resends",
+        "similarity": f"answers to reworded questions {points:.0f} points less similar than repeats",
         "quality": f"quality worse in {points:.0f} points more answers than in resends",
         "invalid": f"{points:.0f}% of the answers are invalid",
     }

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from evenkeel.core.figures import count
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import estimate_tokens
 from evenkeel.metrics.tasks import Turn, recognise
@@ -172,7 +173,7 @@ def check_different(asked: Sequence[SideTask], sides: Sequence[Side]) -> None:
 
 def described(side: Side) -> str:
     """Describe a side in a line without credentials."""
-    where = str(side.upstream) if side.upstream else f"upstreams of {len(side.upstreams)} route(s)"
+    where = str(side.upstream) if side.upstream else f"the upstreams of {count(len(side.upstreams), 'route')}"
     what = side.model or "the goldens' model"
     edit = f", {side.edit.said}" if side.edit else ""
-    return f"{what} at {where}{edit}"
+    return f"{what}, at {where}{edit}"

@@ -34,7 +34,7 @@ def confirmation(*, confirmed: bool, in_pipelines: bool = False) -> Confirm:
             return
         if in_pipelines and not on_a_terminal():
             raise InputError(
-                f"{estimate}: there is no terminal to ask on whether that may be spent; add --yes"
+                f"{estimate}: cannot ask for confirmation without a terminal; add --yes to accept"
             )
         if not agreed(f"{estimate}. Go ahead?"):
             raise NotConfirmedError

@@ -97,7 +97,7 @@ def test_what_it_was_not_is_said():
     """Values that stayed, and what was asked and rated again."""
     said = likely_cause(marks(kinds.PROMPT, kinds.RATINGS), QUIET).ruled_out
     assert said[0] == (
-        "No change was noticed of returned model, requested model, system fingerprint, request parameters, "
+        "Unchanged: returned model, requested model, system fingerprint, request parameters, "
         "settings and the judge's name or wording."
     )
     assert "reference prompts, asked again since, are answered as before" in said[1]

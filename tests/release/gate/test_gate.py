@@ -131,7 +131,7 @@ def test_money_is_spent_only_with_a_yes(planted, gate, calls, monkeypatch):
     planted(3)
     before = calls("equal")
     output, found = gate("equal", code=2, yes=False)
-    assert "no terminal to ask on" in output
+    assert "confirmation without a terminal" in output
     assert "--yes" in output
     assert found is None
     monkeypatch.setattr("evenkeel.release.kit.confirmation.on_a_terminal", lambda: True)
@@ -297,7 +297,7 @@ def test_settings_name_the_routes_upstreams(planted, gate, model, tmp_path):
     )
     output, found = gate("", "--config", config, "--model", "equal", code=3)
     assert found["report"]["measured"] == 10
-    assert "upstreams of 1 route(s)" in output
+    assert "the upstreams of 1 route" in output
     assert gate("equal", "--config", config, code=3)[1]["report"]["measured"] == 10
 
 

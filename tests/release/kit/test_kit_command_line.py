@@ -56,7 +56,7 @@ def asking(*, yes, in_pipelines):
         ([], "y\n", "go: True"),
         ([], "n\n", "go: False"),
         ([], "", "go: False"),
-        (["--in-pipelines"], "y\n", "error: about 12 calls: there is no terminal to ask on"),
+        (["--in-pipelines"], "y\n", "error: about 12 calls: cannot ask for confirmation"),
         (["--in-pipelines", "--yes"], "", "go: True"),
         (["--in-pipelines", "terminal"], "y\n", "go: True"),
     ],
