@@ -10,7 +10,7 @@ import yaml
 from docs.generate import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 RULES: Final = ROOT / "deploy" / "prometheus" / "rules"
@@ -24,31 +24,23 @@ _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 
 
 def blocks(_names: Sequence[str], rules: Path = RULES) -> dict[str, str]:
-    """Return `alerts`: every alert with its query.
+    """Return `alerts`: a table of every alert, with a link to its runbook.
 
     Args:
         rules: The folder with the rule files; all `*.yaml` in it are read, by name.
     """
-    groups = [
-        group
-        for file in sorted(rules.glob("*.yaml"))
-        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]
-    ]
-    return {"alerts": "".join(part for group in groups for part in _group(group))}
+    rows = ["| alert | severity | fires when | for |\n|---|---|---|---|\n"]
+    for file in sorted(rules.glob("*.yaml")):
+        for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]:
+            rows += [_row(rule) for rule in group["rules"] if "alert" in rule]
+    return {"alerts": "".join(rows)}
 
 
-def _group(group: dict[str, Any]) -> Iterator[str]:
-    alerts = [rule for rule in group["rules"] if "alert" in rule]
-    if alerts:
-        yield f"\n## {group['name']}\n"
-    for rule in alerts:
-        labels, notes = rule["labels"], rule["annotations"]
-        yield (
-            f"\n### {rule['alert']} ({_plain(labels['severity'])})\n\n"
-            f"{_plain(notes['summary'])}. [Runbook](../runbooks/{_runbook(rule)})\n\n"
-            f"Concern: {labels['concern']}. Has to hold for: {rule.get('for', 'no time')}.\n\n"
-            f"```promql\n{rule['expr'].strip()}\n```\n"
-        )
+def _row(rule: dict[str, Any]) -> str:
+    return (
+        f"| [{rule['alert']}](../runbooks/{_runbook(rule)}) | {_plain(rule['labels']['severity'])} | "
+        f"{_plain(rule['annotations']['summary'])} | {rule.get('for', '–')} |\n"
+    )
 
 
 def _runbook(rule: dict[str, Any]) -> str:
@@ -62,6 +54,6 @@ def _plain(text: str) -> str:
     while (shorter := _BLOCK.sub("", text)) != text:
         text = shorter
     if not re.search(r"\w", _TEMPLATE.sub("", text)) and not _LABEL.search(text):
-        return "Its text is taken from the series"
+        return "An incident is open"
     named = _LABEL.sub(lambda label: f"*{label[1]}*", " ".join(text.split()))
     return re.sub(r"…[… ]*…", "…", _TEMPLATE.sub("…", named)).rstrip(".")

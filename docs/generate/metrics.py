@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.monitor.changes.exporter import GoldenCollector, SilentCollector
 from evenkeel.monitor.export.incidents import IncidentCollector
-from evenkeel.monitor.export.prometheus import CellCollector
+from evenkeel.monitor.export.prometheus import IN_WINDOW, CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
 
@@ -28,13 +28,10 @@ class Series(NamedTuple):
     """"gauge", "counter" or "histogram"."""
     labels: tuple[str, ...]
     meaning: str
-    range: str
-    absent: str
-    """When there is no such series."""
     optional: bool
-    """Whether a setup that is all right may lack it for good."""
+    """True if a healthy setup may lack it for good."""
     shared: bool = False
-    """Whether every monitor on a Redis exports the same: of several, one is to be taken."""
+    """True if every monitor on a Redis exports the same values: take those of one."""
 
 
 class _Entry(NamedTuple):
@@ -42,12 +39,11 @@ class _Entry(NamedTuple):
 
     kind: str
     labels: tuple[str, ...] = ()
-    absent: str = ""
-    """"" if it is always there."""
+    optional: bool = False
 
 
 _PUBLISHED: Final = {
-    name: _Entry(said["kind"], tuple(said.get("labels", ())), said.get("absent", ""))
+    name: _Entry(said["kind"], tuple(said.get("labels", ())), said.get("optional", False))
     for name, said in tomllib.loads(Path(__file__).with_name("series.toml").read_text("utf-8")).items()
 }
 
@@ -56,41 +52,15 @@ _SHARED: Final = re.compile(
 )
 """Of those, what a monitor reads in the store instead of counting it itself."""
 
-_ESTIMATE: Final = "with fewer observations than `alerts.min_trials`"
-_JUDGED: Final = "without a judge; with fewer observations than `alerts.min_trials`"
-_DETAIL: Final = "without `telemetry.metrics_detail`"
-_ABSENT: Final = (
-    # The first pattern that a name of the monitor matches says when it is absent.
-    (r"evenkeel_(build_info|ratings_total)", ""),
-    (r"evenkeel_above_noise_limit_ratio", ""),
-    (r"evenkeel_judge_human_agreement.*", "until a verdict is labelled"),
-    (r"evenkeel_(judge_|cascade_).*", _JUDGED),
-    (r"evenkeel_ratings_decided_total", "without a judge"),
-    (r"evenkeel_rating_failures_total", "until the first of its reason"),
-    (r"evenkeel_shifts_total", "before the first verdict"),
-    (r"evenkeel_(rated_trials|last_score_timestamp_seconds)", "before the first rating"),
-    (r"evenkeel_cell_above_noise_ratio", _ESTIMATE),
-    (r"evenkeel_cell_evidence_ratio", "before the cell's first verdict"),
-    (r"evenkeel_cell_drift.*", f"{_DETAIL}; until the cell has a baseline"),
-    (r"evenkeel_cell_.*|evenkeel_limit_ratio", _DETAIL),
-    (r"evenkeel_window_.*", f"{_DETAIL}; {_ESTIMATE}"),
-    (r"evenkeel_(robustness|content_delta|quality_worse|above_noise|noise_floor)_.*", _ESTIMATE),
-    (r"evenkeel_(last_change|changes).*", "until the first of its kind"),
-    (r"evenkeel_route_incidents", ""),
-    (r"evenkeel_route_info", "of a route without `owner`, `runbook_url` and `rollback`"),
-    (r"evenkeel_incident_(above_noise|limit|rewordings).*", "while no incident of rewordings is open"),
-    (r"evenkeel_incident_references.*", "while no incident of reference prompts is open"),
-    (r"evenkeel_incident_.*", "while none is open"),
-    (r"evenkeel_(silent|reference)_.*", "until the first reference answer of the requested model"),
-    (r"evenkeel_goldens_.*", "until goldens of the route were asked again"),
-)
+_ALWAYS: Final = re.compile(r"evenkeel_(build_info|ratings_total|above_noise_limit_ratio|route_incidents)")
+"""Series of the monitor that every setup has."""
 
 
 def documented() -> list[Series]:
     """Return every series that evenkeel can expose, those of the monitor first.
 
     Raises:
-        LookupError: a name is exposed of which this module does not say when it is absent.
+        LookupError: a counter is exposed that `series.toml` does not describe.
     """
     monitor = (
         CellCollector(list, version="", detail=True),
@@ -113,9 +83,7 @@ def documented() -> list[Series]:
                 known.kind,
                 known.labels,
                 meaning,
-                _range(exposed, meaning),
-                known.absent or "never",
-                bool(known.absent),
+                known.optional,
                 bool(_SHARED.fullmatch(name)),
             )
         )
@@ -124,47 +92,14 @@ def documented() -> list[Series]:
 
 def _of_monitor(metric: Metric) -> Series:
     name = f"{metric.name}_total" if metric.type == "counter" else metric.name
-    labels = tuple(sorted(getattr(metric, "_labelnames", ())))
-    for pattern, absent in _ABSENT:
-        if re.fullmatch(pattern, name):
-            return Series(
-                name,
-                metric.type,
-                labels,
-                *_split(metric.documentation, name),
-                absent or "never",
-                bool(absent),
-                name != "evenkeel_build_info",
-            )
-    raise LookupError(f"{name} is exposed: say in docs/generate/metrics.py when it is absent")
-
-
-def _split(documentation: str, name: str = "") -> tuple[str, str]:
-    """Split a help text into meaning and range."""
-    meaning = re.sub(r", in (\[[^\]]*\])", "", documentation)
-    return meaning, _range(name, documentation)
-
-
-_RANGES: Final = (
-    # The first pattern that a name matches says which values it takes.
-    (r"evenkeel_(build|route|incident)_info|evenkeel_incident_open", "1"),
-    (r".*timestamp.*", "Unix time"),
-    (r"evenkeel_(cell_alert|cell_blind|cell_drift|judge_up|settings_reload_success)", "0 or 1"),
-    (r"evenkeel_(measuring|held_up)", "0 or 1"),
-    (r".*_evidence_ratio", "≥ 0"),
-    (r".*_(above_noise|loss)_(lower|upper)_ratio", "[-1, 1]"),
-    (r".*_ratio", "[0, 1]"),
-    (r".*_(usd|usd_total|usd_per_day|seconds)", "≥ 0"),
-    (r".*", "whole, ≥ 0"),
-)
-
-
-def _range(name: str, meaning: str) -> str:
-    """Return the range that the help text states, else the one that the name implies."""
-    stated = re.search(r", in (\[[^\]]*\])", meaning)
-    if stated and not name.endswith("_observations"):
-        return stated[1]
-    return next(values for pattern, values in _RANGES if re.fullmatch(pattern, name))
+    return Series(
+        name,
+        metric.type,
+        tuple(sorted(getattr(metric, "_labelnames", ()))),
+        metric.documentation.removesuffix(IN_WINDOW),
+        optional=_ALWAYS.fullmatch(name) is None,
+        shared=name != "evenkeel_build_info",
+    )
 
 
 def blocks(names: Sequence[str]) -> dict[str, str]:
@@ -187,10 +122,10 @@ def is_beside(name: str, names: Container[str]) -> bool:
 
 
 def _table(series: Sequence[Series]) -> Iterable[str]:
-    yield "| name | type | labels | meaning | range | absent |\n|---|---|---|---|---|---|\n"
+    yield "| name | type | labels | meaning |\n|---|---|---|---|\n"
     names = {row.name for row in series}
     for row in series:
         if is_beside(row.name, names):
             continue
         labels = ", ".join(f"`{label}`" for label in row.labels) or "none"
-        yield f"| `{row.name}` | {row.kind} | {labels} | {row.meaning} | {row.range} | {row.absent} |\n"
+        yield f"| `{row.name}` | {row.kind} | {labels} | {row.meaning} |\n"

@@ -84,16 +84,12 @@ def test_every_series_is_on_the_metrics_page_once():
 
 def test_every_alert_of_every_rule_file_is_on_the_page():
     """None is left out, also not one of two with the same name."""
-    page = text("alerts")
-    assert all(rule["expr"].strip() in page for rule in ALERTS)
-    assert page.count("\n### ") == len(ALERTS) > 20
+    assert text("alerts").count("\n| [Evenkeel") == len(ALERTS) > 20
 
 
 def test_a_rule_is_shown_with_its_labels_named(tmp_path):
     """Templates become the names of their labels; recording rules are not alerts."""
     (tmp_path / "one.yaml").write_text(ONE_RULE, encoding="utf-8")
-    assert alerts.blocks([], tmp_path)["alerts"] == (
-        "\n## things\n\n### EvenkeelThing (warning)\n\n"
-        "*route* has … things. [Runbook](../runbooks/EvenkeelThing.md)\n\n"
-        "Concern: pipeline. Has to hold for: 5m.\n\n```promql\nx > 1\n```\n"
-    )
+    assert alerts.blocks([], tmp_path)["alerts"].splitlines()[2:] == [
+        "| [EvenkeelThing](../runbooks/EvenkeelThing.md) | warning | *route* has … things | 5m |"
+    ]
