@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ENOUGH: Final = 5
 """Exchanges from which the yield is read; before, the settings say what to expect."""
-_APIS: Final = "chat/completions, completions, responses and messages"
+_APIS: Final = "chat/completions, completions, responses, messages and :generateContent"
 
 
 class RouteProgress(NamedTuple):

@@ -8,13 +8,15 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 API_ROOT: Final = b"/v1"
-API_PATHS: Final = ("chat/completions", "completions", "responses", "messages")
+API_PATHS: Final = ("chat/completions", "completions", "responses", "messages", "generateContent")
 """Ends of the paths whose exchanges can be read and replayed. Where one is the end of another, the longer
 comes first."""
 _OTHER_NAMES: Final = (
     (re.compile(r"/publishers/anthropic/models/[^/]+:(?:stream)?[Rr]awPredict\Z"), "messages"),
+    (re.compile(r"/[^/]+:(?:generateContent|streamGenerateContent)\Z"), "generateContent"),
 )
-"""Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI."""
+"""Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI, and
+Google's, whose name comes before the method."""
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})

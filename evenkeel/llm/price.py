@@ -254,7 +254,7 @@ _PROMPT_MARGIN: Final = 256
 _TOOLS_MARGIN: Final = 1024
 _ANSWER_FACTOR: Final = 3
 _ANSWER_MARGIN: Final = 1024
-_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
 _OTHER_LIMITS: Final = ("max_new_tokens", "num_predict", "n_predict", "min_tokens")
 """Limit that some servers go by, whatever else a request says."""
 _THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
@@ -286,8 +286,8 @@ def _members(body: bytes) -> dict[str, Any]:
 
 def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
     """The most tokens that a request states by one of these names; a negative number has no end."""
-    options = members.get("options")
-    places = [members, *([options] if isinstance(options, dict) else [])]
+    nested = [members.get(key) for key in ("options", "generationConfig", "generation_config")]
+    places = [members, *(place for place in nested if isinstance(place, dict))]
     stated = [place.get(name) for place in places for name in names]
     return max((_ENDLESS if limit < 0 else limit for limit in stated if type(limit) is int), default=0)
 

@@ -173,11 +173,11 @@ def reader(settings: Settings, learner: TemplateLearner) -> Reader:
     )
 
 
-_QUERY: Final = re.compile(r"(?:api-version|beta)=[\w.-]*", re.ASCII)
+_QUERY: Final = re.compile(r"(?:api-version|beta)=[\w.-]*|alt=sse", re.ASCII)
 
 
 def without_further_query(path: str) -> str:
-    """Return a request target with only those parameters that select the version of the API.
+    """Return a request target with only those parameters that select the version of the API or a stream.
 
     The rest could search the web, choose another model or name a person, as members of a body could.
     """

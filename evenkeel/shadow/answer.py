@@ -368,8 +368,13 @@ def read_answer(
     decoded = decode_body(exchange_response_headers, body, max_decoded_bytes)
     text = decoded.decode("utf-8-sig", errors="replace")
     try:
-        if text.lstrip()[:1] == "{":  # some servers mislabel either form, so the body decides
+        begin = text.lstrip()[:1]
+        if begin == "{":  # some servers mislabel either form, so the body decides
             reader.whole(json_object(text, "not_json"))
+        elif begin == "[":  # Gemini's stream where no server-sent events are asked for
+            for event in json_object(f'{{"events": {text}}}', "truncated_stream")["events"]:
+                reader.event(fields(event))
+            return replace(reader.answer(), streamed=True)
         else:
             labelled = "text/event-stream" in exchange_response_headers.get("content-type", "").lower()
             _read_stream(reader, text, "truncated_stream" if labelled else "not_json")

@@ -327,6 +327,7 @@ BARE = {
     "completions": {"prompt": "Hi"},
     "responses": {"input": "Hi"},
     "messages": {"messages": MESSAGES, "max_tokens": 9},
+    "gemini": {"contents": [{"parts": [{"text": "Hi"}]}]},
 }
 
 
@@ -439,7 +440,9 @@ def test_what_a_replay_would_do_or_could_not_compare_is_refused(
 
 def test_every_reason_of_a_refusal_has_its_line() -> None:
     """The page about replays names the reasons in the code, besides that of an unknown API."""
-    sources = [inspect.getsource(module) for module in (refusals, apis.completions, apis.responses)]
+    sources = [
+        inspect.getsource(module) for module in (refusals, apis.completions, apis.gemini, apis.responses)
+    ]
     in_code = set(re.findall(r'Refusal\(\s*"(\w+)"', "".join(sources)))
     table = PAGE.read_text(encoding="utf-8").partition("## What is never replayed")[2].partition("\n## ")[0]
     on_page = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))

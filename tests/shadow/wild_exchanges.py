@@ -67,6 +67,7 @@ class WildExchanges(WildDocuments):
             "completions": self._choices,
             "responses": self._responses,
             "messages": self._message,
+            "gemini": self._candidates,
         }[api.name]
         whole, events = make(api)
         if self._chance(0.6):
@@ -93,6 +94,10 @@ class WildExchanges(WildDocuments):
                 request["messages"] = self._several(self._message_of_parts)
                 if self._chance(0.5):
                     request["system"] = self._one((self._text(), [self._part("text")]))
+            case "gemini":
+                request["contents"] = self._several(self._content)
+                if self._chance(0.5):
+                    request["systemInstruction"] = {"parts": [{"text": self._text()}]}
         if self._chance(0.3):
             request |= self._one(_DRAWN["options"])
         return request
@@ -134,6 +139,18 @@ class WildExchanges(WildDocuments):
                 return {"type": kind, "id": "t", "name": "f", "input": {"id": 7}}
             case _:
                 return {"type": kind, "text": self._text()}
+
+    def _content(self) -> dict[str, Any]:
+        part = self._one(
+            (
+                {"text": self._text()},
+                {"text": self._text()},
+                {"functionCall": {"name": "f", "args": {"id": 7}}},
+                {"functionResponse": {"name": "f", "response": {"result": self._text()}}},
+                {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+            )
+        )
+        return {"role": self._one(("user", "user", "model", None)), "parts": [part, {"text": self._text()}]}
 
     # --- responses: the whole, and the events of the same as a stream ---
 
@@ -189,6 +206,17 @@ class WildExchanges(WildDocuments):
         ]
         events += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
         return whole, events
+
+    def _candidates(self, _api: Api) -> tuple[dict[str, Any], list[Any]]:
+        text = self._text()
+        usage = {"promptTokenCount": self._count(), "candidatesTokenCount": self._count()}
+
+        def piece(said: str, finish: str | None) -> dict[str, Any]:
+            candidate = {"content": {"role": "model", "parts": [{"text": said}]}, "finishReason": finish}
+            return {"candidates": [candidate], "modelVersion": self._one(_MODELS), "usageMetadata": usage}
+
+        *first, end = _cut(text)
+        return piece(text, "STOP"), [*(piece(said, None) for said in first), piece(end, "STOP")]
 
     def _count(self) -> Any:
         """A number of tokens; some servers make one up."""

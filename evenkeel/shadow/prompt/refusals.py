@@ -68,7 +68,15 @@ _ON_ITS_OWN: Final = re.compile(
 )
 """Member names, in lower case and without marks, that make providers search, compute or call others."""
 _OFF: Final[tuple[Any, ...]] = (None, False, 0.0, "", "none", "off", "false", "disabled", [])
-_NESTED: Final = ("reasoning", "thinking", "chat_template_kwargs", "options", "provider")
+_NESTED: Final = (
+    "reasoning",
+    "thinking",
+    "chat_template_kwargs",
+    "options",
+    "provider",
+    "generationConfig",
+    "toolConfig",
+)
 """Members that are known although the members inside them are not."""
 
 
@@ -155,8 +163,8 @@ _TEXTS: Final = frozenset({
     "context", "name", "output", "encrypted_content",
 })  # fmt: skip
 """Members of messages and their parts that hold words, which nobody fetches."""
-_SAID: Final = ("arguments", "annotations", "citations")
-"""Members that hold the model's own words about earlier calls and sources."""
+_SAID: Final = ("arguments", "annotations", "citations", "args", "response")
+"""Members that hold the words of the model or of the client's tools about calls and sources."""
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use", "custom_tool_call")
 _ADDRESS: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _INLINE: Final = re.compile(r"\s*data:", re.IGNORECASE)
@@ -165,7 +173,7 @@ _STORED: Final = ("fileid", "fileids", "containerid", "vectorstoreids")
 
 def _names_remote_content(view: PromptView) -> bool:
     """Return whether a part of a message names a file or picture instead of holding it."""
-    waiting: list[tuple[str, Any]] = [("content", view.get(key)) for key in ("messages", "input", "system")]
+    waiting: list[tuple[str, Any]] = [("content", view.get(key)) for key in view.api.prompt_members]
     while waiting:
         key, value = waiting.pop()
         if isinstance(value, list):

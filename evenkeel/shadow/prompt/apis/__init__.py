@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core.endpoint import api_path
 from evenkeel.shadow.prompt.apis.chat import CHAT
 from evenkeel.shadow.prompt.apis.completions import COMPLETIONS
+from evenkeel.shadow.prompt.apis.gemini import GEMINI
 from evenkeel.shadow.prompt.apis.messages import MESSAGES
 from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.apis.responses import RESPONSES
@@ -22,6 +23,7 @@ __all__ = [
     "APIS",
     "CHAT",
     "COMPLETIONS",
+    "GEMINI",
     "MESSAGES",
     "RESPONSES",
     "Api",
@@ -32,7 +34,7 @@ __all__ = [
     "headers_of",
 ]
 
-APIS: Final[tuple[Api, ...]] = (MESSAGES, CHAT, RESPONSES, COMPLETIONS)
+APIS: Final[tuple[Api, ...]] = (MESSAGES, CHAT, RESPONSES, COMPLETIONS, GEMINI)
 """APIs in the order in which bodies without a path are matched. The first match wins, so special shapes
 come first."""
 _BY_PATH: Final = {api.path: api for api in APIS}

@@ -1,0 +1,213 @@
+"""Google's `generateContent`, at Gemini and at Vertex AI: `contents`, made of parts, and `systemInstruction`.
+
+The model stands in the path, and so does whether the answer is streamed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from evenkeel.shadow.answer import (
+    AnswerDraft,
+    UnreadableAnswer,
+    count,
+    elements,
+    error_body,
+    fields,
+    string,
+    text_of,
+    written,
+)
+from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
+from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
+from evenkeel.shadow.prompt.spans import elements_of, members_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from evenkeel.core.pair import Answer
+    from evenkeel.core.tiers import Tier
+    from evenkeel.shadow.prompt.apis.protocol import Get
+    from evenkeel.shadow.prompt.spans import Member, Value
+
+_SYSTEM: Final = ("systemInstruction", "system_instruction")
+_CONFIG: Final = ("generationConfig", "generation_config")
+_ROLES: Final = {"model": "assistant", "function": "tool"}
+_FUNCTIONS: Final = frozenset({"functionDeclarations", "function_declarations"})
+_CANDIDATES: Final = ("candidateCount", "candidate_count")
+_MEDIA: Final = ("responseModalities", "response_modalities")
+_FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
+"""Reasons to stop by the names that other APIs give them; any other stays, in lower case."""
+
+
+class GeminiApi(Api):
+    """Google's models: `contents` with a role and parts each."""
+
+    name = "gemini"
+    path = "generateContent"
+    prompt_members = ("contents", *_SYSTEM)
+    kept = frozenset({
+        "contents", *_SYSTEM, *_CONFIG, "tools", "toolConfig", "tool_config", "safetySettings",
+        "safety_settings", "cachedContent", "cached_content",
+    })  # fmt: skip
+    limits = ()
+    adds_limit = False  # it stands among other settings, and counts thoughts
+
+    def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
+        """Implement `Api`; the system instruction comes first."""
+        found: list[RawMessage] = []
+        for key in _SYSTEM:
+            system = last(members, key)
+            if system is not None and isinstance(system.decoded, dict):
+                found.append(_message(text, system, "system"))
+        for index, content in enumerate(listed(text, members, "contents")):
+            if not isinstance(content.decoded, dict):
+                raise UnreadablePrompt("unsupported_shape", f"content {index} is not an object")
+            role = string(content.decoded.get("role")) or "user"
+            found.append(_message(text, content, _ROLES.get(role, role)))
+        return tuple(found)
+
+    def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - of `Api`
+        """Implement `Api`: a list of functions and nothing else."""
+        held = [function for functions in tool.values() for function in elements(functions)]
+        return bool(held) and tool.keys() <= _FUNCTIONS and all(map(_is_declaration, held))
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """Implement `Api`."""
+        for config in (fields(get(key)) for key in _CONFIG):
+            kinds = {str(kind).upper() for key in _MEDIA for kind in elements(config.get(key))}
+            if "AUDIO" in kinds:
+                yield Refusal("audio_output", "the answer is speech, which cannot be compared")
+            elif kinds - {"TEXT"}:
+                yield Refusal(
+                    "media_output", "the answer holds pictures, which cost more and cannot be compared"
+                )
+
+    def replay_changes(
+        self, members: tuple[Member, ...], tier: Tier = "standard", most_tokens: int | None = None
+    ) -> dict[str, str | None]:
+        """Extend `Api`: of several candidates only the first is compared, and each costs as much."""
+        changes = super().replay_changes(members, tier, most_tokens)
+        for member in members:
+            config = fields(member.value.decoded) if member.key in _CONFIG else {}
+            if any(config.get(key) not in (None, 1) for key in _CANDIDATES):
+                alone = {key: value for key, value in config.items() if key not in _CANDIDATES}
+                changes[member.key] = json.dumps(alone)
+        return changes
+
+    def answer_reader(self) -> GeminiReader:
+        """Implement `Api`."""
+        return GeminiReader()
+
+    def is_request(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        return "contents" in body
+
+    def is_answer(self, body: Mapping[str, Any]) -> bool:
+        """Implement `Api`."""
+        return isinstance(body.get("candidates"), list)
+
+    def ask(self, question: str) -> dict[str, Any]:
+        """Implement `Api`."""
+        return {"contents": [{"role": "user", "parts": [{"text": question}]}]}
+
+
+def _is_declaration(function: Any) -> bool:
+    return isinstance(function, dict) and isinstance(function.get("name"), str)
+
+
+def _message(text: str, content: Value, role: str) -> RawMessage:
+    """Return a message of text parts; anything else in it is noted. Thoughts are the model's own."""
+    slots: list[Slot] = []
+    notes: list[str] = []
+    parts = last(members_of(text, content.start)[0], "parts")
+    found = elements_of(text, parts.start) if parts is not None and isinstance(parts.decoded, list) else ()
+    for number, part in enumerate(found):
+        members = members_of(text, part.start)[0] if isinstance(part.decoded, dict) else ()
+        said = last(members, "text")
+        if said is not None and isinstance(said.decoded, str) and not part.decoded.get("thought"):
+            slots.append(Slot(said.start, said.end, said.decoded, number))
+            continue
+        notes.append(_note(fields(part.decoded)))
+        if "functionResponse" in fields(part.decoded):
+            role = "tool"
+    return RawMessage(role, tuple(slots), tuple(notes))
+
+
+def _note(part: dict[str, Any]) -> str:
+    call = fields(part.get("functionCall"))
+    if call:
+        return f"[calls {call.get('name')} {written(call.get('args'))}]"
+    result = fields(part.get("functionResponse"))
+    if result:
+        return f"[result of {result.get('name')} {written(result.get('response'))}]"
+    return f"[{next(iter(part), 'part')}]"
+
+
+class GeminiReader:
+    """Reads answers, of which the pieces of a stream have the same shape. Thoughts are skipped."""
+
+    def __init__(self) -> None:
+        self._draft = AnswerDraft()
+        self._any_candidate = False
+
+    @property
+    def complete(self) -> bool:
+        """Implement `AnswerReader`."""
+        return bool(self._draft.finish_reason)
+
+    def whole(self, body: dict[str, Any]) -> None:
+        """Implement `AnswerReader`."""
+        self.event(body)
+
+    def event(self, data: dict[str, Any]) -> None:
+        """Implement `AnswerReader`."""
+        if data.get("error"):
+            raise error_body(data["error"])
+        blocked = string(fields(data.get("promptFeedback")).get("blockReason"))
+        if blocked:
+            raise error_body({"code": blocked})
+        draft = self._draft
+        draft.note_origin({"model": data.get("modelVersion"), "id": data.get("responseId")})
+        self._note_usage(fields(data.get("usageMetadata")))
+        for candidate in map(fields, elements(data.get("candidates"))):
+            if candidate.get("index", 0) != 0:
+                continue
+            self._any_candidate = True
+            for part in map(fields, elements(fields(candidate.get("content")).get("parts"))):
+                self._add_part(part)
+            reason = string(candidate.get("finishReason"))
+            if reason:
+                draft.finish_reason = _FINISH.get(reason, reason.lower())
+
+    def done(self) -> None:
+        """Ignore `[DONE]`, which this API does not send."""
+
+    def answer(self) -> Answer:
+        """Implement `AnswerReader`."""
+        if not self._any_candidate:
+            raise UnreadableAnswer("no_output", "the response holds no candidate")
+        return self._draft.answer()
+
+    def _add_part(self, part: dict[str, Any]) -> None:
+        call = fields(part.get("functionCall"))
+        if call:
+            place = (len(self._draft.calls), 0)
+            self._draft.add_call(place, text_of(call.get("name")), written(call.get("args") or {}))
+        elif not part.get("thought"):
+            self._draft.text.append(text_of(part.get("text")))
+
+    def _note_usage(self, usage: dict[str, Any]) -> None:
+        thoughts = count(usage.get("thoughtsTokenCount"), None)
+        said = count(usage.get("candidatesTokenCount"), thoughts and 0)
+        found = {
+            "prompt_tokens": usage.get("promptTokenCount"),
+            "completion_tokens": None if said is None else said + (thoughts or 0),
+            "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
+            "completion_tokens_details": {"reasoning_tokens": thoughts},
+        }
+        self._draft.note_usage(found, ("prompt_tokens",), "completion_tokens")
+
+
+GEMINI: Final = GeminiApi()
