@@ -1,24 +1,23 @@
-"""Heuristic rater: rates identical answers without a judge, and measures how close all others are.
+"""Heuristic rater: measures how close two answers are, without a judge.
 
-Identical answers are a 3, an empty answer beside one that is not a 1. All else is *unsure*, an outcome of its
-own: a judge decides it, and without one the similarity is all that is known.
+Every pair is *unsure*, an outcome of its own: a judge decides it, and without one the similarity is all that
+is known. What needs no judge is decided before: see `scoring`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import NOTHING
 from evenkeel.core.languages import base_tag
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure
-from evenkeel.metrics.identity import identical, is_empty, only_one_is_empty
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
 from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.likeness import Likeness, likeness
-from evenkeel.metrics.similarity.meaning import EncoderMeaning
+from evenkeel.metrics.similarity.meaning import EncoderMeaning, MeaningScore
 from evenkeel.metrics.similarity.words import GLUE, stem, words
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import flat
@@ -26,17 +25,15 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
 
     from evenkeel.core.budget import Spend
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
-    from evenkeel.core.verdict import Stage
     from evenkeel.metrics.similarity.meaning import Meaning
 
 
 CROSS_LANGUAGE: Final = "cross_language"
-_SAME, _OTHER = 3, 1
 
 MEANING_WEIGHT: Final = 0.15
 """Largest share of the distance between two answers that an encoder can take away.
@@ -46,20 +43,17 @@ benchmarks.similarity`.
 """
 
 _MEANING_STEEPNESS: Final = 4
-"""Rating in steps: yields a pair, receives its closeness in meaning, and returns the rating."""
-
-Steps: TypeAlias = "Generator[Pair, float | Failure, Rating]"
-"""A rating on its way: asks for the closeness in meaning of a pair, and goes on when it has it."""
+_UNMEASURED: Final = MeaningScore(Failure("embeddings", 1, "not_asked"))
 
 
 class HeuristicRater:
-    """Rater of identical and empty answers, which measures the similarity of all pairs.
+    """Measure of the similarity of pairs, which rates none.
 
-    Answers in two languages can be compared in neither way: a `Failure` "cross_language".
+    Answers in two languages cannot be compared in words: a `Failure` "cross_language".
     """
 
     name = "heuristic_rater"
-    version = 6
+    version = 7
 
     def __init__(
         self,
@@ -75,7 +69,7 @@ class HeuristicRater:
                 texts that are certainly in a language it does not know.
             language_of: Tells a text's language. Without it only those pairs count as being in two
                 languages whose variant asked for another one.
-            count: Told why embeddings were left out of a similarity. Called in threads.
+            count: Told why embeddings were left out of a similarity.
         """
         self._count = count
         self.language_of = language_of
@@ -94,65 +88,89 @@ class HeuristicRater:
         return self._meaning.expense(texts_chars) if self._meaning else NOTHING
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """Return the ratings in order, each as of `rate`."""
-        return list(await asyncio.gather(*map(self.rate, pairs)))
+        """Return the ratings in order, computed in a thread; the encoder is asked once about all pairs.
+
+        Returns: for each pair a `Rating` whose outcome is None, with its similarity, and among its details
+            the scores behind that; or a `Failure` "cross_language". An embedding that fails is left out of
+            the similarity.
+        """
+        drafts = await asyncio.to_thread(lambda: [self._draft(pair) for pair in pairs])
+        asked = {
+            place: draft.wording
+            for place, draft in enumerate(drafts)
+            if isinstance(draft, _Draft) and draft.in_words
+        }
+        measured = [_UNMEASURED] * len(pairs)
+        if self._meaning is not None and asked:
+            scores = await self._meaning.measure_all(list(asked.values()))
+            for place, score in zip(asked, scores, strict=True):
+                measured[place] = score
+                if isinstance(score.outcome, Failure):
+                    self._count(score.outcome)
+        return [
+            Rating(draft) if isinstance(draft, Failure) else _rating(draft, score)
+            for draft, score in zip(drafts, measured, strict=True)
+        ]
 
     async def rate(self, pair: Pair) -> Rating:
-        """Return the rating, computed in a thread. Details hold the scores behind the similarity.
+        """Return the rating of one pair, as `rate_all` rates several."""
+        return (await self.rate_all([pair]))[0]
 
-        The meaning is measured together with that of other pairs, and its price is the rating's. An embedding
-        that fails is left out of the similarity.
-
-        Returns: a `Rating` whose outcome is 3, 2, 1 or None, or a `Failure`: "no_text" if neither side has
-            text or a tool call, "cross_language" if the answers are in two languages (and not equal).
-        """
-        steps = self._steps(pair)
-        step = await asyncio.to_thread(_next, steps, None)
-        tokens, cost_usd = 0, 0.0
-        while not isinstance(step, Rating):
-            assert self._meaning is not None  # nobody else asks
-            measured = await self._meaning.measure(step)
-            tokens, cost_usd = tokens + measured.tokens, cost_usd + measured.cost_usd
-            step = await asyncio.to_thread(_next, steps, measured.outcome)
-        return replace(step, tokens=tokens, cost_usd=cost_usd) if tokens or cost_usd else step
-
-    def _steps(self, pair: Pair) -> Steps:
-        if is_empty(pair.reference) and is_empty(pair.candidate):
-            return Rating(
-                Failure(self.name, self.version, "no_text", "Neither answer has text or a tool call.")
-            )
-        if (why := identical(pair)) is not None:
-            return _rating(_Finding(_SAME, "equality", why), {}, 1.0)
-        if only_one_is_empty(pair):
-            return _rating(_Finding(_OTHER, "empty", "Only one side answered."), {}, 0.0)
+    def _draft(self, pair: Pair) -> _Draft | Failure:
         gap = _gap(pair, self._languages(pair))
         if gap:
-            return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, gap))
+            return Failure(self.name, self.version, CROSS_LANGUAGE, gap)
         wording = _wording(pair)
-        scores = _scores(wording)
-        closeness = scores[Likeness.name]
-        steps = WorkflowSteps().score(pair) if pair.task == Task.WORKFLOW else None
-        if isinstance(steps, float):
-            # Which steps there are and their order say more of a workflow than its words.
-            scores[WorkflowSteps.name] = steps
-            closeness = (closeness + steps) / 2
-        if self._meaning is not None and _have_text(wording) and self._meaning.on_scale(wording):
-            meaning = yield wording
-            if isinstance(meaning, Failure):
-                self._count(meaning)
-            else:
-                scores[Embeddings.name] = meaning
-                closeness = nearer_by_meaning(closeness, meaning)
-        if ToolCalls.name in scores:
-            closeness = (
-                (closeness + scores[ToolCalls.name]) / 2 if _have_text(wording) else scores[ToolCalls.name]
-            )
-        return _rating(_UNSURE, scores, closeness)
+        scores = {Likeness.name: likeness(wording.reference.text, wording.candidate.text)}
+        if pair.task == Task.WORKFLOW:
+            steps = WorkflowSteps().score(pair)
+            if isinstance(steps, float):
+                scores[WorkflowSteps.name] = steps
+        if wording.reference.tool_calls or wording.candidate.tool_calls:
+            calls = ToolCalls().score(wording)
+            if not isinstance(calls, Failure):
+                scores[ToolCalls.name] = calls
+        in_words = self._meaning is not None and _have_text(wording) and self._meaning.on_scale(wording)
+        return _Draft(wording, scores, in_words)
 
     def _languages(self, pair: Pair) -> _Languages:
         wanted = None if pair.wanted.language is None else base_tag(pair.wanted.language)
         tell = self.language_of or _unknown
         return _Languages(tell(pair.reference.text), tell(pair.candidate.text) or wanted, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """Pair that is compared, as far as code can tell."""
+
+    wording: Pair
+    """The pair with data replaced by its values; see `_wording`."""
+    scores: dict[str, float]
+    in_words: bool
+    """True if the encoder is asked too."""
+
+
+def _rating(draft: _Draft, meaning: MeaningScore) -> Rating:
+    """Return the unsure rating of a draft and its closeness in meaning."""
+    scores = dict(draft.scores)
+    closeness = scores[Likeness.name]
+    if WorkflowSteps.name in scores:
+        # Which steps there are and their order say more of a workflow than its words.
+        closeness = (closeness + scores[WorkflowSteps.name]) / 2
+    if not isinstance(meaning.outcome, Failure):
+        scores[Embeddings.name] = meaning.outcome
+        closeness = nearer_by_meaning(closeness, meaning.outcome)
+    if ToolCalls.name in scores:
+        calls = scores[ToolCalls.name]
+        closeness = (closeness + calls) / 2 if _have_text(draft.wording) else calls
+    return Rating(
+        None,
+        "Not identical; only a judge can tell.",
+        scores | {DECIDED_BY: float(STAGES.index("unsure"))},
+        meaning.tokens,
+        meaning.cost_usd,
+        similarity=closeness,
+    )
 
 
 def nearer_by_meaning(closeness: float, cosine: float) -> float:
@@ -172,32 +190,6 @@ class _Languages:
     reference: str | None
     candidate: str | None
     wanted: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    """Rating of a pair by rule, if there is one."""
-
-    rating: int | None
-    stage: Stage
-    why: str
-
-
-_UNSURE: Final = _Finding(None, "unsure", "Not identical; only a judge can tell.")
-
-
-def _rating(finding: _Finding, scores: dict[str, float], similarity: float) -> Rating:
-    details = scores | {DECIDED_BY: float(STAGES.index(finding.stage))}
-    return Rating(finding.rating, finding.why, details, similarity=similarity)
-
-
-def _next(steps: Steps, found: float | Failure | None) -> Pair | Rating:
-    """Return the pair whose closeness in meaning is needed next, or the rating."""
-    try:
-        return next(steps) if found is None else steps.send(found)
-    except StopIteration as done:
-        rating: Rating = done.value
-        return rating
 
 
 def _unknown(_: str) -> None:
@@ -253,12 +245,3 @@ def _wording(pair: Pair) -> Pair:
         for answer, side in zip((pair.reference, pair.candidate), found, strict=True)
     ]
     return replace(pair, reference=sides[0], candidate=sides[1])
-
-
-def _scores(wording: Pair) -> dict[str, float]:
-    scores = {Likeness.name: likeness(wording.reference.text, wording.candidate.text)}
-    if wording.reference.tool_calls or wording.candidate.tool_calls:
-        calls = ToolCalls().score(wording)
-        if not isinstance(calls, Failure):
-            scores[ToolCalls.name] = calls
-    return scores

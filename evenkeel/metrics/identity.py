@@ -40,7 +40,7 @@ class Scalar:
     kind: Kind
     """Kind of a value.
 
-    `untyped` is the text of an XML element, which may stand for a string, a number or a boolean.
+    `untyped` is a word of YAML that readers of its two versions take for a string or for another kind.
     """
     lexeme: str
     """A string without its quotes and escapes; a number to the letter, so that 2.10 differs from 2.1."""
@@ -67,11 +67,6 @@ def identical(pair: Pair) -> str | None:
     if plain(texts[0]) == plain(texts[1]):
         return "The same tools with the same arguments." if calls[0] else "The texts are identical."
     return "The data has the same values." if same_data(*texts, wanted=pair.wanted.format) else None
-
-
-def only_one_is_empty(pair: Pair) -> bool:
-    """Return whether one answer is empty and the other is not."""
-    return is_empty(pair.reference) != is_empty(pair.candidate)
 
 
 def is_empty(answer: Answer) -> bool:
@@ -159,8 +154,9 @@ def _read(text: str, wanted: str | None) -> _Data:
         if fence[1] in fence[3]:
             raise NotDataError("more than one fence")
         declared = "yaml" if fence[2] == "yml" else fence[2]
-        # The last line end is part of a YAML block scalar.
-        body = fence[3].strip("\n") + "\n"
+        body = fence[3].strip("\n")
+    # The last line end is part of a YAML block scalar.
+    body += "\n"
     formats = [declared] if declared else ["json"]
     if wanted in _READERS and not declared:
         formats += ["xml"] if body.lstrip().startswith("<") else ["yaml"]
@@ -235,6 +231,11 @@ _YAML_KINDS: Final[dict[str, Kind]] = {
     "tag:yaml.org,2002:bool": "boolean",
     "tag:yaml.org,2002:null": "null",
 }
+_YAML_UNTYPED: Final = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|[yYnN]"
+)
+"""Unquoted words that PyYAML takes for a string, YAML 1.2 for a number (1e5, 0o17, 08), or some other readers
+for a boolean (y, n)."""
 _YAML_COMMENT: Final = re.compile(r"(?:^|[ \t])#", re.MULTILINE)
 
 
@@ -289,6 +290,8 @@ def _typed_yaml(node: yaml.Node, depth: int) -> Value:
             return [_typed_yaml(member, depth + 1) for member in node.value]
         case yaml.ScalarNode() if node.tag in _YAML_KINDS:
             kind = _YAML_KINDS[node.tag]
+            if kind == "string" and not node.style and _YAML_UNTYPED.fullmatch(node.value):
+                kind = "untyped"
             return Scalar(kind, "null" if kind == "null" else node.value)
         case _:
             raise NotDataError(f"tag {node.tag}")
@@ -331,9 +334,9 @@ _READERS: Final = {"json": json_value, "yaml": yaml_value, "xml": xml_value}
 def same_value(left: Value, right: Value) -> bool:
     """Return whether two values are the same: keys in any order, lists in order, strings to the letter."""
     if isinstance(left, ET.Element):
-        return _same_elements(left, right) if isinstance(right, ET.Element) else _element_is(left, right)
+        return _same_elements(left, right) if isinstance(right, ET.Element) else _document_is(left, right)
     if isinstance(right, ET.Element):
-        return _element_is(right, left)
+        return _document_is(right, left)
     match left, right:
         case dict(), dict():
             return left.keys() == right.keys() and all(
@@ -368,23 +371,46 @@ def _same_elements(left: ET.Element, right: ET.Element) -> bool:
     )
 
 
+_ROOTS: Final = frozenset(
+    ("root", "data", "response", "output", "answer", "document", "object", "record", "xml", "json")
+)
+"""Names of a root element that only say that there is one."""
+_FEWEST_ITEMS: Final = 2
+"""Items from which elements are a list. A list of one, or of none, looks like a single value in XML."""
+
+
+def _document_is(root: ET.Element, value: Value) -> bool:
+    """Return whether an XML document says the same as a value of JSON or YAML.
+
+    XML needs a root where the others need none. A name that says something is the value's only key.
+    """
+    if root.tag in _ROOTS:
+        return _element_is(root, value)
+    if not isinstance(value, dict) or list(value) != [root.tag]:
+        return False
+    return _element_is(root, value[root.tag])
+
+
 def _element_is(element: ET.Element, value: Value) -> bool:
     """Return whether an element says the same as a value of JSON or YAML.
 
-    A member of a mapping is a child of its name; a list is a run of children of one name. The name of the
-    root has no counterpart and is not compared.
+    A member of a mapping is a child of its name. A list is a run of children of one name, or one child that
+    holds elements named item, or its own name in the singular.
     """
     if element.attrib:
         return False
     children = list(element)
     match value:
         case Scalar():
-            return not children and value.kind != "null" and (element.text or "") == value.lexeme
+            # An empty element may be an empty text as well as no value, or an empty list or mapping.
+            return (
+                not children and value.kind != "null" and bool(element.text) and element.text == value.lexeme
+            )
         case _ if not _is_record(element):
-            # An element without any may be an empty text, list or mapping.
             return False
         case list():
-            return len({child.tag for child in children}) == 1 and _are_items(children, value)
+            names = {child.tag for child in children}
+            return names <= {"item", element.tag.removesuffix("s")} and _are_items(children, value)
         case dict():
             return {child.tag for child in children} == value.keys() and all(
                 _is_member([child for child in children if child.tag == name], member)
@@ -395,7 +421,10 @@ def _element_is(element: ET.Element, value: Value) -> bool:
 
 
 def _are_items(elements: list[ET.Element], items: list[Value]) -> bool:
-    return len(elements) == len(items) and all(map(_element_is, elements, items))
+    if len(elements) < _FEWEST_ITEMS or len(elements) != len(items):
+        return False
+    # Items of two names say more than items of one.
+    return len({element.tag for element in elements}) == 1 and all(map(_element_is, elements, items))
 
 
 def _is_member(elements: list[ET.Element], member: Value) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import Spend
-from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement, stage_of
-from evenkeel.metrics.cascade import CascadeRater
-from evenkeel.metrics.heuristic import HeuristicRater
-from evenkeel.metrics.identity import identical
+from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure, Judgement
+from evenkeel.metrics.heuristic import CROSS_LANGUAGE, HeuristicRater
+from evenkeel.metrics.identity import identical, is_empty
 from evenkeel.metrics.judge.group import GroupRater
 from evenkeel.metrics.judge.raters import JudgedQuality, JudgeNoise, JudgeRater
 from evenkeel.metrics.obedience import ignored
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
-    from evenkeel.core.verdict import Scorer
+    from evenkeel.core.verdict import Scorer, Stage
     from evenkeel.metrics.judge.client import Judge
     from evenkeel.metrics.protocol import Rater
     from evenkeel.metrics.quality.bundles import Bundle
     from evenkeel.metrics.quality.measurement import PairQuality
 
-_SAME = max(SCALE)
+_SAME, _OTHER = max(SCALE), min(SCALE)
 
 
 def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # noqa: ARG001 - an estimate
@@ -42,9 +42,10 @@ def no_expense(answers_chars: int, context_chars: int, task: Task) -> Spend:  # 
 class TwoStageScorer:
     """Scorer of pairs by one rater and the qualities of the pair's task.
 
-    1. Identical answers are the same: rating 3, free of charge.
-    2. An answer that ignores the format or the language that the variant asks for is invalid and is not
+    1. An answer that ignores the format or the language that the variant asks for is invalid and is not
        rated: it counts as a shift for the worse.
+    2. Identical answers are the same, an empty answer is another one than a text: rating 3 and 1, free of
+       charge. No other rule rates anything.
     3. Otherwise the rater decides. If it fails there is no rating: a judge that cannot be reached
        is never silently replaced by heuristics, since the two are not on one scale.
     4. A pair whose rating is below 3 goes through the qualities of its task.
@@ -115,8 +116,7 @@ class TwoStageScorer:
         failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
         if isinstance(failure, Failure):
             lost = Judgement(self._scorer, None, failures=(failure,))
-            decided = [judgement and lost for judgement in decided]
-            ratings = [Rating(failure) if _is_free(rated) else rated for rated in ratings]
+            decided = [judgement and (judgement if judgement.failures else lost) for judgement in decided]
         judged = iter(
             await asyncio.gather(
                 *(
@@ -128,22 +128,31 @@ class TwoStageScorer:
         return [judgement or next(judged) for judgement in decided]
 
     def _judge_failed(self, rated: Rating) -> bool:
-        """Return whether a rating is missing because of the judge, and not because there is no text."""
+        """Return whether a rating is missing because of the judge.
+
+        A judge on this machine passes on two languages, which is no outage.
+        """
         if self._scorer != "judge" or not isinstance(rated.outcome, Failure):
             return False
-        return rated.outcome.reason != "no_text"
+        return rated.outcome.reason != CROSS_LANGUAGE
 
     def _decide(self, pair: Pair) -> Judgement | None:
-        """Return the judgement of an ignored form or of equal answers; None if the pair is to be rated."""
+        """Return the judgement of a pair that code can decide; None if the pair is to be rated."""
         invalid = ignored(pair, self._language_of)
         if invalid:
             near = likeness(pair.reference.text, pair.candidate.text)
             why = f"The answer ignores the {' and the '.join(invalid)} asked for."
             return Judgement(self._scorer, None, why, unsure=True, similarity=near, invalid=invalid)
+        empty = is_empty(pair.reference), is_empty(pair.candidate)
+        if all(empty):
+            failure = Failure("identity", 1, "no_text", "Neither answer has text or a tool call.")
+            return Judgement(self._scorer, None, failures=(failure,))
         sameness = identical(pair)
         if sameness is not None:
-            equal = {DECIDED_BY: float(STAGES.index("equality"))}
-            return Judgement(self._scorer, _SAME, sameness, equal, similarity=1.0)
+            return Judgement(self._scorer, _SAME, sameness, _by("equality"), similarity=1.0)
+        if any(empty):
+            why = "Only one side answered."
+            return Judgement(self._scorer, _OTHER, why, _by("empty"), similarity=0.0)
         return None
 
     async def _judge(self, pair: Pair, rated: Rating, *, qualities: bool) -> Judgement:
@@ -171,9 +180,35 @@ class TwoStageScorer:
         )
 
 
-def _is_free(rated: Rating) -> bool:
-    """Return whether an answer was rated without the judge because it is empty."""
-    return rated.outcome is not None and stage_of(rated.details) == "empty"
+def _by(stage: Stage) -> dict[str, float]:
+    return {DECIDED_BY: float(STAGES.index(stage))}
+
+
+class _MeasuredJudge:
+    """Rater that asks a judge about every pair, and measures the similarity beside it."""
+
+    def __init__(self, heuristic: HeuristicRater, judge: Rater) -> None:
+        self._heuristic = heuristic
+        self._judge = judge
+
+    async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
+        """Return the judge's ratings in order, with the scores behind the similarity among their details."""
+        measured = await self._heuristic.rate_all(pairs)
+        judged = await self._judge.rate_all(pairs)
+        return list(map(_combined, measured, judged))
+
+
+def _combined(measured: Rating, judged: Rating) -> Rating:
+    """Return the judge's rating with the similarity, and the price of both: embeddings may cost something."""
+    if judged.outcome is None:  # a judge on this machine may be unsure, too
+        return measured
+    return replace(
+        judged,
+        details=measured.details | judged.details | _by("judge"),
+        similarity=measured.similarity,
+        tokens=measured.tokens + judged.tokens,
+        cost_usd=measured.cost_usd + judged.cost_usd,
+    )
 
 
 def _similarity(rated: Rating, pair: Pair) -> float:
@@ -187,7 +222,7 @@ def heuristic_scorer(
 ) -> TwoStageScorer:
     """Return a scorer without a judge.
 
-    It rates identical and empty answers, and measures the similarity of others.
+    It decides about identical and empty answers, and measures the similarity of others.
 
     Args:
         rater: Default: one without embeddings that tells no languages, so that answers in two languages may
@@ -213,12 +248,12 @@ def local_scorer(
 
     Args:
         judge: Rates what is neither identical nor empty.
-        heuristic: Rates those, and measures similarity.
+        heuristic: Measures similarity.
         bundles: The qualities of each task.
     """
     return TwoStageScorer(
         "judge",
-        CascadeRater(heuristic, judge),
+        _MeasuredJudge(heuristic, judge),
         {task: bundle.measures() for task, bundle in bundles.items()},
         lambda answers_chars, _context_chars, _task: heuristic.expense(answers_chars),
         heuristic.language_of,
@@ -249,8 +284,7 @@ def judge_scorer(
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
         group: Pairs of an exchange that are judged in one call at most; 1 = each alone.
-        heuristic: Decides clear cases before the judge is asked; None = the judge decides all that are not
-            equal.
+        heuristic: Measures the similarity of what is judged; None = it is that of the wording alone.
         language_of: Tells a text's language, so that a wrong one is found; None = the heuristics'.
         bundles: The qualities of each task.
         count: Told of every rating made again (see `JudgeNoise`).
@@ -268,7 +302,7 @@ def judge_scorer(
         turned=grouped.turned,
     )
     if heuristic is not None:
-        rater = CascadeRater(heuristic, rater)
+        rater = _MeasuredJudge(heuristic, rater)
         language_of = language_of or heuristic.language_of
     judged = partial(JudgedQuality, judge, votes=votes)
 

@@ -32,7 +32,7 @@ Quality = Literal["worse", "equal", "better"]
 QUALITIES: Final[tuple[Quality, ...]] = get_args(Quality)
 
 DecidedBy = Literal["judge", "empty", "equality", "metrics"]
-"""Source of the rating: a stage of the cascade, or the metrics of a set-up without a judge."""
+"""Source of the rating: the stage that decided, or the metrics of a set-up without a judge."""
 
 _PLACE: Final = "label"
 LONGEST_NOTE: Final = 2_000

@@ -1,29 +1,46 @@
-"""The corpus of labelled pairs: what a rule may say of it, and what is left to the judge."""
+"""The corpora of pairs: what a rule may say of them, and what is left to the judge."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from evenkeel.core.languages import language_of
-from evenkeel.core.pair import Answer, Pair
 from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.pairs import read_pair
+from evenkeel.metrics.scoring import heuristic_scorer
 
-CORPUS = Path(__file__).parents[1] / "corpus" / "pairs.jsonl"
+CORPUS = Path(__file__).parents[1] / "corpus"
+ALLOWED = {"identical": {3}, "empty": {1}, "same": {3, None}, "different": {2, None}, "nothing": {1, None}}
 
 
-def test_a_rule_rates_no_pair_wrongly() -> None:
-    """No different pair is a 3, no pair of two answers is a 1, and nothing is a 2."""
-    rater = HeuristicRater(language_of=language_of)
-    wrong: list[str] = []
-    for line in CORPUS.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        pair = Pair(
-            Answer(row["reference"]), Answer(row["candidate"]), row.get("prompt", ""), row.get("task")
-        )
-        outcome = asyncio.run(rater.rate(pair)).outcome
-        allowed = {3} if row["equal"] else {1} if row["kind"] == "empty" else set()
-        if isinstance(outcome, int) and outcome not in allowed:
-            wrong.append(row["id"])
+def rows(name: str) -> list[dict[str, Any]]:
+    with (CORPUS / name).open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def expected(row: dict[str, Any]) -> str:
+    """What a row of either file is expected to be."""
+    if "expect" in row:
+        return str(row["expect"])
+    if row["kind"] == "empty":
+        return "nothing"  # "N/A" and the like among them, which say that there is nothing
+    return "same" if row["equal"] else "different"
+
+
+@pytest.mark.parametrize("name", ["pairs.jsonl", "attacks.jsonl"])
+def test_a_rule_rates_no_pair_wrongly(name: str) -> None:
+    """No different pair is a 3, no pair of two answers is a 1, and what is identical needs no judge."""
+    scorer = heuristic_scorer(HeuristicRater(language_of=language_of))
+    listed = rows(name)
+    judgements = asyncio.run(scorer.score_all([read_pair(row) for row in listed]))
+    wrong = [
+        row["id"]
+        for row, judgement in zip(listed, judgements, strict=True)
+        if judgement.rating not in ALLOWED[expected(row)]
+    ]
     assert wrong == []

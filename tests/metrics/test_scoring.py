@@ -5,21 +5,36 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.pair import Answer, Pair
-from evenkeel.core.verdict import Failure, Judgement, stage_of
+from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
+from evenkeel.core.verdict import (
+    DECIDED_BY,
+    JUDGED_AGAIN,
+    JUDGED_SWAPPED,
+    PROVENANCE,
+    STAGES,
+    Failure,
+    Judgement,
+    stage_of,
+)
+from evenkeel.metrics.heuristic import HeuristicRater
+from evenkeel.metrics.judge.raters import JudgeNoise
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.measurement import EachSide
-from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
+from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer, local_scorer
 from evenkeel.metrics.tasks import Task
+from tests.kit.public import DATA
+from tests.kit.recorded import gpt4o_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from evenkeel.metrics.judge.raters import JudgeRater
 
 CASE = (
     "Summarise the case. Ticket INC00469: on 2024-03-05 at 09:40 the VPN client 4.2.1 on host BER-12 stopped "
@@ -127,18 +142,6 @@ def test_a_rater_that_fails_leaves_no_rating() -> None:
     assert quality.seen == []
 
 
-def test_equality_is_free_under_any_scorer() -> None:
-    """Equal to the letter, white space around it aside, asks nobody."""
-    rater = Planted({})
-    judgement = asyncio.run(
-        TwoStageScorer("judge", rater, {}).score(Pair(Answer("Yes."), Answer(" Yes.\n"), ""))
-    )
-    assert (judgement.scorer, judgement.rating, judgement.tokens) == ("judge", 3, 0)
-    assert stage_of(judgement.details) == "equality"
-    assert judgement.similarity == 1
-    assert rater.seen == []
-
-
 def test_two_empty_answers_are_a_failure() -> None:
     """No text and no tool call on either side: no rating, one reason."""
     judgement = asyncio.run(heuristic_scorer().score(Pair(Answer(""), Answer(""), CASE)))
@@ -150,25 +153,98 @@ def cheap(reference: str, candidate: str, context: str = CASE, task: str | None 
     return asyncio.run(heuristic_scorer().score(Pair(Answer(reference), Answer(candidate), context, task)))
 
 
+SAME = "The import of order 4711 failed at noon."
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "outcome", "stage"),
+    [
+        (SAME, f"{SAME}\r\n", 3, "equality"),
+        (
+            Answer("", (ToolCall("f", '{"a": 1, "b": 2}'),)),
+            Answer("", (ToolCall("f", '{"b":2,"a":1}'),)),
+            3,
+            "equality",
+        ),
+        (SAME, " \n", 1, "empty"),
+        ("", SAME, 1, "empty"),
+        (SAME, SAME.upper(), 2, "judge"),
+        (SAME, SAME.replace("4711", "4712"), 2, "judge"),
+        (SAME, SAME.replace("failed", "did not fail"), 2, "judge"),
+        (SAME, "I'm sorry, but I can't help with that.", 2, "judge"),
+        (SAME, "N/A", 2, "judge"),
+        (SAME, Answer("", (ToolCall("close", "{}"),)), 2, "judge"),
+    ],
+)
+def test_only_identical_and_empty_answers_need_no_judge(
+    reference: Answer | str, candidate: Answer | str, outcome: int, stage: str
+) -> None:
+    """They cost nothing; all else costs a call, and without a judge it is unsure."""
+    sides = [side if isinstance(side, Answer) else Answer(side) for side in (reference, candidate)]
+    pair = Pair(*sides, "question")
+    judge = Planted({sides[1].text: 2})
+    judgement = asyncio.run(local_scorer(judge, HeuristicRater()).score(pair))
+    assert (judgement.rating, stage_of(judgement.details)) == (outcome, stage)
+    assert (len(judge.seen), judgement.tokens) == ((1, 10) if stage == "judge" else (0, 0))
+    alone = asyncio.run(heuristic_scorer().score(pair))
+    assert (alone.rating, alone.unsure) == ((None, True) if stage == "judge" else (outcome, False))
+
+
+def test_a_judged_rating_keeps_the_scores_of_its_similarity() -> None:
+    """Likeness stands beside the judge's word; a judge that fails is replaced by nothing."""
+    pair = Pair(Answer("a b c"), Answer("a b d"), "question")
+    judgement = asyncio.run(local_scorer(Planted({"a b d": 2}), HeuristicRater()).score(pair))
+    assert judgement.explanation == "planted"
+    assert {"likeness", "closeness"} <= set(judgement.details)
+    assert judgement.similarity == judgement.details["likeness"]
+    failed = asyncio.run(local_scorer(Planted({"a b d": "timeout"}), HeuristicRater()).score(pair))
+    assert (failed.rating, failed.unsure, failed.tokens) == (None, False, 10)
+    assert [failure.reason for failure in failed.failures] == ["timeout"]
+
+
+def test_pairs_in_two_languages_go_to_the_judge() -> None:
+    """No words in common decides nothing there."""
+    german = "Der Import von Auftrag 4711 ist mittags gescheitert."
+    pair = Pair(Answer(SAME), Answer(german), "", None, AnswerForm(language="de"))
+    assert asyncio.run(local_scorer(Planted({german: 3}), HeuristicRater()).score(pair)).rating == 3
+
+
+def test_the_whole_chain_leaves_its_trace_in_the_judgement() -> None:
+    """Scorer, judge and noise sampler together: who decided, both second ratings, and what they cost."""
+    fresh = Planted({"b": 3, "a": 3})
+    noise = JudgeNoise(Planted({"b": 2}), fresh=cast("JudgeRater", fresh), share=1.0)
+    judgement = asyncio.run(local_scorer(noise, HeuristicRater()).score(Pair(Answer("a"), Answer("b"), "")))
+    trace = {name: judgement.details[name] for name in PROVENANCE & judgement.details.keys()}
+    assert trace == {DECIDED_BY: STAGES.index("judge"), JUDGED_AGAIN: 3, JUDGED_SWAPPED: 3}
+    assert (judgement.rating, judgement.tokens, len(fresh.seen)) == (2, 30, 2)
+
+
+def test_a_stage_is_the_judges_unless_the_details_say_otherwise() -> None:
+    """A number that no stage has was decided by none."""
+    assert stage_of({}) == "judge"
+    assert stage_of({DECIDED_BY: 17.0}) == "unsure"
+
+
 @pytest.mark.parametrize(
     ("scorer", "outcome", "ratings"),
     [
         ("judge", "timeout", [None, None]),
-        ("judge", "no_text", [3, None]),
+        ("judge", "cross_language", [3, None]),
         ("judge", 2, [3, 2]),
         ("metrics", "cross_language", [3, None]),
     ],
 )
-def test_identical_answers_do_not_count_while_the_judge_of_their_exchange_fails(
+def test_what_needs_no_judge_does_not_count_while_the_judge_of_its_exchange_fails(
     scorer: Literal["judge", "metrics"], outcome: int | str, ratings: list[int | None]
 ) -> None:
-    """Of an outage only the identical answers would be left, and every cell would look steady."""
+    """Of an outage only identical answers would be left, and look steady, or empty ones, and look broken."""
     rater = TwoStageScorer(scorer, Planted({"b": outcome}), {})
-    pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b")]
-    same, other = asyncio.run(rater.score_all(pairs))
+    pairs = [Pair(Answer("a"), Answer(candidate), "context") for candidate in ("a", "b", "")]
+    same, other, empty = asyncio.run(rater.score_all(pairs))
     assert [same.rating, other.rating] == ratings
+    assert empty.rating == (1 if ratings[0] else None)
     if ratings[0] is None:
-        assert same.failures == other.failures
+        assert same.failures == other.failures == empty.failures
         assert (same.shifted, same.similarity, same.unsure) == (None, None, False)
 
 
@@ -250,3 +326,17 @@ def test_any_texts_give_a_rating_or_a_reason(reference: str, candidate: str, con
         assert judgement.rating < 3 or not (judgement.quality or judgement.failures)
     assert judgement.similarity is None or 0.0 <= judgement.similarity <= 1.0
     assert judgement.tokens == 0
+
+
+def test_real_reruns_are_decided_without_mistaking_a_changed_conclusion():
+    """Identity takes some of GPT-4o's unchanged reruns from the judge, and no changed one."""
+    if not DATA.is_dir():
+        pytest.skip("no data beside the repository (../shared/data): llm_stability reruns not checked")
+    kinds = gpt4o_kinds()
+
+    def saved(kind: str) -> float:
+        rated = [cheap(*texts).rating is not None for texts in kinds[kind]]
+        return sum(rated) / len(rated)
+
+    assert saved("rerun, same conclusion") > 0.1
+    assert saved("rerun, other conclusion") == 0

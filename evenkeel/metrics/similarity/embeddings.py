@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from evenkeel.core.budget import NOTHING
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
 from evenkeel.metrics.protocol import About
@@ -19,7 +18,6 @@ from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pie
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from evenkeel.core.budget import Spend
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
 
@@ -133,10 +131,6 @@ class Embeddings:
     def on_scale(self, pair: Pair) -> bool:
         """Return whether cut-offs apply to the score: not in a language the encoder does not know."""
         return not self._coverage.unknown(pair)
-
-    def expense(self, texts_chars: int) -> Spend:  # noqa: ARG002 - what a paid encoder has as well
-        """Return the cost of a score: no tokens, no dollars."""
-        return NOTHING
 
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
         """Return the closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.

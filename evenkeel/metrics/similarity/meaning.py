@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from evenkeel.core.budget import SCORING_BUDGET
+from evenkeel.core.budget import NOTHING, SCORING_BUDGET
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.faults import Fault
 from evenkeel.metrics.languages import ANY_LANGUAGE, Coverage
@@ -15,16 +15,12 @@ from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.vectors import Vector, VectorCache, cosine, pieces, pool
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from evenkeel.core.budget import CallBudget, Spend
+    from evenkeel.core.budget import Spend
     from evenkeel.core.pair import Pair
     from evenkeel.llm.client import Endpoint
     from evenkeel.metrics.similarity.embeddings import Embeddings
-
-
-_GATHER_S = 0.005
-_MOST_PAIRS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +50,8 @@ class Meaning(Protocol):
         """Return an upper estimate of the cost of measuring answers of so many characters together."""
         ...
 
-    async def measure(self, pair: Pair) -> MeaningScore:
-        """Return the score of a pair; a `Failure` for whatever a model or a network can do."""
+    async def measure_all(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
+        """Return the scores of pairs in order; a `Failure` for whatever a model or a network can do."""
         ...
 
 
@@ -64,95 +60,11 @@ def endpoint_encoder(model: str) -> str:
     return f"{model} (endpoint)"
 
 
-class PairBatches:
-    """Queue that gives pairs which arrive at about the same time to one call.
-
-    A batch is what has gathered within some milliseconds, or while all calls that may be under way
-    are.
-    """
-
-    def __init__(
-        self,
-        measure_all: Callable[[Sequence[Pair]], Awaitable[Sequence[MeaningScore]]],
-        *,
-        at_once: int = 1,
-        most_pairs: int = _MOST_PAIRS,
-        gather_s: float = _GATHER_S,
-    ) -> None:
-        """Set the sizes; nothing is called.
-
-        Args:
-            measure_all: Measures several pairs, in their order.
-            at_once: Calls under way together.
-            most_pairs: Pairs in a call; an encoder reads two texts for each.
-            gather_s: How long the first pair waits for others, in seconds.
-        """
-        self._measure_all = measure_all
-        self._at_once = at_once
-        self._most_pairs = most_pairs
-        self._gather_s = gather_s
-        self._waiting: list[_WaitingPair] = []
-        self._calls: set[asyncio.Task[None]] = set()
-
-    async def measure(self, pair: Pair) -> MeaningScore:
-        """Return the result of the batched call for this pair. Raises whatever the call raises."""
-        future: asyncio.Future[MeaningScore] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_WaitingPair(pair, future, SCORING_BUDGET.get()))
-        if len(self._calls) < self._at_once:
-            call = asyncio.create_task(self._work())
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
-        return await future
-
-    async def _work(self) -> None:
-        while self._waiting:
-            if len(self._waiting) < self._most_pairs:
-                await asyncio.sleep(self._gather_s)
-            batch, self._waiting = self._waiting[: self._most_pairs], self._waiting[self._most_pairs :]
-            # Whoever was cancelled meanwhile needs no score.
-            batch = [item for item in batch if not item.future.done()]
-            if batch:
-                await self._call(batch)
-
-    async def _call(self, batch: Sequence[_WaitingPair]) -> None:
-        # This task began in the context of one who may long have what he waited for: the first waiter pays.
-        before = SCORING_BUDGET.set(batch[0].budget)
-        try:
-            found = await self._measure_all([item.pair for item in batch])
-            for waiting, measured in zip(batch, found, strict=True):
-                if not waiting.future.done():
-                    waiting.future.set_result(measured)
-        except Exception as error:  # noqa: BLE001 - handed on to those who wait
-            for waiting in batch:
-                if not waiting.future.done():
-                    waiting.future.set_exception(error)
-        finally:
-            SCORING_BUDGET.reset(before)
-            for item in batch:
-                item.future.cancel()  # of those who still wait, when the loop is closing; else without effect
-
-
-class _WaitingPair(NamedTuple):
-    """Pair in the queue, the future of its result, and the budget that pays."""
-
-    pair: Pair
-    future: asyncio.Future[MeaningScore]
-    budget: CallBudget | None
-
-
 class EncoderMeaning:
-    """Local encoder, off the loop, with the waiting pairs in one batch."""
+    """Local encoder, off the loop, all pairs in one batch."""
 
-    def __init__(self, embeddings: Embeddings, *, gather_s: float = _GATHER_S) -> None:
-        """Put a wait around an encoder.
-
-        Args:
-            embeddings: What encodes.
-            gather_s: How long the first pair waits for others, in seconds.
-        """
+    def __init__(self, embeddings: Embeddings) -> None:
         self._embeddings = embeddings
-        # One call at a time: a second thread would only take the processor from the first.
-        self._batches = PairBatches(self._in_a_thread, gather_s=gather_s)
 
     @property
     def encoder(self) -> str:
@@ -163,15 +75,12 @@ class EncoderMeaning:
         """Return whether cut-offs apply: not to texts in a language the encoder does not know."""
         return self._embeddings.on_scale(pair)
 
-    def expense(self, texts_chars: int) -> Spend:
+    def expense(self, texts_chars: int) -> Spend:  # noqa: ARG002 - what a paid encoder has as well
         """Return the cost of a measurement: nothing."""
-        return self._embeddings.expense(texts_chars)
+        return NOTHING
 
-    async def measure(self, pair: Pair) -> MeaningScore:
-        """Return the result of `Embeddings.score`."""
-        return await self._batches.measure(pair)
-
-    async def _in_a_thread(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
+    async def measure_all(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
+        """Return the result of `Embeddings.score` for each pair."""
         return [MeaningScore(score) for score in await asyncio.to_thread(self._embeddings.score_all, pairs)]
 
 
@@ -231,7 +140,6 @@ class EndpointEmbeddings:
         self._piece_words = piece_words
         self._cache = VectorCache() if cache is None else cache
         self._coverage = coverage
-        self._batches = PairBatches(self.measure_all, at_once=endpoint.concurrency)
 
     @property
     def encoder(self) -> str:
@@ -262,10 +170,6 @@ class EndpointEmbeddings:
     async def score_all(self, pairs: Sequence[Pair]) -> list[float | Failure]:
         """Return the result of `score` for each pair, in order, in as few requests as possible."""
         return [measured.outcome for measured in await self.measure_all(pairs)]
-
-    async def measure(self, pair: Pair) -> MeaningScore:
-        """Return the result of `score` and its cost; pairs that come at the same time share requests."""
-        return await self._batches.measure(pair)
 
     async def measure_all(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
         """Return the result of `score` and its cost for each pair, in order, in as few requests as possible.

@@ -27,7 +27,7 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
     name_of,
 )
-from evenkeel.metrics.similarity.meaning import EncoderMeaning, MeaningScore, PairBatches
+from evenkeel.metrics.similarity.meaning import EncoderMeaning, MeaningScore
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from evenkeel.metrics.tasks import Task
@@ -175,10 +175,10 @@ class Planted:
         """A token a character, a cent each."""
         return Spend(texts_chars, texts_chars / 100)
 
-    async def measure(self, pair: Pair) -> MeaningScore:
+    async def measure_all(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
         """The planted outcome."""
-        self.asked.append(pair)
-        return MeaningScore(self.outcome, 5, 0.05)
+        self.asked += pairs
+        return [MeaningScore(self.outcome, 5, 0.05) for _ in pairs]
 
 
 def rate(rater: HeuristicRater, pair: Pair = APART) -> Rating:
@@ -203,20 +203,19 @@ def test_a_failure_is_counted_and_likeness_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("both", "outcome"),
+    "both",
     [
-        (pair("One.", "One.\n"), 3),
-        (pair("One.", ""), 1),
-        (pair("unknown tongue here", "another text there"), None),
-        (pair("One two three", "eins zwei drei", AnswerForm(language="de")), None),
+        pair("One.", "One.\n"),
+        pair("One.", ""),
+        pair("unknown tongue here", "another text there"),
+        pair("One two three", "eins zwei drei", AnswerForm(language="de")),
     ],
 )
-def test_nobody_is_asked_where_no_answer_would_count(both: Pair, outcome: int | None) -> None:
+def test_nobody_is_asked_where_no_answer_would_count(both: Pair) -> None:
     """Identical, missing, off the encoder's scale, or in two languages."""
     endpoint = Planted(0.95)
-    rating = rate(HeuristicRater(endpoint), both)
-    assert rating.outcome == outcome or isinstance(rating.outcome, Failure)
-    assert (endpoint.asked, rating.tokens) == ([], 0)
+    judgement = asyncio.run(heuristic_scorer(HeuristicRater(endpoint)).score(both))
+    assert (endpoint.asked, judgement.tokens) == ([], 0)
 
 
 def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
@@ -232,104 +231,13 @@ def test_a_judgement_pays_for_the_embeddings() -> None:
     assert (judgement.unsure, judgement.tokens, judgement.cost_usd) == (True, 5, 0.05)
 
 
-def test_pairs_of_a_local_encoder_are_encoded_together() -> None:
-    """Ten concurrent measurements are one batch, and each is what it is alone."""
+def test_pairs_of_an_exchange_are_encoded_together() -> None:
+    """Ten pairs are one batch, and each is what it is alone."""
     pairs = [pair(f"north {n}", f"{'east ' * n}north {n}") for n in range(10)]
     encoder = Compass()
-
-    async def run() -> list[MeaningScore]:
-        meaning = EncoderMeaning(Embeddings(encoder), gather_s=0)
-        return await asyncio.gather(*map(meaning.measure, pairs))
-
-    together = asyncio.run(run())
+    ratings = asyncio.run(HeuristicRater(Embeddings(encoder)).rate_all(pairs))
     assert len(encoder.batches) == 1
-    assert together == [MeaningScore(Embeddings(Compass()).score(one)) for one in pairs]
-
-
-def numbered(number: int) -> Pair:
-    return pair(str(number), "")
-
-
-def numbers(pairs: Sequence[Pair]) -> list[int]:
-    return [int(one.reference.text) for one in pairs]
-
-
-def test_a_batch_is_at_most_so_large_and_one_at_a_time() -> None:
-    """Seven pairs by three: the first call has three at once, none overlaps another."""
-    calls: list[list[int]] = []
-    under_way = 0
-
-    async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
-        nonlocal under_way
-        under_way += 1
-        assert under_way == 1
-        calls.append(numbers(pairs))
-        await asyncio.sleep(0)
-        under_way -= 1
-        return [MeaningScore(number / 10) for number in numbers(pairs)]
-
-    async def run() -> list[MeaningScore]:
-        batches = PairBatches(measure_all, most_pairs=3, gather_s=0)
-        return await asyncio.gather(*(batches.measure(numbered(number)) for number in range(7)))
-
-    assert [one.outcome for one in asyncio.run(run())] == [number / 10 for number in range(7)]
-    assert calls == [[0, 1, 2], [3, 4, 5], [6]]
-
-
-def test_several_batches_may_be_under_way_together() -> None:
-    """Two calls that wait for each other end."""
-
-    async def run() -> list[MeaningScore]:
-        both = asyncio.Barrier(2)
-
-        async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
-            await both.wait()
-            return [MeaningScore(0.5) for _ in pairs]
-
-        batches = PairBatches(measure_all, at_once=2, most_pairs=1, gather_s=0)
-        async with asyncio.timeout(240):
-            return await asyncio.gather(batches.measure(numbered(1)), batches.measure(numbered(2)))
-
-    assert len(asyncio.run(run())) == 2
-
-
-def test_an_error_reaches_those_who_wait_and_the_next_batch_works() -> None:
-    """A call that raises takes nobody else down."""
-    broken = [True]
-
-    async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
-        if broken.pop() if broken else False:
-            raise ValueError("broken")
-        return [MeaningScore(1.0) for _ in pairs]
-
-    async def run() -> None:
-        batches = PairBatches(measure_all, gather_s=0)
-        for error in await asyncio.gather(
-            batches.measure(numbered(1)), batches.measure(numbered(2)), return_exceptions=True
-        ):
-            assert isinstance(error, ValueError)
-        assert await batches.measure(numbered(3)) == MeaningScore(1.0)
-
-    asyncio.run(run())
-
-
-def test_who_gives_up_is_not_measured() -> None:
-    """A cancelled pair leaves the batch, and the others their scores."""
-    seen: list[int] = []
-
-    async def measure_all(pairs: Sequence[Pair]) -> list[MeaningScore]:
-        seen.extend(numbers(pairs))
-        return [MeaningScore(1.0) for _ in pairs]
-
-    async def run() -> MeaningScore:
-        batches = PairBatches(measure_all, gather_s=0)
-        gone, stays = (asyncio.create_task(batches.measure(numbered(number))) for number in (1, 2))
-        await asyncio.sleep(0)
-        gone.cancel()
-        return await stays
-
-    assert asyncio.run(run()) == MeaningScore(1.0)
-    assert seen == [2]
+    assert [rating.details["embeddings"] for rating in ratings] == Embeddings(Compass()).score_all(pairs)
 
 
 def test_the_local_encoder_keeps_its_name_and_languages() -> None:

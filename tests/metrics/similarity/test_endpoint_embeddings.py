@@ -119,19 +119,6 @@ def test_what_was_paid_before_a_failure_is_booked_and_kept() -> None:
     assert len(cache) == 2
 
 
-def test_pairs_that_come_together_share_a_request() -> None:
-    """Three concurrent measurements are one request, and none has another's score."""
-    pairs = [pair("north", "east"), pair("north", "north east"), pair("south", "north")]
-    endpoint: Any = Pretended()
-
-    async def run() -> list[MeaningScore]:
-        return await asyncio.gather(*map(EndpointEmbeddings(endpoint).measure, pairs))
-
-    found = asyncio.run(run())
-    assert [one.outcome for one in found] == pytest.approx((0.0, math.sqrt(0.5), 0.0))
-    assert len(endpoint.asked) == 1
-
-
 def test_missing_text_is_not_sent() -> None:
     """A side without text is a failure of its own."""
     endpoint = Pretended()

@@ -1,0 +1,44 @@
+"""The draw of a pair: a share of them, the same one everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evenkeel.core.pair import Answer, Pair, ToolCall, draw
+from tests.kit.records import altered
+
+TEXT = st.text(st.sampled_from("ab{}:\ud800é "), max_size=6)
+
+
+@given(TEXT, TEXT, TEXT, st.sampled_from(["audit", "noise"]))
+def test_lots_are_fair_and_repeatable(reference, candidate, context, purpose):
+    """In [0, 1), the same each time, another for the other purpose."""
+    pair = Pair(Answer(reference), Answer(candidate), context)
+    lot = draw(pair, purpose)
+    assert 0 <= lot < 1
+    assert lot == draw(altered(pair), purpose)
+    assert lot != draw(pair, purpose + "2")
+
+
+def test_lots_keep_texts_apart_that_join_to_the_same():
+    """Where one text ends and the next begins counts, and so do calls."""
+    pairs = [
+        Pair(Answer("ab"), Answer("c"), ""),
+        Pair(Answer("a"), Answer("bc"), ""),
+        Pair(Answer("a"), Answer("b"), "c"),
+        Pair(Answer("a", (ToolCall("b", ""),)), Answer("c"), ""),
+        Pair(Answer("a"), Answer("c", (ToolCall("b", ""),)), ""),
+    ]
+    assert len({draw(pair, "x") for pair in pairs}) == len(pairs)
+
+
+def test_a_lot_is_the_head_of_a_hash():
+    """Worked out beside the code: length-prefixed parts, the first 53 bits of SHA-256."""
+    parts = ["audit", "question", "ab", "1", "f", "{}", "c", "0"]
+    data = b"".join(len(part).to_bytes(8, "big") + part.encode() for part in parts)
+    bits = int(hashlib.sha256(data).hexdigest(), 16) >> (256 - 53)
+    pair = Pair(Answer("ab", (ToolCall("f", "{}"),)), Answer("c"), "question")
+    assert draw(pair, "audit") == bits / 2**53
