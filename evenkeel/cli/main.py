@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "baseline": "Approve the level that drift is measured from.",
     "report": "Write a report on live traffic between two dates.",
     "gate": "Check whether a candidate answers your goldens worse than what you run today.",
+    "challenge": "Ask another model the same live requests: may it take over?",
     "bench": "Measure offline how robust models are.",
     "calibrate": "Work out what scores mean, and set thresholds and limits.",
     "judge-audit": "Measure how far a judge agrees with people and resists a false hint.",

@@ -32,6 +32,9 @@ DONE: Final[dict[What, str]] = {
     "baseline_approved": "approved baselines of the route",
     "references_forgotten": "deleted the reference prompts of the route",
     "incident_decided": "decided about the incident",
+    "challenger_started": "started a challenger on",
+    "challenger_stopped": "stopped the challenger of",
+    "challenger_labelled": "labelled a pair of the challenger of",
     "test_sent": "sent a test of the",
 }
 _ADDRESS: Final[dict[str, Callable[[str], str]]] = {

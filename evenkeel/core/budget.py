@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "lost"]
-"""Purpose of a call: replays of sampled requests, repeats of goldens or reference prompts, ratings, or texts
-of the rewriter. "lost" is the reservation of a process that was killed: its real spend is unknown."""
+SpendKind = Literal["replay", "golden", "reference", "judge", "rewriter", "challenge", "lost"]
+"""Purpose of a call: replays of sampled requests, repeats of goldens or reference prompts, ratings, texts of
+the rewriter, or everything about a challenger. "lost" is the reservation of a process that was killed: its
+real spend is unknown."""
 
 Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
 """Reason for refusing a reservation. "budget": the day's budget is used up. "budget_reserve": only the

@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Final
 
 ID_LENGTH: Final = 12
+CHALLENGERS: Final = "challengers"
+"""Name under which the ledger books all challengers, which have a share of the budget of their own."""
 
 WORSE_POINTS: Final = 3.0
 """Margin of net losses, in points, unless the team gives another."""
@@ -23,12 +25,13 @@ class Challenge:
     """Model that is asked; "" = the one of the request, if only the prompt differs."""
     upstream: str = ""
     """Base URL that is asked; "" = the route's own."""
+    key_env: str = ""
+    """Variable with the key for that upstream; "" = none. The route's own upstream gets the route's key."""
+    key_header: str = "authorization"
     prompt: str = ""
     """Text of the system prompt that replaces the request's; "" = the request's own."""
     share: float = 0.02
     """Share of the route's requests that are asked, in (0, 1]; no more than are sampled."""
-    budget_share: float = 0.2
-    """Largest share of the day's budget that it may use, in (0, 1]."""
     worse: float = WORSE_POINTS
     """Net losses, in points, up to which it may take over, in (0, 100)."""
     fragile: float = FRAGILE_POINTS
@@ -88,16 +91,6 @@ class ChallengeRewording:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChallengeTexts:
-    """Texts of a pair, for people who look at it."""
-
-    question: str
-    served: str
-    again: str
-    candidate: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChallengePair:
     """One request with three answers: served, the incumbent's asked again, and the candidate's."""
 
@@ -115,6 +108,8 @@ class ChallengePair:
     served: ChallengeAnswer
     again: ChallengeAnswer
     candidate: ChallengeAnswer
+    judged: bool = False
+    """True if there was a judge; without one only contents are compared."""
     rating: int | None = None
     """Rating of the candidate's content against the served answer's, 1 to 3; None if it is not known."""
     control_rating: int | None = None
@@ -125,5 +120,32 @@ class ChallengePair:
     both_orders: tuple[int, int] | None = None
     """The same place asked in both orders, for the pairs where that was done."""
     rewording: ChallengeRewording | None = None
-    texts: ChallengeTexts | None = None
-    """None where they are not kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChallengeTexts:
+    """Texts of a pair, for people who look at it or say which answer is better."""
+
+    challenge: str
+    exchange: str
+    time: float
+    """Unix time in seconds of the request."""
+    question: str
+    served: str
+    again: str
+    candidate: str
+    reason: str = ""
+    """The judge's reason for its place of the candidate's answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChallengeLabel:
+    """A person's place of the candidate's answer against the served one."""
+
+    challenge: str
+    exchange: str
+    place: int
+    """−1 worse, 0 as good, 1 better."""
+    by: str = ""
+    at: float = 0.0
+    """Unix time in seconds."""

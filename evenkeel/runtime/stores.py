@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from evenkeel.core.budget import Budget
+from evenkeel.core.challenge import CHALLENGERS
 from evenkeel.settings import SettingsError, load
 from evenkeel.stores.bursts import Bursts
 from evenkeel.stores.lease import SoleLease
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.templates import Templates
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
+    from evenkeel.stores.challenges import ChallengeStore
     from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.counters import CounterStore, Snapshot
     from evenkeel.stores.documents import Documents
@@ -130,6 +132,14 @@ class DocumentStores(abc.ABC):
         from evenkeel.stores.panels import PanelStore
 
         return PanelStore(self.documents, kept_s=self._settings.storage.evidence_days * _SECONDS_PER_DAY)
+
+    @cached_property
+    def challenges(self) -> ChallengeStore:
+        """Challengers and their pairs; texts are kept as long as archived exchanges."""
+        from evenkeel.stores.challenges import ChallengeStore
+
+        kept_s = self._settings.storage.evidence_days * _SECONDS_PER_DAY
+        return ChallengeStore(self.documents, kept_s=kept_s)
 
     @cached_property
     def references(self) -> ReferenceStore:
@@ -445,9 +455,15 @@ def budgets(settings: Settings) -> Budgets:
         for name, limits in given.items()
         if any(limit is not None for limit in limits.values())
     }
+    tokens, usd = common.tokens_per_day, common.usd_per_day
+    own[CHALLENGERS] = Budget(
+        None if tokens is None else round(tokens * common.challengers),
+        None if usd is None else usd * common.challengers,
+        spread=common.spread,
+    )
     return Budgets(
         Budget(
-            **common.model_dump(exclude={"prices"}),
+            **common.model_dump(exclude={"prices", "challengers"}),
             reserve=_RESERVE,
             watch=_watch_share(settings, len(given), common.tokens_per_day, common.usd_per_day),
         ),

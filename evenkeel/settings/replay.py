@@ -98,6 +98,8 @@ class BudgetSettings(Section):
     the default limit they count $5 per million tokens in and $25 out."""
     spread: bool = True
     """Makes a quarter available at once and the rest over the day, so that nights are watched too."""
+    challengers: Annotated[float, Field(gt=0, le=1)] = 0.2
+    """Largest share of the budget that challengers may use."""
     prices: dict[str, PriceSettings] = {}
     """Prices of models that the public list lacks, by name or pattern; `"*"` prices all that have none. A
     model of your own that is free: `{input_usd: 0, output_usd: 0}`."""

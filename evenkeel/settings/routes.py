@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import Field, FilePath, model_validator
 
+from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS
 from evenkeel.core.tiers import Tier, tier_problem
 from evenkeel.proxy import routing
 from evenkeel.proxy.routing import RouteTable, Upstream
-from evenkeel.settings.types import HttpUrl, Name, Rate, Seconds, Section, UpstreamUrl, Variable
+from evenkeel.settings.types import HttpUrl, Name, Points, Rate, Seconds, Section, UpstreamUrl, Variable
 from evenkeel.shadow.prompt.segments import InputSource
 
 PREFIX_PATTERN: Final = r"^(/[^/\s?#]+)*$"
@@ -137,6 +138,37 @@ class ContactSettings(Section):
     """Command, sentence or URL that undoes the last release. Messages quote it."""
 
 
+class MarginSettings(Section):
+    """Differences, in points, up to which a challenger may take over."""
+
+    worse: Points = WORSE_POINTS
+    """Net losses: the share of the answers that are worse than today's minus the share that are better."""
+    fragile: Points = FRAGILE_POINTS
+    """Answers that rewordings move beyond noise, more than today."""
+
+
+class ChallengerSettings(Section):
+    """Another model or prompt that answers a share of the requests too, in the background."""
+
+    model: str = ""
+    """Model that is asked; "" = the one that the request names, if only the prompt is another."""
+    upstream: UpstreamUrl | None = None
+    """The endpoint with the same API; default: the route's."""
+    key_env: Variable | None = None
+    """Variable with the key for that endpoint; the route's own gets the key of its replays."""
+    prompt: FilePath | None = None
+    """File with the system prompt that replaces the request's."""
+    share: Annotated[float, Field(gt=0, le=1)] = 0.02
+    """Share of the requests that are asked, at most the route's sampling rate."""
+    margin: MarginSettings = MarginSettings()
+
+    @model_validator(mode="after")
+    def _differs(self) -> ChallengerSettings:
+        if not (self.model or self.prompt or self.upstream):
+            raise ValueError("name a model, a prompt or an upstream that differs from the route's own")
+        return self
+
+
 class Route(Section):
     """Route of the data plane and how its exchanges are tried."""
 
@@ -170,6 +202,7 @@ class Route(Section):
     where the provider has it."""
     budget: RouteBudgetSettings = RouteBudgetSettings()
     contact: ContactSettings = ContactSettings()
+    challenger: ChallengerSettings | None = None
 
     @model_validator(mode="after")
     def _tier_exists(self) -> Route:

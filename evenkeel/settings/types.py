@@ -36,6 +36,8 @@ def _variable(name: str) -> str:
 Port = Annotated[int, Field(ge=0, le=65535)]
 Rate = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0)]
+Points = Annotated[float, Field(gt=0, lt=100)]
+"""Percentage points."""
 UpstreamUrl = Annotated[str, AfterValidator(_upstream)]
 Variable = Annotated[str, AfterValidator(_variable)]
 """Name of an environment variable that holds a credential. A credential in its place is not repeated."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Draft, Outcome, Perturbation
     from evenkeel.shadow.planner import Needs, Trial
     from evenkeel.shadow.prompt import PromptView
+    from evenkeel.shadow.trial_log import Outcome as TrialOutcome
 
 _CONTROL: Final = IdenticalResend()
 
@@ -67,6 +68,8 @@ class ExchangeTrial:
         """
         self.original = original
         self.verdicts = {verdict.id: verdict for verdict in verdicts}
+        self.resend: TrialOutcome | None = None
+        """Outcome of the identical resend; None if it was not made by this process."""
         self.control_trial = control_trial(original.exchange.id, _CONTROL)
         self.urgent = needs.urgent
         """True if its calls may use the reserve of the budget, because its route has just changed or is

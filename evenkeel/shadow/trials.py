@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
     from evenkeel.llm.price import Quote
     from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.shadow.challenger import Challenger
     from evenkeel.shadow.exchange_trial import PlannedTrial
     from evenkeel.shadow.observer import ShadowObserver, TrialReport
     from evenkeel.shadow.original import Original
@@ -112,6 +113,7 @@ class TrialMaker:
         needs: Callable[[str, str], Needs] = lambda _route, _model: Needs(),
         rewriter: Rewriter | None = None,
         observer: ShadowObserver = NOBODY,
+        challenger: Challenger | None = None,
     ) -> None:
         """Wire it.
 
@@ -124,6 +126,7 @@ class TrialMaker:
             needs: Route and model → what is still to be learnt.
             rewriter: Writes texts anew for the perturbations that need a model.
             observer: Sees trials.
+            challenger: Asks a candidate the same, once an exchange's own trials are made.
         """
         self.log = log
         self.observer = observer
@@ -133,6 +136,7 @@ class TrialMaker:
         self._tally = tally
         self._needs = SettledNeeds(needs)
         self._rewriter = rewriter
+        self._challenger = challenger
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._entrance = asyncio.Lock()
 
@@ -151,12 +155,15 @@ class TrialMaker:
             skip=lambda trial, reason: self._skip(trial, exchange.route, reason),
         )
         planned = await asyncio.to_thread(state.first)
-        if planned is None:
-            return "settled"
-        refused = await self.carry_out(state, planned)
-        if state.control is not None:
-            await self.carry_out(state, await asyncio.to_thread(state.follow))
-        return len(state.verdicts) or refused or "budget"
+        made: int | Refused | Literal["unpriced", "settled"] = "settled"
+        if planned is not None:
+            refused = await self.carry_out(state, planned)
+            if state.control is not None:
+                await self.carry_out(state, await asyncio.to_thread(state.follow))
+            made = len(state.verdicts) or refused or "budget"
+        if self._challenger is not None:
+            await self._challenger.ask(original, state.resend)
+        return made
 
     def perturb(self, original: Original, trial: Trial) -> Perturbed:
         """Apply a trial's perturbation to the prompt, without any call.
@@ -269,6 +276,8 @@ class TrialMaker:
         await self._judge(state, list(made.values()), booking)
         for place, outcome in made.items():
             is_control = outcome.trial.id == state.control_trial.id
+            if is_control:
+                state.resend = outcome
             verdict = await asyncio.to_thread(
                 self.log.write,
                 original,

@@ -156,6 +156,19 @@ def rate_quality(request: str, answer: str, *, complete: bool) -> SimulatedRulin
     return SimulatedRuling(3, f"the answer is {known.condition}")
 
 
+def rate_preference(request: str, first: str, second: str) -> SimulatedRuling:
+    """Rate which of two answers is better: 3 the second, 1 the first, 2 neither.
+
+    The better one is the more faithful one, else the more complete one.
+    """
+    for complete in (False, True):
+        ratings = [rate_quality(request, answer, complete=complete) for answer in (first, second)]
+        if ratings[0].rating != ratings[1].rating:
+            better = ratings[1].rating > ratings[0].rating
+            return SimulatedRuling(3 if better else 1, ratings[0 if better else 1].reason)
+    return SimulatedRuling(2, "both answers are as good")
+
+
 def _compare(reference: str, candidate: str) -> SimulatedRuling:
     """Two texts of which one at least is not the simulated model's.
 
@@ -260,6 +273,8 @@ def _rule(texts: dict[str, str], prompt: str) -> SimulatedRuling | None:
     if "REQUEST" in texts and "ANSWER" in texts:
         complete = _COMPLETENESS.search(prompt) is not None
         return rate_quality(texts["REQUEST"], texts["ANSWER"], complete=complete)
+    if "REQUEST" in texts and {"FIRST ANSWER", "SECOND ANSWER"} <= texts.keys():
+        return rate_preference(texts["REQUEST"], texts["FIRST ANSWER"], texts["SECOND ANSWER"])
     if len(texts) == _PAIR:
         return rate_similarity(*texts.values())
     return None

@@ -23,6 +23,9 @@ What = Literal[
     "baseline_approved",
     "references_forgotten",
     "incident_decided",
+    "challenger_started",
+    "challenger_stopped",
+    "challenger_labelled",
     "test_sent",
 ]
 

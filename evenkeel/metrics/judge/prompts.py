@@ -242,6 +242,7 @@ _PROMPTS = prompts_of(__package__)
 SIMILARITY = _PROMPTS["similarity"]
 FAITHFULNESS = _PROMPTS["faithfulness"]
 COMPLETENESS = _PROMPTS["completeness"]
+PREFERENCE = _PROMPTS["preference"]
 PROBE = _PROMPTS["probe"]
 """Prompt sent once at the start of a process, to see whether the endpoint takes the key and can answer."""
 KNOWN_RATING: Final = 3

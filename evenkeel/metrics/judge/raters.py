@@ -159,10 +159,10 @@ def _median(ratings: list[int], failures: list[Failure], votes: int, prompt: Pro
     return low
 
 
-class _Asking:
+class Asking:
     """Common part of both raters: put a prompt to a judge, several times, and decide."""
 
-    labels: ClassVar[tuple[str, str]]
+    labels: ClassVar[tuple[str, ...]]
     """Labels of the texts that the prompt is filled with."""
 
     def __init__(self, judge: Judge, prompt: Prompt, votes: int) -> None:
@@ -188,7 +188,7 @@ class _Asking:
         return self._prompt.fill(dict(zip(self.labels, texts, strict=True)))
 
 
-class JudgeRater(_Asking):
+class JudgeRater(Asking):
     """Rater that asks a judge how similar two answers are. It sees the answers only, not the prompt."""
 
     labels = (REFERENCE, CANDIDATE)
@@ -282,7 +282,7 @@ class JudgeRater(_Asking):
         return replace(rating, details=rating.details | {"swapped": swapped_share})
 
 
-class JudgedQuality(_Asking):
+class JudgedQuality(Asking):
     """Metric that asks a judge for one quality of one answer. It never sees the other answer of the pair."""
 
     labels = ("REQUEST", "ANSWER")

@@ -144,20 +144,16 @@ class ChallengeFigures:
 
 
 def challenge_figures(
-    challenge: Challenge,
-    pairs: Sequence[ChallengePair],
-    *,
-    judge: bool,
-    labels: Mapping[str, int] | None = None,
+    challenge: Challenge, pairs: Sequence[ChallengePair], labels: Mapping[str, int] | None = None
 ) -> ChallengeFigures:
     """Return all figures of a challenger, and the decision.
 
     Args:
         challenge: Its definition, with the margins in points.
-        pairs: Its pairs, oldest first.
-        judge: Whether there is a judge. Without one "may switch" is never said.
+        pairs: Its pairs, oldest first. Without a judge's among them "may switch" is never said.
         labels: Places that people gave the candidate's answer against the served one, by exchange.
     """
+    judge = any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
     losses = [(pair, loss) for pair in pairs if (loss := net_loss(pair)) is not None]
     worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.runtime import replays
+from evenkeel.runtime import challengers, replays
 from evenkeel.runtime.notes import replay_notes
 from evenkeel.runtime.process import attend
 from evenkeel.runtime.stamp import stamp_of
@@ -63,6 +63,7 @@ class WorkerRole:
         for note in replay_notes(settings):
             log.warning("note: %s", note)
         await asyncio.to_thread(replays.load_languages)
+        await asyncio.to_thread(challengers.follow_settings, settings, stores.challenges, time.time())
         deadline = Deadline(sheet, _EXCHANGE_PROCESSOR_S)
         tally, spans = instruments.tally, instruments.spans
         rewriter = replays.rewriter(
@@ -96,6 +97,7 @@ class WorkerRole:
             needs=await asyncio.to_thread(NeedsReader, stores.documents),
             rewriter=rewriter,
             observer=spans.observer,
+            challenger=challengers.challenger(settings, stores, instruments),
         )
         worker = Worker(
             stores.queue,

@@ -43,11 +43,11 @@ FAILED = replace(PAIR, candidate=ChallengeAnswer(failure="timeout"), rating=None
 
 
 def figures(*parts: tuple[int, ChallengePair], judge: bool = True, labels=None):
-    """Return the figures of so many pairs of each kind, in a random order."""
+    """Return the figures of so many pairs of each kind, in a random order, with or without a judge."""
     pairs = [pair for count, pair in parts for _ in range(count)]
     random.Random(7).shuffle(pairs)
-    numbered = [replace(pair, exchange=str(number)) for number, pair in enumerate(pairs)]
-    return challenge_figures(CHALLENGE, numbered, judge=judge, labels=labels)
+    numbered = [replace(pair, exchange=str(number), judged=judge) for number, pair in enumerate(pairs)]
+    return challenge_figures(CHALLENGE, numbered, labels)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,240 @@
+"""`challenge`: starts, stops and reports challengers in the store, also while `evenkeel up` runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.table import Table
+
+from evenkeel.cli.options import EXISTING, by_option, emit, json_option, store_options, table_console
+from evenkeel.core import figures
+from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS, Challenge
+from evenkeel.core.text import visible
+from evenkeel.release.challenge import words
+from evenkeel.release.challenge.figures import challenge_figures
+from evenkeel.release.challenge.record import challenge_json
+from evenkeel.runtime.stores import opened, settings_of_stores
+from evenkeel.settings import SettingsError
+from evenkeel.stores.audit_log import Action
+
+if TYPE_CHECKING:
+    from evenkeel.release.challenge.figures import ChallengeFigures
+    from evenkeel.runtime.stores import Stores
+
+_EXIT_CODES: Final = {"may_switch": 0, "must_not": 1, "not_yet": 3}
+_SHARE: Final = 0.02
+
+_route = click.option("--route", metavar="NAME", help="The route.  [default: the only one with a challenger]")
+
+
+@click.group(invoke_without_command=True)
+@click.option("--route", metavar="NAME", default="default", help="Route whose requests are asked.")
+@click.option("--model", metavar="NAME", default="", show_default=False, help="Model to try.")
+@click.option(
+    "--upstream", metavar="URL", help="Endpoint to ask, of the same API.  [default: the route's own]"
+)
+@click.option("--key-env", metavar="VARIABLE", help="Environment variable of the workers with its API key.")
+@click.option("--prompt", type=EXISTING, metavar="FILE", help="System prompt in place of the request's.")
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=_SHARE,
+    help="Share of the requests to ask.",
+)
+@click.option(
+    "--worse",
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    default=WORSE_POINTS,
+    metavar="POINTS",
+    help="Net losses up to which it may switch.",
+)
+@click.option(
+    "--fragile",
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    default=FRAGILE_POINTS,
+    metavar="POINTS",
+    help="Points by which it may be more fragile.",
+)
+@by_option
+@store_options
+@click.pass_context
+def challenge(
+    context: click.Context,
+    /,
+    route: str,
+    model: str,
+    upstream: str | None,
+    key_env: str | None,
+    prompt: Path | None,
+    share: float,
+    worse: float,
+    fragile: float,
+    by: str | None,
+    config: Path | None,
+    data_dir: Path | None,
+) -> None:
+    """Ask another model, or another prompt, the same live requests: may it take over?
+
+    Without a subcommand, it starts a challenger on a route. The workers ask it a share of the sampled
+    requests in the background, never in place of the model that serves your users. Each answer is compared
+    with the one that was served, beyond how far the incumbent's own answers differ when it is asked again.
+    `status` says may switch, must not, or not yet. A route has one challenger at a time.
+
+    \b
+      evenkeel challenge --route support --model gpt-5-mini
+      evenkeel challenge --route support --prompt new-system.txt --share 0.05
+      evenkeel challenge status --route support
+      evenkeel challenge stop --route support
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if not (model or prompt or upstream):
+        raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
+    settings = settings_of_stores(config, data_dir)
+    if config is not None and route not in {named.name for named in settings.routes}:
+        known = figures.listing([named.name for named in settings.routes])
+        raise SettingsError(f"no route {route!r} in {config}; it has {known}")
+    started = Challenge(
+        route=route,
+        model=model,
+        upstream=upstream or "",
+        key_env=key_env or "",
+        prompt=prompt.read_text(encoding="utf-8").strip() if prompt else "",
+        share=share,
+        worse=worse,
+        fragile=fragile,
+        started_at=time.time(),
+    )
+    with opened(settings) as stores:
+        other = stores.challenges.running(route)
+        stores.challenges.start(started)
+        _record(stores, "challenger_started", started, by)
+    if other is not None and other.id != started.id:
+        click.echo(f"{words.name_of(other)} is stopped; what it has shown stays.", err=True)
+    click.echo(
+        f"{words.name_of(started)} is asked {figures.percent(share, 1)} of the requests of route {route} "
+        f"from now on. See how it does: evenkeel challenge status --route {route}"
+    )
+
+
+@challenge.command()
+@_route
+@json_option
+@store_options
+def status(config: Path | None, data_dir: Path | None, route: str | None, *, as_json: bool) -> None:
+    """Say whether the challenger may take over, and why.
+
+    Exit code: 0 it may switch, 1 it must not, 3 not yet known, 2 there is none.
+    """
+    with opened(settings_of_stores(config, data_dir)) as stores:
+        found = _found(stores, route)
+        measured = _measured(stores, found)
+    if as_json:
+        emit(challenge_json(found, measured))
+    else:
+        _show(found, measured)
+    sys.exit(_EXIT_CODES[measured.decision.answer])
+
+
+@challenge.command("list")
+@json_option
+@store_options
+def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
+    """List all challengers, running and stopped, with their decisions."""
+    with opened(settings_of_stores(config, data_dir)) as stores:
+        every = [(found, _measured(stores, found)) for found in stores.challenges.all()]
+    if as_json:
+        emit([challenge_json(found, measured) for found, measured in every])
+        return
+    if not every:
+        click.echo(
+            "No challengers. Start one: evenkeel challenge --route default --model gpt-5-mini", err=True
+        )
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("route", "challenger", "started", "state", "pairs", "decision"):
+        table.add_column(name)
+    for found, measured in every:
+        table.add_row(
+            visible(found.route),
+            visible(words.name_of(found)),
+            figures.date_and_time(found.started_at),
+            "running" if found.stopped_at is None else "stopped",
+            figures.number(measured.pairs),
+            words.ANSWERS[measured.decision.answer],
+        )
+    table_console().print(table)
+
+
+@challenge.command()
+@_route
+@by_option
+@store_options
+def stop(config: Path | None, data_dir: Path | None, route: str | None, by: str | None) -> None:
+    """Stop asking the challenger of a route. What it has shown stays."""
+    with opened(settings_of_stores(config, data_dir)) as stores:
+        found = _found(stores, route)
+        if found.stopped_at is not None:
+            raise SettingsError(f"the challenger of route {found.route} is stopped already")
+        stores.challenges.stop(found, time.time())
+        _record(stores, "challenger_stopped", found, by)
+    click.echo(f"{words.name_of(found)} is asked nothing more on route {found.route}.")
+
+
+def _found(stores: Stores, route: str | None) -> Challenge:
+    """Return the challenger that runs on a route, else the last one there."""
+    every = [found for found in stores.challenges.all() if route in {None, found.route}]
+    if not every:
+        where = f" on route {route}" if route else ""
+        raise SettingsError(f"no challenger{where}; start one: evenkeel challenge --route NAME --model NAME")
+    running = [found for found in every if found.stopped_at is None]
+    if route is None and len({found.route for found in running or every}) > 1:
+        routes = figures.listing(sorted({found.route for found in running or every}))
+        raise SettingsError(f"several routes have a challenger ({routes}): add --route NAME")
+    return (running or every)[0]
+
+
+def _measured(stores: Stores, found: Challenge) -> ChallengeFigures:
+    store = stores.challenges
+    return challenge_figures(found, store.pairs(found.id), store.labels(found.id))
+
+
+def _record(stores: Stores, what: Any, found: Challenge, by: str | None) -> None:
+    stores.actions.record(
+        Action(round(time.time(), 3), by or "", "command", what, found.route, words.name_of(found))
+    )
+
+
+def _show(found: Challenge, measured: ChallengeFigures) -> None:
+    console = table_console()
+    lines = [words.headline(found, measured), *words.details(found, measured)]
+    console.print("\n".join(visible(line) for line in lines), markup=False, highlight=False)
+    table = Table(box=None, pad_edge=False)
+    for name in ("points", "figure", "limit", "n", "counts"):
+        table.add_column(name)
+    for row in words.rows(found, measured):
+        table.add_row(row.name, row.figure, row.limit, figures.number(row.n), row.about)
+    console.print()
+    console.print(table)
+    both = Table(box=None, pad_edge=False)
+    for name in ("", "incumbent asked again", "candidate"):
+        both.add_column(name)
+    for cells in words.sides(measured):
+        both.add_row(*cells)
+    console.print()
+    console.print(both)
+    if measured.segments:
+        parts = Table(box=None, pad_edge=False)
+        for name in ("segment", "share", "worse, points", ""):
+            parts.add_column(name)
+        for cells in words.segment_rows(found, measured):
+            parts.add_row(*map(visible, cells))
+        console.print()
+        console.print(parts)
+    for line in (*words.judge_lines(measured), words.CONDITION):
+        console.print()
+        console.print(visible(line), markup=False, highlight=False)

@@ -1,0 +1,65 @@
+"""The state of a challenger as JSON: what the API answers, and what Argo Rollouts and Flagger read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evenkeel.release.challenge.words import headline, name_of
+
+if TYPE_CHECKING:
+    from evenkeel.core.cells import Estimate
+    from evenkeel.core.challenge import Challenge
+    from evenkeel.release.challenge.figures import ChallengeFigures
+
+
+def challenge_json(challenge: Challenge, figures: ChallengeFigures) -> dict[str, Any]:
+    """Return a challenger with its decision and figures. It holds no word of a prompt or an answer."""
+    decision = figures.decision
+    return {
+        "id": challenge.id,
+        "route": challenge.route,
+        "model": challenge.model,
+        "name": name_of(challenge),
+        "started_at": challenge.started_at,
+        "stopped_at": challenge.stopped_at,
+        "share": challenge.share,
+        "margin": {"worse": challenge.worse, "fragile": challenge.fragile},
+        "decision": decision.answer,
+        "headline": headline(challenge, figures),
+        "because": list(decision.because),
+        "may_for_share": None if decision.may_for is None else round(1 - decision.may_for.share, 4),
+        "but_not_for": None if decision.may_for is None else decision.may_for.title,
+        "more_pairs": decision.more_pairs,
+        "pairs": figures.pairs,
+        "judge": figures.judge is not None,
+        "worse": _estimate(figures.worse),
+        "fragile": _estimate(figures.fragile),
+        "unusable": _estimate(figures.unusable),
+        "differs": _estimate(figures.differs),
+        "tool_choice": _estimate(figures.tool_choice),
+        "slower": _estimate(figures.slower),
+        "longer": _estimate(figures.longer),
+        "candidate": asdict(figures.candidate_side) | {"places": asdict(figures.candidate)},
+        "incumbent_again": asdict(figures.again_side) | {"places": asdict(figures.again)},
+        "saved_usd_a_request": figures.saved_dollars,
+        "segments": [
+            {
+                "segment": segment.title,
+                "share": round(segment.share, 4),
+                "worse": _estimate(segment.worse),
+                "rest": _estimate(segment.rest),
+            }
+            for segment in figures.segments
+        ],
+    }
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, float] | None:
+    """Return an estimate in points."""
+    if estimate is None:
+        return None
+    value, lower, upper = (
+        round(100 * ratio, 2) for ratio in (estimate.value, estimate.lower, estimate.upper)
+    )
+    return {"points": value, "lower": lower, "upper": upper, "n": estimate.n}

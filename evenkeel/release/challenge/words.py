@@ -1,0 +1,243 @@
+"""Words about a challenger: the same in the terminal, on its page and in messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from evenkeel.core.figures import MISSING, count, listing, number, percent, points_text, usd
+from evenkeel.release.challenge.verdict import (
+    ERROR_RATE,
+    FRAGILE,
+    SEGMENT_LIMIT,
+    UNUSABLE,
+    WORSE,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.core.challenge import Challenge
+    from evenkeel.release.challenge.figures import ChallengeFigures, PlaceCounts, SideFigures
+
+ANSWERS: Final = {"may_switch": "may switch", "must_not": "must not switch", "not_yet": "not yet"}
+"""Words for a decision."""
+_MEASURES: Final = {
+    WORSE: "its answers are worse",
+    FRAGILE: "rewordings move its answers more",
+    UNUSABLE: "more of its answers are of no use",
+}
+_OPEN: Final = {
+    WORSE: "whether its answers are worse",
+    FRAGILE: "whether rewordings move its answers more",
+    UNUSABLE: "whether more of its answers are of no use",
+}
+CONDITION: Final = (
+    f'"Must not" is said falsely in at most {percent(ERROR_RATE)} of challengers, and so is "may switch", '
+    "however often one looks. This assumes that requests are independent of each other, and that the judge "
+    "errs no more about one model than about the other."
+)
+"""Promise of a decision, and its condition."""
+
+
+class ChallengeRow(NamedTuple):
+    """Row of the table of figures."""
+
+    name: str
+    figure: str
+    limit: str
+    n: int
+    about: str
+
+
+def name_of(challenge: Challenge) -> str:
+    """Return the candidate's name for people."""
+    if challenge.prompt and challenge.model:
+        return f"{challenge.model} with another prompt"
+    if challenge.prompt:
+        return "another prompt"
+    return challenge.model or challenge.upstream
+
+
+def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
+    """Return the decision in one sentence."""
+    decision, name = figures.decision, name_of(challenge)
+    if decision.answer == "may_switch":
+        return f"{name} may switch in on {challenge.route}."
+    if decision.answer == "must_not":
+        whole = [_MEASURES[reason] for reason in decision.because if reason in _MEASURES]
+        segments = [reason for reason in decision.because if reason not in _MEASURES]
+        if segments:
+            whole.append(f"its answers are worse for {listing(segments)}")
+        return f"{name} must not switch in on {challenge.route}: {listing(whole)}."
+    return f"Not yet known whether {name} may switch in on {challenge.route}."
+
+
+def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
+    """Return what else a reader of the decision needs, a sentence each."""
+    decision, lines = figures.decision, []
+    if decision.may_for is not None:
+        rest = percent(1 - decision.may_for.share)
+        lines.append(f"For the other {rest} of the traffic, all but {decision.may_for.title}, it may switch.")
+    if decision.because == ("judge",):
+        lines.append(
+            f"There is no judge, so only contents are compared: {_contents(figures.differs)}. Set one "
+            "(`judge: {model: …}`) to learn which answers are better."
+        )
+    elif decision.because == ("length",):
+        lines.append(
+            "The judge prefers answers of a certain length even between two of the same model, and the "
+            "candidate's answers differ in length. Label pairs on this page: their places correct the judge."
+        )
+    elif decision.answer == "not_yet":
+        lines.append(_open(challenge, figures))
+    saved = figures.saved_dollars
+    if saved is not None and figures.again_side.dollars:
+        share = saved / figures.again_side.dollars
+        word = "less" if saved >= 0 else "more"
+        lines.append(
+            f"A request costs {usd(abs(saved))} {word} ({percent(abs(share))}), {usd(1000 * abs(saved))} "
+            "for a thousand."
+        )
+    return lines
+
+
+def _contents(differs: Estimate | None) -> str:
+    if differs is None:
+        return "nothing is known yet"
+    if differs.lower > 0:
+        return f"the candidate's differ in {points_text(differs)} points more than the incumbent's own"
+    return f"they differ no more than the incumbent's own, {points_text(differs)} points"
+
+
+def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
+    """Return what is not known yet, and for how long about."""
+    because = figures.decision.because
+    reasons = [_OPEN[reason] for reason in because if reason in _OPEN]
+    segments = [reason for reason in because if reason not in _OPEN]
+    if segments:
+        reasons.append(f"whether its answers are worse for {listing(segments)}")
+    more = figures.decision.more_pairs
+    if more is None:
+        return f"It is open {listing(reasons)}."
+    requests = number(more / challenge.share)
+    cost = pair_cost(figures)
+    price = f" and {usd(more * cost)}" if cost is not None else ""
+    pairs = count(more, "more pair")
+    return f"It is open {listing(reasons)}: about {pairs}, {requests} requests of the route{price}."
+
+
+def pair_cost(figures: ChallengeFigures) -> float | None:
+    """Return the usual price of the candidate's answers of a pair; None without a price.
+
+    The judge's calls, and the incumbent's where its trials made none, come on top.
+    """
+    return None if figures.candidate_side.dollars is None else 5 / 3 * figures.candidate_side.dollars
+
+
+def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
+    """Return the table of figures: name, figure with its interval, limit, n, and what it counts."""
+    worse, fragile = f"{challenge.worse:g}", f"{challenge.fragile:g}"
+    return [
+        _points(
+            "worse", figures.worse, worse,
+            "worse minus better answers against the served one, beyond the incumbent asked again",
+        ),
+        _points(
+            "more fragile", figures.fragile, fragile,
+            "answers moved by the same rewordings, beyond each one's own noise: candidate minus incumbent",
+        ),
+        _points(
+            "of no use", figures.unusable, worse,
+            "failed, empty, or without the form asked for, beyond the incumbent asked again",
+        ),
+        _points("different", figures.differs, "", "other content than the served answer, beyond noise"),
+        _points("other tools", figures.tool_choice, "", "calls of other tools, beyond noise"),
+        _share("slower", figures.slower, "pairs in which it took longer than the incumbent asked again"),
+        _share("longer", figures.longer, "pairs in which its answer is longer"),
+    ]  # fmt: skip
+
+
+def _points(name: str, estimate: Estimate | None, limit: str, about: str) -> ChallengeRow:
+    return ChallengeRow(name, points_text(estimate), limit, estimate.n if estimate else 0, about)
+
+
+def _share(name: str, estimate: Estimate | None, about: str) -> ChallengeRow:
+    if estimate is None:
+        return ChallengeRow(name, MISSING, "", 0, about)
+    figure = f"{percent(estimate.value)} [{percent(estimate.lower)}, {percent(estimate.upper)}]"
+    return ChallengeRow(name, figure, "", estimate.n, about)
+
+
+def places(counts: PlaceCounts) -> str:
+    """Return how often an answer was worse, as good and better than the served one."""
+    if not counts.n:
+        return MISSING
+    shares = (counts.worse / counts.n, counts.as_good / counts.n, counts.better / counts.n)
+    worse, as_good, better = map(percent, shares)
+    return f"worse {worse}, as good {as_good}, better {better}"
+
+
+def sides(figures: ChallengeFigures) -> list[tuple[str, ...]]:
+    """Return the two sides' answers row by row: name, the incumbent's asked again, the candidate's."""
+    both = figures.again_side, figures.candidate_side
+    table: list[tuple[str, Sequence[str]]] = [
+        ("answers", [number(side.answers) for side in both]),
+        ("against the served answer", [places(figures.again), places(figures.candidate)]),
+        ("failed", [_failed(side) for side in both]),
+        ("without the form asked for", [number(side.invalid) for side in both]),
+        ("refused", [number(side.refusals) for side in both]),
+        ("characters, mean", [_number(side.characters) for side in both]),
+        ("seconds to the first token, median", [_number(side.first_s, 2) for side in both]),
+        ("seconds, median", [_number(side.total_s, 2) for side in both]),
+        ("tokens in, mean", [_number(side.prompt_tokens) for side in both]),
+        ("tokens out, mean", [_number(side.completion_tokens) for side in both]),
+        ("price of a request", [MISSING if side.dollars is None else usd(side.dollars) for side in both]),
+    ]
+    return [(name, *cells) for name, cells in table]
+
+
+def _failed(side: SideFigures) -> str:
+    total = sum(side.failures.values())
+    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(side.failures.items()))
+    return f"{total} ({reasons})" if total else "0"
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return MISSING if value is None else number(value, digits)
+
+
+def segment_rows(challenge: Challenge, figures: ChallengeFigures) -> list[tuple[str, str, str, str]]:
+    """Return the segments, the worst first: name, share, net losses, and what these say."""
+    margin = challenge.worse / 100
+    table = []
+    for segment in sorted(figures.segments, key=lambda segment: -segment.worse.value):
+        if segment.worse.lower > margin:
+            says = "worse"
+        elif segment.worse.upper >= SEGMENT_LIMIT:
+            says = f"not known yet (must be below {percent(SEGMENT_LIMIT)})"
+        else:
+            says = "not much worse"
+        table.append((segment.title, percent(segment.share), points_text(segment.worse), says))
+    return table
+
+
+def judge_lines(figures: ChallengeFigures) -> list[str]:
+    """Return what is known about the judge of the preferences, a sentence each."""
+    judge = figures.judge
+    if judge is None:
+        return []
+    lines = []
+    if judge.order_changed is not None:
+        share, n = percent(judge.order_changed.value), judge.order_changed.n
+        lines.append(f"Asked in both orders about {count(n, 'pair')}, it changed its mind in {share}.")
+    if judge.prefers_longer is not None:
+        share, n = percent(judge.prefers_longer.value), judge.prefers_longer.n
+        cases = count(n, "case")
+        lines.append(f"Of two answers of the incumbent it preferred the longer one in {share} of {cases}.")
+    if judge.favours is not None:
+        lines.append(
+            f"On {count(judge.favours.n, 'labelled pair')} it favours the candidate by "
+            f"{points_text(judge.favours)} points more than people do."
+        )
+    return lines
