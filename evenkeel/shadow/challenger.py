@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.budget import SCORING_BUDGET, Allowance, total
+from evenkeel.core.budget import SCORING_BUDGET, Allowance, Spend, total
 from evenkeel.core.challenge import (
     CHALLENGERS,
     ChallengeAnswer,
@@ -34,7 +34,7 @@ from evenkeel.shadow.replay import Replay
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evenkeel.core.budget import CostTracker, Spend
+    from evenkeel.core.budget import CostTracker
     from evenkeel.core.challenge import Challenge
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
@@ -65,6 +65,8 @@ _SHORT_CHARS: Final = 500
 """Characters below which a prompt counts as short."""
 _LONG_CHARS: Final = 4_000
 """Characters from which it counts as long."""
+_USUAL_SHARE: Final = 1 / 3
+"""Part of the raters' ceilings that is set aside before a pair is begun."""
 _REFUSALS: Final = frozenset(("refusal", "content_filter"))
 _SAME: Final = 3
 
@@ -91,7 +93,9 @@ class ChallengeJudges:
         spend = self.scorer.estimate(texts_chars, 0, None)
         if self.preference is not None:
             spend = spend.plus(self.preference.estimate(texts_chars))
-        return spend
+        # The ceilings take a token for each character. What a pair takes beyond a third is set aside when it
+        # is needed.
+        return Spend(round(spend.tokens * _USUAL_SHARE), spend.usd * _USUAL_SHARE)
 
 
 class Challenger:

@@ -67,7 +67,8 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
     if decision.answer == "must_not":
         whole = [_MEASURES[reason] for reason in decision.because if reason in _MEASURES]
         segments = [reason for reason in decision.because if reason not in _MEASURES]
-        if segments:
+        # Where the whole loses, the parts that show it as well add nothing.
+        if segments and WORSE not in decision.because:
             whole.append(f"its answers are worse for {listing(segments)}")
         return f"{name} must not switch in on {challenge.route}: {listing(whole)}."
     return f"Not yet known whether {name} may switch in on {challenge.route}."

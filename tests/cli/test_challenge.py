@@ -1,0 +1,110 @@
+"""`evenkeel challenge`: start, status with its exit code, list, stop."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from evenkeel.cli.main import main
+from evenkeel.runtime.stores import opened, settings_of_stores
+from tests.release.challenge.test_challenge_figures import PAIR, WORSE
+
+SETTINGS = """
+data_dir: {folder}
+routes:
+  - {{name: support, upstream: "https://api.example.com/v1"}}
+  - {{name: sales, upstream: "https://api.example.com/v1", match: {{prefix: /sales}}}}
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "evenkeel.yaml"
+    path.write_text(SETTINGS.format(folder=tmp_path / "data"))
+    with opened(settings_of_stores(path, None), create=True):
+        pass
+    return path
+
+
+@pytest.fixture
+def call(config):
+    def run(*arguments):
+        return CliRunner().invoke(main, ["challenge", *arguments, "--config", str(config)])
+
+    return run
+
+
+@pytest.fixture
+def fill(config):
+    """Store pairs of the running challenger of a route."""
+
+    def store(route, *parts):
+        with opened(settings_of_stores(config, None)) as stores:
+            running = stores.challenges.running(route)
+            pairs = [pair for count, pair in parts for _ in range(count)]
+            for number, pair in enumerate(pairs):
+                stores.challenges.add(replace(pair, challenge=running.id, exchange=str(number), judged=True))
+
+    return store
+
+
+@pytest.mark.parametrize(
+    ("parts", "code", "answer", "said"),
+    [
+        (((1200, PAIR),), 0, "may_switch", "small may switch in on support."),
+        (((300, PAIR), (100, WORSE)), 1, "must_not", "small must not switch in on support: its answers are"),
+        (((40, PAIR),), 3, "not_yet", "Not yet known whether small may switch in on support."),
+    ],
+)
+def test_the_status_says_the_decision_and_its_exit_code(call, fill, parts, code, answer, said):
+    assert call("--route", "support", "--model", "small").exit_code == 0
+    fill("support", *parts)
+    done = call("status", "--route", "support")
+    assert done.exit_code == code, done.output
+    assert said in " ".join(done.output.split())
+    record = json.loads(call("status", "--json").output)
+    assert record["decision"] == answer
+    assert record["pairs"] == sum(count for count, _ in parts)
+
+
+def test_a_challenger_is_stopped_and_what_it_has_shown_stays(call, fill):
+    call("--route", "support", "--model", "small")
+    fill("support", (5, PAIR))
+    assert call("stop", "--route", "support").exit_code == 0
+    assert "stopped already" in call("stop").output
+    assert json.loads(call("list", "--json").output)[0]["pairs"] == 5
+
+
+def test_another_challenger_of_the_route_takes_its_place(call):
+    call("--route", "support", "--model", "small")
+    done = call("--route", "support", "--model", "smaller")
+    assert "small is stopped" in done.output
+    states = {found["name"]: found["stopped_at"] for found in json.loads(call("list", "--json").output)}
+    assert states["smaller"] is None
+    assert states["small"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "name what is to be tried"),
+        (("--route", "nowhere", "--model", "m"), "no route 'nowhere'"),
+        (("status",), "no challenger; start one"),
+        (("stop", "--route", "sales"), "no challenger on route sales"),
+    ],
+)
+def test_mistakes_are_said_with_what_to_do(call, arguments, said):
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert said in done.output
+
+
+def test_with_several_routes_one_has_to_be_named(call):
+    call("--route", "support", "--model", "small")
+    call("--route", "sales", "--model", "small")
+    done = call("status")
+    assert done.exit_code == 2
+    assert "add --route NAME" in done.output
