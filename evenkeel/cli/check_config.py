@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 
+_TESTS = ("request", "replay", "judge", "rewriter", "embeddings", "notification")
+
+
 @click.command("check-config")
 @click.option(
     "--role",
@@ -39,10 +42,12 @@ if TYPE_CHECKING:
 @click.option(
     "--test",
     "tests",
-    type=click.Choice(["request", "judge", "notification"]),
+    type=click.Choice([*_TESTS, "all"]),
+    is_flag=False,
+    flag_value="all",
     multiple=True,
-    help="Send a test: a request through the running data plane, a question to the judge, or a message to "
-    "every channel; repeatable.",
+    help="Try every outgoing call, or the one named: a request through the running data plane, a replay, a "
+    "question to the judge, the rewriter, the embeddings, a message to every channel; repeatable.",
 )
 @click.option("--test-model", default="", metavar="NAME", help="Model of the test request.")
 @settings_options
@@ -61,6 +66,7 @@ def check_config(
     \b
       evenkeel check-config --config evenkeel.yaml
       evenkeel check-config --config evenkeel.yaml --role worker --json
+      evenkeel check-config --config evenkeel.yaml --test --test-model gpt-4.1
       evenkeel check-config --config evenkeel.yaml --test request --test judge
 
     Exit code: 0 ready to start, 1 a check failed, 2 invalid settings.
@@ -73,7 +79,8 @@ def check_config(
     keys = [str(key) for of_route in settings.keys.values() for key in of_route]
     limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
     judge = judge_line(settings)
-    checks = [] if problems else _checked(settings, ("budget", *tests), {"model": test_model})
+    chosen = _TESTS if "all" in tests else tests
+    checks = [] if problems else _checked(settings, ("budget", *chosen), {"model": test_model})
     good = not problems and all(check.state != "bad" for _, check in checks)
     if as_json:
         found = {"keys": keys, "judge": judge, "limits": limits, "reference_prompts": costs}

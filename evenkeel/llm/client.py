@@ -149,7 +149,7 @@ class Endpoint:
             "accept-encoding": "identity",
             "user-agent": "evenkeel",
         }
-        self._wire = Wire(headers=headers, uses_proxies=True)
+        self._wire = Wire(headers=headers)
         self._timeout_s = model.timeout_s
         self._max_retries = model.max_retries
         self._slots = asyncio.Semaphore(model.concurrency)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 
+from evenkeel.core import network
+from evenkeel.core.calls import explained
 from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Mapping, Sequence
 
 FLEX_TIMES: Final = 5
 """Times as long an answer of the flex tier may take."""
-_NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 _NAMES: Final = ("content-type", "content-encoding")
 _FIRST_REDIRECTION: Final = 300
 _FIRST_ERROR_STATUS: Final = 400
@@ -103,7 +105,6 @@ class Wire:
         *,
         connections: int | None = None,
         headers: Mapping[str, str] | None = None,
-        uses_proxies: bool = False,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         """Connect to nobody yet.
@@ -111,16 +112,14 @@ class Wire:
         Args:
             connections: To all servers together; None = any number.
             headers: Of every request.
-            uses_proxies: Whether the proxies that the environment names are used.
             transport: Takes the place of the network.
         """
         self._limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._headers = dict(headers or {})
-        self._uses_proxies = uses_proxies
         self._trust: ssl.SSLContext | None = None
         self._transport = transport
-        self._clients: dict[str | None, httpx2.AsyncClient] = {}
-        """Clients by Unix socket; None for TCP."""
+        self._clients: dict[tuple[str | None, network.ProxyServer | None], httpx2.AsyncClient] = {}
+        """Clients by Unix socket, which is None for TCP, and by proxy."""
 
     async def close(self) -> None:
         """Close the connections. Requests under way fail."""
@@ -146,8 +145,8 @@ class Wire:
                 trickles would never end.
             unix_path: File name of the Unix socket to connect to, in place of the URL's host.
         """
-        client = self._client(unix_path)
         try:
+            client = self._client(url, unix_path)
             async with asyncio.timeout(timeout_s):
                 request = client.stream(
                     "POST",
@@ -163,30 +162,31 @@ class Wire:
             return MissingResponse("timeout", detail, not isinstance(error, _NEVER_SENT))
         except UnreadableBody as error:
             return MissingResponse(error.reason, error.detail)
+        except network.NetworkError as error:
+            return MissingResponse("connection", str(error), arrived=False)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            detail = f"{type(error).__name__}: {error}"
+            detail = f"{type(error).__name__}: {explained(error) or error}"
             return MissingResponse("connection", detail, not isinstance(error, _NEVER_SENT))
 
-    def _client(self, unix_path: str | None) -> httpx2.AsyncClient:
-        if unix_path not in self._clients:
-            if self._trust is None:
-                # As forwarding does: the system's authorities, or those that SSL_CERT_FILE names.
-                self._trust = ssl.create_default_context()
+    def _client(self, url: str, unix_path: str | None) -> httpx2.AsyncClient:
+        """Return the client for a URL. Raises: NetworkError."""
+        proxy = None if unix_path else network.proxy_of(url)
+        client = self._clients.get((unix_path, proxy))
+        if client is None:
+            self._trust = self._trust or network.trust()
             transport = self._transport
-            if transport is None and (unix_path or not self._uses_proxies):
-                # A transport makes the client forget the proxies that the environment names.
-                transport = httpx2.AsyncHTTPTransport(
-                    verify=self._trust, uds=unix_path, limits=self._limits, trust_env=False
-                )
-            self._clients[unix_path] = httpx2.AsyncClient(
+            if transport is None and unix_path:
+                transport = httpx2.AsyncHTTPTransport(uds=unix_path, limits=self._limits, trust_env=False)
+            client = self._clients[unix_path, proxy] = httpx2.AsyncClient(
                 verify=self._trust,
                 transport=transport,
+                proxy=proxy.url if proxy and transport is None else None,
                 limits=self._limits,
-                headers=self._headers,
+                headers={**dict(network.fixed_headers()), **self._headers},
                 follow_redirects=False,
-                trust_env=self._uses_proxies,
+                trust_env=False,
             )
-        return self._clients[unix_path]
+        return client
 
 
 async def _received(response: httpx2.Response) -> RawResponse:

@@ -26,6 +26,7 @@ class ForwardingFault(StrEnum):
     REFUSED = "upstream_refused"
     UNREACHABLE = "upstream_unreachable"
     TLS = "upstream_tls_failed"
+    PROXY = "upstream_proxy_failed"
     CONNECT_TIMEOUT = "upstream_connect_timeout"
     FIRST_BYTE_TIMEOUT = "upstream_first_byte_timeout"
     IDLE_TIMEOUT = "upstream_idle_timeout"
@@ -94,6 +95,7 @@ _TABLE = {
     ForwardingFault.TLS: _Kind(
         502, "{where}: the TLS handshake failed ({detail}). Check the scheme and the certificate."
     ),
+    ForwardingFault.PROXY: _Kind(502, "{where} could not be reached: {detail}."),
     ForwardingFault.CONNECT_TIMEOUT: _Kind(
         504, "{where} did not accept a connection in time. Check the network, or raise the connect timeout."
     ),

@@ -70,9 +70,7 @@ class Lane:
         """Injection for each pool: the fields that replace the client's credentials."""
         self.injection = self.injections[self.pool]
         """Injection for `pool`."""
-        self.has_key = any(
-            injection is not None and injection.lines for injection in self.injections.values()
-        )
+        self.has_key = bool(route.inject) or any(route.fallback_inject)
         """True if any upstream is sent a key that the client need not have."""
 
     def choose(self, now: float) -> None:

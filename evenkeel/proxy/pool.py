@@ -8,6 +8,7 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
+from evenkeel.core import network
 from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.retry import tcp_info
 from evenkeel.proxy.upstream import UpstreamConnection
@@ -25,6 +26,8 @@ _LEARNED_SHARE = 0.75
 only."""
 _LEARNED_FOR_S = 600.0
 """Seconds for which a learned idle time holds. Afterwards it may be learned anew."""
+_MOST_HEAD_BYTES = 65_536
+"""Longest answer of a proxy to CONNECT."""
 
 
 class Pool:
@@ -54,7 +57,7 @@ class Pool:
         Args:
             upstream: Endpoint to connect to.
             limits: Limits on the number of idle connections and on how long they are kept.
-            tls: For upstreams with TLS; None to verify certificates against the system's store.
+            tls: For upstreams with TLS; None as the environment says.
         """
         self.upstream = upstream
         self.authority = upstream.authority
@@ -65,7 +68,7 @@ class Pool:
         """Seconds for which an idle connection is kept."""
         self._learned_for_s = 0.0
         """Seconds for which a learned `_patience_s` still holds."""
-        self._tls = (tls or ssl.create_default_context()) if upstream.tls else None
+        self._tls = (tls or network.trust()) if upstream.tls else None
         self.idle: list[UpstreamConnection] = []
         """Idle connections, the most recently used last."""
         self._open: set[UpstreamConnection] = set()
@@ -124,9 +127,9 @@ class Pool:
         except TimeoutError:
             fault = ForwardingFault.CONNECT_TIMEOUT
         except ssl.SSLError as error:
-            # What follows a comma is the name that the certificate is not for.
-            found = getattr(error, "verify_message", "").partition(",")[0]
-            fault, detail = ForwardingFault.TLS, found or error.reason or type(error).__name__
+            fault, detail = ForwardingFault.TLS, network.tls_problem(error)
+        except network.NetworkError as error:
+            fault, detail = ForwardingFault.PROXY, str(error)
         except socket.gaierror:
             fault = ForwardingFault.UNRESOLVED
         except ConnectionRefusedError:
@@ -151,14 +154,20 @@ class Pool:
         upstream = self.upstream
         if upstream.unix_path is not None:
             await loop.create_unix_connection(lambda: connection, upstream.unix_path)
-        else:
+            return
+        name = upstream.host if upstream.tls else None
+        proxy = network.proxy_for(upstream.host, upstream.port, tls=upstream.tls)
+        if proxy is None:
             await loop.create_connection(
-                lambda: connection,
-                upstream.host,
-                upstream.port,
-                ssl=self._tls,
-                server_hostname=upstream.host if upstream.tls else None,
+                lambda: connection, upstream.host, upstream.port, ssl=self._tls, server_hostname=name
             )
+            return
+        tunnel = await _tunnel(proxy, upstream)
+        try:
+            await loop.create_connection(lambda: connection, sock=tunnel, ssl=self._tls, server_hostname=name)
+        except BaseException:
+            tunnel.close()
+            raise
 
     def opened(self, connection: UpstreamConnection) -> None:
         """Count a connection as open."""
@@ -208,3 +217,44 @@ class Pool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _tunnel(proxy: network.ProxyServer, upstream: Upstream) -> socket.socket:
+    """Return a socket that leads to an upstream through a proxy, before any TLS.
+
+    Raises: NetworkError if the proxy refuses; OSError if it cannot be reached.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise network.NetworkError(f"the proxy's name {proxy.host} could not be resolved") from error
+    family, kind, protocol, _, address = found[0]
+    tunnel = socket.socket(family, kind, protocol)
+    tunnel.setblocking(False)
+    try:
+        try:
+            await loop.sock_connect(tunnel, address)
+        except OSError as error:
+            raise network.NetworkError(f"the proxy {proxy} could not be reached") from error
+        await _open_tunnel(tunnel, proxy, upstream)
+    except BaseException:
+        tunnel.close()
+        raise
+    return tunnel
+
+
+async def _open_tunnel(tunnel: socket.socket, proxy: network.ProxyServer, upstream: Upstream) -> None:
+    """Have a proxy connect a socket to an upstream. Raises: NetworkError if it refuses."""
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(tunnel, network.connect_request(proxy, upstream.host, upstream.port))
+    head = b""
+    # The proxy says nothing after its head until it was sent something, so no byte too many is read.
+    while b"\r\n\r\n" not in head:
+        piece = await loop.sock_recv(tunnel, _MOST_HEAD_BYTES)
+        head += piece
+        if not piece or len(head) > _MOST_HEAD_BYTES:
+            raise network.NetworkError(f"the proxy {proxy} closed the connection without an answer")
+    status_line = head.partition(b"\r\n")[0].decode("latin-1")
+    if status_line.split(" ")[1:2] != ["200"]:
+        raise network.NetworkError(network.proxy_problem(status_line.partition(" ")[2]))

@@ -78,6 +78,8 @@ class ProxyRoute:
     client's of the same name, such as a key."""
     fallback_inject: tuple[tuple[tuple[bytes, bytes], ...], ...] = field(default=(), repr=False)
     """Fields of each fallback, in order, with its own key; empty for a fallback without."""
+    fixed: tuple[tuple[bytes, bytes], ...] = field(default=(), repr=False)
+    """Fields sent to every upstream; no key, so anybody may have them sent."""
     share_credentials: bool = False
     """True if fallbacks of another origin get the client's credentials, and the first upstream's key."""
 
@@ -133,7 +135,7 @@ class ProxyRoute:
 
         Raises: ValueError if a field can't be injected.
         """
-        own = Injection(self.inject) if self.inject else None
+        own = Injection((*self.inject, *self.fixed)) if self.inject or self.fixed else None
         names = [name for name, _ in self.inject]
         found = [own]
         for place, upstream in enumerate(self.fallbacks):
@@ -142,7 +144,7 @@ class ProxyRoute:
             if shared and not fields:
                 found.append(own)
             else:
-                found.append(Injection(fields, replaced=names, exclusive=not shared))
+                found.append(Injection((*fields, *self.fixed), replaced=names, exclusive=not shared))
         return tuple(found)
 
     def target(self, received: bytes, upstream: Upstream | None = None) -> bytes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from typing import TYPE_CHECKING, Protocol, cast
 
+from evenkeel.core.network import tls_problem
 from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.framing import ChunkError, ChunkReader, Framing, MessageError
 from evenkeel.proxy.response_head import SWITCHING_PROTOCOLS, parse_response
@@ -281,6 +283,9 @@ class UpstreamConnection(asyncio.Protocol):
             client.upstream_hung_up()
         elif exc is None:
             self._ended(client, None)
+        elif isinstance(exc, ssl.SSLError) and not self.answered:
+            # With TLS 1.3 a server refuses the certificate of a client after the handshake.
+            client.upstream_failed(ForwardingFault.TLS, tls_problem(exc))
         else:
             client.upstream_failed(ForwardingFault.TRUNCATED if self.answered else ForwardingFault.CLOSED, "")
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -17,7 +19,9 @@ from evenkeel.console import Check, RouteSetup, SetupSources
 from evenkeel.core import figures
 from evenkeel.core.exchange import LOOP_GUARD_HEADER
 from evenkeel.core.figures import NO_JUDGE
+from evenkeel.core.text import visible
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.wire import MissingResponse, RawResponse, Wire
 from evenkeel.metrics.judge.prompts import KNOWN_RATING
 from evenkeel.monitor.notify import NoticeMessage
 from evenkeel.runtime import replays
@@ -41,11 +45,14 @@ _SHOWN_CHARS: Final = 1_500
 _ANSWER_CHARS: Final = 120
 _MODELS_SHOWN: Final = 8
 _TITLE: Final = "Test message from evenkeel"
+_ABOUT_THE_MODEL: Final = frozenset({400, 404, 422})
+"""Statuses of a request whose key was taken and whose model was not."""
 _ADVICE: Final = {
     400: "The answer says what the endpoint does not take. Check the model's name.",
     401: "Put a key that the endpoint takes into {variable}.",
     403: "Put a key that the endpoint takes into {variable}.",
     404: "Check the model's name, and that routes.upstream ends as the endpoint's base URL does.",
+    407: "The proxy asks for credentials: write them as HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT.",
     429: "The endpoint throttles this key. Wait, or ask the provider for a higher limit.",
 }
 
@@ -73,7 +80,10 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
         checks={
             "upstream": lambda _: upstream_check(settings),
             "request": partial(request_check, settings),
+            "replay": partial(replay_check, settings),
             "judge": lambda _: judge_check(settings, ask_judge),
+            "rewriter": lambda _: rewriter_check(settings),
+            "embeddings": lambda _: embeddings_check(settings),
             "budget": partial(budget_check, settings),
             "notification": lambda asked: notification_check(settings, asked.get("by", "")),
         },
@@ -212,6 +222,99 @@ def _cost(settings: Settings, models: tuple[str, str], usage: Any) -> str:
     if not prices.knows(*models):
         return f"{said}; the price of the model is not known."
     return f"{said}: {prices.dearest(models, *tokens):.6f} US dollars."
+
+
+class _Call(NamedTuple):
+    """A small call of a model, as evenkeel itself makes it."""
+
+    what: str
+    """Subject of the sentence about it."""
+    url: str
+    body: Mapping[str, Any]
+    headers: Headers
+    variable: str
+    """Variable of the key."""
+    unix_path: str | None = None
+
+
+def _tried(call: _Call) -> Check:
+    """Make a call by the client of replays and judge."""
+
+    async def post() -> RawResponse | MissingResponse:
+        wire = Wire(headers={"user-agent": "evenkeel", LOOP_GUARD_HEADER.decode(): "1"})
+        try:
+            return await wire.post(
+                call.url, json.dumps(call.body).encode(), call.headers, _REQUEST_S, unix_path=call.unix_path
+            )
+        finally:
+            await wire.close()
+
+    response = asyncio.run(post())
+    host = urlsplit(call.url).hostname
+    if isinstance(response, MissingResponse):
+        return Check("bad", f"{call.what} did not reach {host}: {response.detail.rstrip('.')}.")
+    if response.is_success:
+        return Check("good", f"{call.what} was answered by {host}.")
+    words = visible(_without_keys(str(response.error().get("message", "")), call.headers))[:_ANSWER_CHARS]
+    said = f"{call.what} got status {response.status} from {host}{f' (“{words}”)' if words else ''}."
+    if not call.body.get("model") and response.status in _ABOUT_THE_MODEL:
+        # The endpoint read the request, so the way to it and the key are good.
+        return Check(
+            "note", f"{said} The connection works.", "Name a model with --test-model to be answered."
+        )
+    advice = _ADVICE.get(response.status, "Check the address and that the endpoint is up.")
+    return Check("bad", said, advice.format(variable=call.variable))
+
+
+def replay_check(settings: Settings, asked: Mapping[str, str]) -> Check:
+    """Send one small request to every upstream by the way and with the key of replays. It costs a few tokens.
+
+    Args:
+        settings: Name the routes.
+        asked: `model`.
+    """
+    calls: dict[tuple[str, Headers], _Call] = {}
+    for keys in (key for of_route in settings.keys.values() for key in of_route):
+        url, headers = keys.upstream.url("/v1/chat/completions"), keys.replay_headers()
+        variable = next((key.variable for key in keys.replays), settings.replays.api_key_env)
+        body = _chat(asked.get("model", ""))
+        what = f"A replay of route {keys.route}"
+        call = _Call(what, url, body, headers, variable, keys.upstream.unix_path)
+        calls.setdefault((str(keys.upstream), headers), call)
+    checks = [_tried(call) for call in calls.values()]
+    worst = next((check for state in ("bad", "note") for check in checks if check.state == state), checks[0])
+    return worst._replace(said=" ".join(check.said for check in checks))
+
+
+def rewriter_check(settings: Settings) -> Check:
+    """Send one small request to the rewriter."""
+    rewriter = settings.replays.rewriter
+    if rewriter is None:
+        return Check("note", "No rewriter is set: texts are reworded by rule.")
+    url = f"{rewriter.base_url.rstrip('/')}/chat/completions"
+    key = _bearer(rewriter.api_key_env)
+    return _tried(_Call("The rewriter's call", url, _chat(rewriter.model), key, rewriter.api_key_env))
+
+
+def embeddings_check(settings: Settings) -> Check:
+    """Send one word to the encoder, if that is an endpoint."""
+    chosen = settings.embeddings
+    if chosen.base_url is None or chosen.enabled is False:
+        return Check("note", "No endpoint of embeddings is set.")
+    url = f"{chosen.base_url.rstrip('/')}/embeddings"
+    body = {"model": chosen.model, "input": ["pong"]}
+    return _tried(
+        _Call("The call for embeddings", url, body, _bearer(chosen.api_key_env), chosen.api_key_env)
+    )
+
+
+def _chat(model: str) -> dict[str, Any]:
+    return {"model": model, "messages": [{"role": "user", "content": PROMPT}]}
+
+
+def _bearer(variable: str) -> Headers:
+    key = os.environ.get(variable)
+    return (("authorization", f"Bearer {key}"),) if key else ()
 
 
 def judge_check(settings: Settings, ask: Callable[[], Reply]) -> Check:

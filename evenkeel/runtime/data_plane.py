@@ -9,13 +9,13 @@ import logging
 import os
 import resource
 import signal
-import ssl
 import threading
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel import logs
+from evenkeel.core import network
 from evenkeel.core.trouble import Trouble
 from evenkeel.proxy.callers import Callers
 from evenkeel.proxy.clients import ClientNames
@@ -292,7 +292,7 @@ async def serve(
         try:
             routes = route_table(settings.routes)
             encrypted = any(upstream.tls for route in routes.routes for upstream in route.upstreams)
-            tls = ssl.create_default_context() if encrypted else None
+            tls = network.trust() if encrypted else None
             loop.call_soon_threadsafe(plane.reroute, routes, tls)
             handoff.client_quota = settings.replays.client_exchanges_per_hour
         except Exception:  # the boundary of a reload: if it fails, requests continue as before

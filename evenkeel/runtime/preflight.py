@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import os
-import socket
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import urlsplit
 
+from evenkeel.core.network import NetworkError
 from evenkeel.llm.providers import small_model
 from evenkeel.proxy.callers import EVERYWHERE
+from evenkeel.proxy.errors import ForwardingFault
+from evenkeel.proxy.limits import Limits
+from evenkeel.proxy.pool import Pool
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime.stores import connect
 from evenkeel.settings.credentials import shadow_origin
@@ -19,6 +23,7 @@ from evenkeel.settings.types import without_credentials
 from evenkeel.stores.errors import StoreError
 
 if TYPE_CHECKING:
+    from evenkeel.proxy.upstream import Downstream, UpstreamConnection
     from evenkeel.settings import Fallback, Route, Settings
     from evenkeel.settings.replay import RewriterSettings
     from evenkeel.settings.scoring import EmbeddingSettings
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
 Role = Literal["proxy", "worker", "monitor"]
 
 _CONNECT_S = 3.0
+_FAULTS: Final = {
+    ForwardingFault.UNRESOLVED: "its name is not known",
+    ForwardingFault.REFUSED: "Connection refused",
+    ForwardingFault.CONNECT_TIMEOUT: "timed out",
+}
 _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "judge": (None, "worker", "monitor"),
     "replays.rewriter": (None, "worker"),
@@ -37,7 +47,7 @@ _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
 def unreachable_upstreams(settings: Settings) -> list[str]:
     """Return a problem for each upstream that does not accept a connection now."""
     problems = []
-    tried: dict[Upstream, str | None] = {}
+    tried: dict[Upstream, str] = {}
     for route in settings.routes:
         for url in (route.upstream, *(fallback.url for fallback in route.fallbacks)):
             upstream = Upstream.parse(url)
@@ -187,15 +197,30 @@ def _is_this_machine(host: str) -> bool:
         return host.lower().rstrip(".") == "localhost"
 
 
-def _connect(upstream: Upstream) -> str | None:
+class _Attempt:
+    """A client of the data plane's pool that only learns whether a connection can be made."""
+
+    problem = ""
+
+    def connected(self, upstream: UpstreamConnection) -> None:
+        """Take the connection."""
+
+    def not_connected(self, fault: ForwardingFault, detail: str) -> None:
+        """Remember why there is none."""
+        self.problem = detail or _FAULTS.get(fault, fault.value.replace("_", " "))
+
+
+def _connect(upstream: Upstream) -> str:
+    """Connect as forwarding does, with its trust, client certificate and proxy. Returns what failed."""
+
+    async def attempt() -> str:
+        tried = _Attempt()
+        pool = Pool(upstream, Limits(), None)
+        await pool.connect(cast("Downstream", tried), _CONNECT_S)
+        await pool.abort()
+        return tried.problem
+
     try:
-        if upstream.unix_path is not None:
-            with socket.socket(socket.AF_UNIX) as sock:
-                sock.settimeout(_CONNECT_S)
-                sock.connect(upstream.unix_path)
-        else:
-            with socket.create_connection((upstream.host, upstream.port), timeout=_CONNECT_S):
-                pass
-    except OSError as error:
-        return error.strerror or str(error)
-    return None
+        return asyncio.run(attempt())
+    except NetworkError as error:
+        return str(error)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import Field, FilePath, model_validator
 
+from evenkeel.core import network
 from evenkeel.core.challenge import FRAGILE_POINTS, WORSE_POINTS
 from evenkeel.core.tiers import Tier, tier_problem
 from evenkeel.proxy import routing
@@ -237,6 +238,9 @@ def _data_plane_route(route: Route, *, injecting: bool) -> routing.ProxyRoute:
         timeouts=routing.Timeouts(**route.timeouts.model_dump()),
         inject=_fields(route.name, route) if injecting else (),
         fallback_inject=tuple(_fields(route.name, fallback) for fallback in route.fallbacks)
+        if injecting
+        else (),
+        fixed=tuple((name.encode(), value.encode()) for name, value in network.fixed_headers())
         if injecting
         else (),
         share_credentials=route.share_credentials,

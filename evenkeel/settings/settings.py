@@ -14,6 +14,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from evenkeel.core import network
 from evenkeel.core.endpoint import Upstream
 from evenkeel.core.errors import UserError
 from evenkeel.settings.credentials import UpstreamKeys, keys_by_route
@@ -64,6 +65,7 @@ class Settings(BaseSettings):
     def _routes_differ(self) -> Settings:
         # Without keys: worker and monitor read the same file, and have no use for those of the proxy.
         route_table(self.routes, injecting=False)
+        network.check(route.upstream for route in self.routes)
         return self
 
     @model_validator(mode="after")

@@ -27,6 +27,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
+from evenkeel.core.network import share_trust_with_requests
 from evenkeel.core.version import VERSION
 from evenkeel.stores.counters import Tally
 from evenkeel.tracing import names
@@ -331,6 +332,7 @@ def otlp_exporter() -> OTLPSpanExporter:
 
     Raises: ValueError or the like for a variable that makes no sense.
     """
+    share_trust_with_requests()
     # It logs each failure, several lines in each interval; that spans are lost is told once, and counted.
     logging.getLogger(_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
     said = os.environ.get(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)

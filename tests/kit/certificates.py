@@ -26,9 +26,9 @@ class Authority:
         self.file, _ = self.signed(name, authority=True)
 
     def signed(
-        self, name: str, *, authority: bool = False, password: bytes | None = None
+        self, name: str, *, authority: bool = False, password: bytes | None = None, days: int = 1
     ) -> tuple[Path, Path]:
-        """Files with a certificate for localhost and its key."""
+        """Files with a certificate for localhost and its key; with days below 0, one that has expired."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         now = dt.datetime.now(dt.UTC)
@@ -38,8 +38,8 @@ class Authority:
             .issuer_name(self.name or subject)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - dt.timedelta(minutes=5))
-            .not_valid_after(now + dt.timedelta(days=1))
+            .not_valid_before(now - dt.timedelta(days=9))
+            .not_valid_after(now + dt.timedelta(days=days))
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName(_HERE), critical=False)
             .sign(self.key or key, hashes.SHA256())

@@ -152,7 +152,8 @@ def test_upstreams_that_cannot_be_reached_are_named():
     assert found.state == "bad"
     assert "route shop: the upstream http://127.0.0.1:9 cannot be reached" in found.said
     made = setup_sources(settings(), reply(Ruling(3, "")))
-    assert list(made.checks) == ["upstream", "request", "judge", "budget", "notification"]
+    names = "upstream request replay judge rewriter embeddings budget notification"
+    assert list(made.checks) == names.split()
     assert [(one.route, one.sampling_rate, one.rewordings > 0) for one in made.routes] == [
         ("shop", 0.1, True)
     ]

@@ -345,24 +345,6 @@ def test_a_stream_is_asked_for_its_token_counts_where_the_upstream_takes_it(know
     assert seen == sent
 
 
-def test_a_replay_trusts_the_authorities_that_forwarding_trusts(tmp_path, monkeypatch):
-    """An upstream whose certificate is of a private authority is reached once SSL_CERT_FILE names that."""
-    authority, context = Authority(tmp_path), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*authority.signed("server"))
-    with recording(ssl=context) as upstream:
-
-        async def answered(wire, _request):
-            await wire.body()
-            wire.write(whole_answer(ANSWER))
-
-        upstream.handler = answered
-        url = f"https://127.0.0.1:{upstream.port}/v1/chat/completions"
-        refused = send(url)
-        assert (refused.reason, "CERTIFICATE_VERIFY_FAILED" in refused.detail) == ("connection", True)
-        monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
-        assert send(url).answer.text == "hi"
-
-
 def whole_answer(body):
     """A response with a JSON body."""
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from evenkeel.core.calls import blocking_client, explained
 from evenkeel.core.figures import iso
+from evenkeel.core.network import NetworkError, share_trust_with_requests
 from evenkeel.core.text import visible
 from evenkeel.monitor.notify.notices import EXAMPLES
 
@@ -38,7 +40,7 @@ class _Poster:
     """Client that posts JSON and records why a post failed."""
 
     def __init__(self, client: httpx2.Client | None) -> None:
-        self._client = client or httpx2.Client(timeout=_TIMEOUT_S)
+        self._client = client
         self.problem = ""
 
     def _post(self, url: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> bool:
@@ -50,16 +52,22 @@ class _Poster:
         """Return the answer to a post; None if it failed, redirects and errors included."""
         sent = {"content-type": "application/json", **(headers or {})}
         try:
+            self._client = self._client or blocking_client(url, _TIMEOUT_S)
             response = self._client.post(url, content=content, headers=sent)
+        except NetworkError as error:
+            self.problem = str(error)
+            return None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            self.problem = type(error).__name__
+            # The text of other errors may repeat the address, which is a secret.
+            self.problem = explained(error) or type(error).__name__
             return None
         self.problem = "" if response.is_success else f"status {response.status_code}"
         return response if response.is_success else None
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        if self._client is not None:
+            self._client.close()
 
 
 class Webhook(_Poster):
@@ -378,6 +386,8 @@ class AppriseSink:
             UnknownServiceError: no such service.
         """
         import apprise  # noqa: PLC0415 - an optional extra
+
+        share_trust_with_requests()
 
         # Its log lines hold parts of addresses.
         logging.getLogger("apprise").disabled = True

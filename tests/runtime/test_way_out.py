@@ -1,0 +1,127 @@
+"""Forwarding, replays, models and messages leave by one way: trust, proxy, headers, client certificate."""
+
+import base64
+import json
+import ssl
+
+import pytest
+
+from evenkeel.monitor.notify.notices import NoticeMessage
+from evenkeel.monitor.notify.services import Teams
+from evenkeel.runtime.checks import replay_check, rewriter_check
+from evenkeel.runtime.preflight import unreachable_upstreams
+from evenkeel.settings import Settings
+from tests.clients.recording import recording
+from tests.kit.certificates import Authority
+from tests.kit.proxies import tunnel_proxy
+
+CREDENTIALS = "Basic " + base64.b64encode(b"me:p@ss").decode()
+BODY = json.dumps({"choices": [{"message": {"content": "pong"}}]}).encode()
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (
+    len(BODY),
+    BODY,
+)
+
+
+class Place:
+    """A server with a certificate of a private authority, by a name that only the proxy can resolve."""
+
+    def __init__(self, upstream):
+        self.upstream = upstream
+        self.url = f"https://localhost:{upstream.port}/v1"
+
+    def settings(self):
+        """Settings whose route and rewriter lead there."""
+        return Settings(
+            routes=[{"upstream": self.url}],
+            judge=None,
+            replays={"rewriter": {"model": "r", "base_url": self.url}},
+        )
+
+    def outcomes(self):
+        """Problems of each way out; empty if there is none."""
+        settings = self.settings()
+        teams = Teams(f"{self.url}/hook")
+        teams.tell(NoticeMessage("Test", "Nothing is wrong.", good=True, about="test"))
+        teams.close()
+        replay, rewriter = replay_check(settings, {"model": "m"}), rewriter_check(settings)
+        return {
+            "forwarding": " ".join(unreachable_upstreams(settings)),
+            "replay": "" if replay.state == "good" else replay.said,
+            "rewriter": "" if rewriter.state == "good" else rewriter.said,
+            "message": teams.problem,
+        }
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """Run a server that answers everything; `served(days=…, asks=True)` changes its certificate."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    authority = Authority(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+
+    def serve(*, days=1, asks=False):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*authority.signed("server", days=days))
+        if asks:
+            context.load_verify_locations(authority.file)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return recording(ssl=context)
+
+    async def answered(wire, _request):
+        await wire.body()
+        wire.write(ANSWER)
+
+    serve.authority, serve.handler = authority, answered
+    return serve
+
+
+def test_every_call_trusts_what_the_environment_names(served, monkeypatch):
+    """With the authority named all succeed, without it all say what to set."""
+    with served() as upstream:
+        upstream.handler = served.handler
+        assert not any(Place(upstream).outcomes().values())
+        monkeypatch.delenv("SSL_CERT_FILE")
+        found = Place(upstream).outcomes()
+        assert all("SSL_CERT_FILE" in problem for problem in found.values()), found
+
+
+def test_an_expired_certificate_is_called_so(served):
+    """Every call says that the certificate has expired and is to be renewed."""
+    with served(days=-1) as upstream:
+        found = Place(upstream).outcomes()
+        assert all("expired; renew" in problem for problem in found.values()), found
+
+
+def test_every_call_goes_through_the_proxy_with_its_credentials(served, monkeypatch):
+    """The proxy sees each; without credentials each says how to write them; NO_PROXY goes around it."""
+    with served() as upstream, tunnel_proxy(CREDENTIALS) as proxy:
+        upstream.handler = served.handler
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+        found = Place(upstream).outcomes()
+        assert all("407" in said and "USER:PASSWORD" in said for said in found.values()), found
+        proxy.asked.clear()
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:p%40ss@127.0.0.1:{proxy.port}")
+        assert not any(Place(upstream).outcomes().values())
+        assert proxy.asked == [f"localhost:{upstream.port}"] * 4
+        monkeypatch.setenv("NO_PROXY", "localhost")
+        assert not any(Place(upstream).outcomes().values())
+        assert len(proxy.asked) == 4
+
+
+def test_every_call_shows_the_client_certificate_and_the_fixed_headers(served, monkeypatch):
+    """A server that asks for a certificate takes all calls once it is set, each with the headers."""
+    with served(asks=True) as upstream:
+        upstream.handler = served.handler
+        found = Place(upstream).outcomes()
+        del found["forwarding"]  # TLS 1.3 refuses only after the handshake
+        assert all(found.values()), found
+        cert, key = served.authority.signed("client")
+        monkeypatch.setenv("EVENKEEL_CLIENT_CERT", str(cert))
+        monkeypatch.setenv("EVENKEEL_CLIENT_KEY", str(key))
+        monkeypatch.setenv("EVENKEEL_HEADERS", "x-egress=7")
+        assert not any(Place(upstream).outcomes().values())
+        assert len(upstream.requests) == 3
+        assert {request.field(b"x-egress") for request in upstream.requests} == {b"7"}
