@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import ssl
 
 import httpx2
 import pytest
@@ -21,7 +20,6 @@ from evenkeel.shadow.replay import LONGEST, Replay, Replayer, Target, excerpt
 from tests.cases import cases
 from tests.clients.recording import recording
 from tests.kit.apis import API
-from tests.kit.certificates import Authority
 from tests.llm.scripted import Clock
 
 CASES = cases(__file__)
