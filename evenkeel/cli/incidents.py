@@ -96,13 +96,10 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     if as_json:
         emit({**incident_json(found), "headline": _said(found), "facts": list(notice.facts)})
         return
-    lines = [_said(found), f"Opened {figures.date_and_time(found.opened_at)}; {found.state}."]
-    if found.state == "resolved":
-        lines.append(headline(found))
-    lines += notice.facts
-    if found.acknowledged_at is not None:
-        at = figures.date_and_time(found.acknowledged_at)
-        lines.append(f"Acknowledged by {found.acknowledged_by} at {at}.")
+    lines = [_said(found)]
+    # Once it is over, the facts of the message repeat the times below; how it began says more.
+    lines += [headline(found)] if found.state == "resolved" else notice.facts
+    lines.append(_times(found))
     for label, value in (
         ("Owner", notice.contact.owner),
         ("Roll back", notice.contact.rollback),
@@ -112,7 +109,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
         if value:
             lines.append(f"{label}: {value}")
     for part in found.parts:
-        over = f"over since {figures.date_and_time(part.over.at)}" if part.over else "up"
+        over = f"over {figures.date_and_time(part.over.at)}" if part.over else "up"
         lines.append(f"- {over}: {summary(part.raised)}")
     click.echo("\n".join(visible(line) for line in lines))
 
@@ -168,6 +165,19 @@ def _reports(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
         return reports_of(stores, settings)
     except SettingsError:
         return []
+
+
+def _times(incident: Incident) -> str:
+    """Return one line with the state and when the incident was opened, acknowledged and resolved."""
+    steps = [f"opened {figures.date_and_time(incident.opened_at)}"]
+    if incident.acknowledged_at is not None:
+        at = figures.date_and_time(incident.acknowledged_at)
+        steps.append(f"acknowledged {at} by {incident.acknowledged_by}")
+    if incident.closed_at is not None:
+        by = f" by {incident.decided_by}" if incident.decided_by else ""
+        why = incident.ending.replace("_", " ")
+        steps.append(f"resolved {figures.date_and_time(incident.closed_at)}{by} ({why})")
+    return f"State: {incident.state}; {', '.join(steps)}"
 
 
 def _said(incident: Incident) -> str:

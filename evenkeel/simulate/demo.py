@@ -121,7 +121,7 @@ class Addresses:
     proxy: str
     admin: str
     data: Path
-    """The data folder, which holds the tokens."""
+    """The data folder."""
 
 
 def free_port(preferred: int) -> int:
@@ -246,6 +246,7 @@ _SETTINGS: dict[str, Any] = {
         },
         {"name": _STEADY, "match": {"prefix": "/triage"}, **_TRIED},
     ],
+    "access": {"open_on_loopback": True},  # there is nothing to protect, and the link opens at once
     "budget": {"tokens_per_day": None, "usd_per_day": None},
     "replays": {"concurrency": 16},
     "embeddings": False,
@@ -346,11 +347,6 @@ def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str
             return 0
 
 
-def _secret(addresses: Addresses, name: str) -> str:
-    """Read a file of the data folder that evenkeel has made for itself."""
-    return (addresses.data / name).read_text(encoding="ascii").strip()
-
-
 class _Story:
     def __init__(
         self, addresses: Addresses, plan: Plan, out: Console, messages: list[dict[str, Any]]
@@ -359,8 +355,7 @@ class _Story:
         self._messages = messages
         self._plan = plan
         self._out = out
-        token = {"authorization": f"Bearer {_secret(addresses, 'admin-token')}"}
-        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=_START_S, headers=token)
+        self._admin = httpx2.AsyncClient(base_url=addresses.admin, timeout=_START_S)
         self._simulation = httpx2.AsyncClient(base_url=addresses.simulation, timeout=_START_S)
         self._applications = (
             Application(f"{addresses.proxy}/v1", "helpdesk-1", first_seed=0),
@@ -370,18 +365,7 @@ class _Story:
     async def tell(self, *, headless: bool) -> int:
         out = self._out
         out.print("[bold]evenkeel demo[/]: a SIMULATED model of planted fragility, watched live")
-        # What is printed into a pipe is kept by somebody, so no link that signs in goes there.
-        if out.is_terminal:
-            how = "the link signs you in, once"
-            link = f"login?code={_secret(self._addresses, 'login-code')}"
-        else:
-            how, link = f"sign in with the token in {self._addresses.data / 'admin-token'}", ""
-        out.print(
-            f"  console, to be opened now ({how}; the page updates by itself):",
-            soft_wrap=True,
-            highlight=False,
-        )
-        out.print(f"    {self._addresses.admin}/{link}", soft_wrap=True, highlight=False)
+        out.print(f"  console   {self._addresses.admin}/ (open it now; it updates by itself)", soft_wrap=True)
         out.print(f"  base URL  {self._addresses.proxy}/v1")
         log = self._addresses.data.parent / "evenkeel.log"
         out.print(f"  log       {log} (removed at the end)", soft_wrap=True, highlight=False)

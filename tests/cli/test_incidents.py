@@ -40,7 +40,7 @@ def test_an_incident_says_whom_to_call_how_to_roll_back_and_where_to_look(tmp_pa
     assert done.exit_code == 0, done.output
     for text in (
         "helpdesk-1 → helpdesk-2",
-        "Opened 1 Jan 1970 00:02 UTC; open.",
+        "State: open; opened 1 Jan 1970 00:02 UTC",
         "Owner: @support-ml",
         "Roll back: helm rollback support",
         f"Open: https://evenkeel.example.com/incidents/{incident.id}",
