@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from docs.generate import ROOT, alerts, command_line, data_plane, metrics, perturbations, settings
+from docs.generate import ROOT, command_line, data_plane, metrics, perturbations, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 REFERENCE: Final = ROOT / "docs" / "reference"
 PAGES: Final[Mapping[str, Callable[[Sequence[str]], Mapping[str, str]]]] = {
-    "alerts": alerts.blocks,
     "command-line": command_line.blocks,
     "data-plane": data_plane.blocks,
     "metrics": metrics.blocks,

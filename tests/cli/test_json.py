@@ -80,7 +80,7 @@ def run(tmp_path):
         (("changes", "show", "0123456789ab"), "no change"),
         (("goldens", "show", "nobody"), "nobody"),
         (("goldens", "retire", "nobody"), "nobody"),
-        (("baseline", "approve", "--route", "nowhere"), "no trial of nowhere"),
+        (("baseline", "approve", "--route", "nowhere"), "no scored trials of nowhere"),
         (("report", "--since", "yesterday"), "--since"),
     ],
 )

@@ -7,28 +7,12 @@ import re
 
 import pytest
 
-from docs.generate import alerts, metrics
+from docs.generate import metrics
 from docs.generate.__main__ import PAGES, REFERENCE, current
 from evenkeel.proxy.errors import ForwardingFault
 from evenkeel.proxy.limits import Limits
 from evenkeel.settings import Settings
 from evenkeel.shadow.perturbations import BUILTIN
-from tests.deploy.rule_files import ALERTS
-
-ONE_RULE = """
-groups:
-  - name: things
-    rules:
-      - record: evenkeel:rate
-        expr: sum(x)
-      - alert: EvenkeelThing
-        expr: |
-          x > 1
-        for: 5m
-        labels: {severity: warning, concern: pipeline}
-        annotations:
-          summary: "{{ $labels.route }} has {{ $value | humanize }} things."
-"""
 
 
 def text(name):
@@ -80,16 +64,3 @@ def test_every_series_is_on_the_metrics_page_once():
     rows = re.findall(r"^\| `(evenkeel_\w+)` \|", text("metrics"), re.MULTILINE)
     names = {series.name for series in metrics.documented()}
     assert sorted(rows) == sorted(name for name in names if not metrics.is_beside(name, names))
-
-
-def test_every_alert_of_every_rule_file_is_on_the_page():
-    """None is left out, also not one of two with the same name."""
-    assert text("alerts").count("\n| [Evenkeel") == len(ALERTS) > 20
-
-
-def test_a_rule_is_shown_with_its_labels_named(tmp_path):
-    """Templates become the names of their labels; recording rules are not alerts."""
-    (tmp_path / "one.yaml").write_text(ONE_RULE, encoding="utf-8")
-    assert alerts.blocks([], tmp_path)["alerts"].splitlines()[2:] == [
-        "| [EvenkeelThing](../runbooks/EvenkeelThing.md) | warning | *route* has … things | 5m |"
-    ]
