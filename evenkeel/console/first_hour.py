@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.console.pipeline import reason_in_words, skipped_because
+from evenkeel.console.pipeline import STEPS, skipped_because
 from evenkeel.core import figures
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.fold import MonitorSettings
@@ -132,7 +132,5 @@ def _skipped(flow: RouteFlow | None, view: PipelineView) -> tuple[str, str] | No
         return None
     reason = max(skipped, key=lambda name: skipped[name])
     said, number = skipped_because(reason), figures.count(sum(skipped.values()), "sampled exchange")
-    step = "Pipeline lists all reasons."
-    if said == reason_in_words(reason):
-        step = "Send requests of another kind, or see Replays in the documentation for what is not replayed."
+    step = STEPS.get(reason, "Pipeline lists all reasons.")
     return f"All {number} so far were skipped, {skipped[reason]:,} of them because: {said}.", step

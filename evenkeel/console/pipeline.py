@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
-    from evenkeel.stores.counters import UntriedPerturbation
+    from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 
 
 STUCK_AFTER_S: Final = 120.0
@@ -190,6 +190,51 @@ _DROPPED: Final = {
     "truncated": "the upstream cut the answer off",
     "status": "the upstream answered with an error",
     "replay": "the request was itself a replay",
+    "server_side_tools": "the provider would search, run code or call other servers",
+    "remote_content": "the provider would fetch a file or picture from elsewhere",
+    "ambiguous": "a member of the request occurs twice, and servers differ in which they read",
+    "stateful": "the request adds to a conversation that the provider keeps",
+    "background": "the answer comes later",
+    "stored_prompt": "the prompt is kept by the provider",
+    "audio_output": "the answer is speech, which cannot be compared",
+    "media_output": "the answer holds pictures or other media, which cannot be compared",
+    "several_prompts": "the request holds several prompts, and the first answer is to one of them",
+    "echo": "the answer repeats the prompt",
+    "api_unsupported": "the path may be that of another API",
+    "websocket_unread": "the frames of the WebSocket cannot be read from there on",
+    "websocket_failed": "the endpoint answered a request over a WebSocket with an error",
+    "websocket_cut": "the WebSocket ended before the answer was complete",
+    "websocket_steered": "the answer was steered while it was written",
+    "websocket_too_large": "request and answer over a WebSocket are too large",
+}
+
+STEPS: Final = {
+    "server_side_tools": "Offer the tool as a function that your application runs.",
+    "remote_content": "Send it inline, as data.",
+    "ambiguous": "Send each member once.",
+    "stateful": "Send the earlier turns with the request, or previous_response_id.",
+    "background": "Ask without background.",
+    "stored_prompt": "Send the text of the prompt.",
+    "several_prompts": "Send a request for each prompt.",
+    "echo": "Leave out echo.",
+    "queue_full": "Lower sampling_rate.",
+    "store_full": "Lower sampling_rate, or run more workers.",
+    "store_error": "See the log of the data plane.",
+    "client_quota": "Raise replays.client_exchanges_per_hour.",
+    "budget": "Raise the budget, or lower sampling_rate.",
+    "budget_pace": "Raise the budget, or lower sampling_rate.",
+    "budget_reserve": "Raise the budget, or lower sampling_rate.",
+    "budget_share": "Raise the budget, or lower sampling_rate.",
+    "unpriced": "Set the price of the model under prices.",
+    "status": "See the endpoint's errors.",
+    "websocket_failed": "See the endpoint's errors.",
+    "websocket_unread": "Offer no WebSocket extension but permessage-deflate.",
+}
+"""What a user can do about a reason; nothing for the others."""
+_UNREAD_STEPS: Final = {
+    "interactions": "Use generateContent.",
+    "bedrock": "Use Bedrock's OpenAI-compatible endpoint.",
+    "conversations": "Use chat/completions, or responses without a kept conversation.",
 }
 
 
@@ -219,6 +264,31 @@ def skips(view: PipelineView) -> list[tuple[int, str, str]]:
 def skipped_because(reason: str) -> str:
     """Explain to people why a request was skipped."""
     return _DROPPED.get(reason) or reason_in_words(reason)
+
+
+class NotReplayedLine(NamedTuple):
+    """Requests of a route that are not replayed for a common reason."""
+
+    said: str
+    step: str
+    requests: int
+
+
+def not_replayed(flow: RouteFlow) -> list[NotReplayedLine]:
+    """List why requests of a route are not replayed and what to do about it, most frequent first."""
+    found = [
+        NotReplayedLine(skipped_because(reason), STEPS.get(reason, "Nothing to do."), count)
+        for reason, count in flow.skipped.items()
+    ]
+    found += [
+        NotReplayedLine(
+            f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read",
+            _UNREAD_STEPS.get(api, "Nothing to do."),
+            count,
+        )
+        for api, count in flow.unread.items()
+    ]
+    return sorted((line for line in found if line.requests), key=lambda line: (-line.requests, line.said))
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -13,6 +13,7 @@ from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices
 from evenkeel.console.overview import by_model, counted
+from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.sensitivity import sensitivities
@@ -81,6 +82,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
+        not_replayed=not_replayed(flow) if flow else [],
         models=_models(own, sensitivities(sources.log, route)),
         bar=excess_bars(own),
         in_incidents=situation.in_incidents(),

@@ -17,6 +17,22 @@ _OTHER_NAMES: Final = (
 )
 """Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI, and
 Google's, whose name comes before the method."""
+_UNREAD: Final = (
+    ("embeddings", re.compile(r"/embeddings\Z|:(?:batch)?[Ee]mbedContents?\Z")),
+    ("rerank", re.compile(r"/rerank\Z")),
+    ("interactions", re.compile(r"/interactions\Z")),
+    (
+        "bedrock",
+        re.compile(r"/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream)\Z"),
+    ),
+    ("images", re.compile(r"/images/(?:generations|edits|variations)\Z")),
+    ("audio", re.compile(r"/audio/(?:speech|transcriptions|translations)\Z")),
+    ("conversations", re.compile(r"/threads(?:/|\Z)|/conversations(?:/|\Z)")),
+    ("batches", re.compile(r"/batches\Z|:batchGenerateContent\Z")),
+    ("count_tokens", re.compile(r"/count_tokens\Z|/input_tokens\Z|:countTokens\Z")),
+)
+"""Further APIs by their paths: what they answer is not read."""
+OTHER_API: Final = "other"
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
@@ -50,6 +66,12 @@ def api_path(target: str) -> str | None:
         return None
     named = next((api for pattern, api in _OTHER_NAMES if pattern.search(path)), None)
     return named or next((end for end in API_PATHS if path.endswith(f"/{end}")), None)
+
+
+def unread_api(target: str) -> str:
+    """Return the name of the API of a request that is not read, one of a few, since it labels a counter."""
+    path = target.partition("?")[0]
+    return next((name for name, pattern in _UNREAD if pattern.search(path)), OTHER_API)
 
 
 @dataclass(frozen=True, slots=True)

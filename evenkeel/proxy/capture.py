@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.endpoint import api_path
+from evenkeel.core.endpoint import OTHER_API, api_path, unread_api
 from evenkeel.core.exchange import API_HEADERS, Exchange
 from evenkeel.proxy.credentials import redacted
 from evenkeel.proxy.framing import ChunkReader, Framing
@@ -55,6 +55,17 @@ def _of_an_api(path: bytes) -> bool:
     # A replay's URL is the upstream's address with this behind it: "@elsewhere/v1/completions" would be
     # sent elsewhere, with the shadow credential. Only a path can do no such thing.
     return path.startswith(b"/") and api_path(path.decode("latin-1")) is not None
+
+
+def unread(target: bytes) -> str:
+    """Return the name of the API of a POST that is not captured."""
+    path = target.partition(b"?")[0]
+    return _unread(path) if len(path) <= _LONGEST_PATH else OTHER_API
+
+
+@lru_cache(maxsize=512)
+def _unread(path: bytes) -> str:
+    return unread_api(path.decode("latin-1"))
 
 
 class Capture:

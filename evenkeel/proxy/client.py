@@ -10,7 +10,7 @@ from bisect import bisect_left
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol, cast
 
-from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable
+from evenkeel.proxy.capture import CAPTURED_STATUS, Capture, capturable, unread
 from evenkeel.proxy.conversation import Conversation, Tap, is_conversation
 from evenkeel.proxy.counters import ABORTED
 from evenkeel.proxy.errors import ForwardingFault, error_response, status_of
@@ -274,7 +274,7 @@ class ClientConnection(asyncio.Protocol):
             self._state = _WAIT
         else:
             stop = self._begin_upload(head, data)
-        if lane.capture and capturable(head.method, head.target):
+        if lane.capture:
             self._sample(head, lane, stop)
         # One piece: a second one would be a second system call, which costs more than the copy.
         out = render_request(head, target, pool.authority, lane.injection, stop)
@@ -321,6 +321,10 @@ class ClientConnection(asyncio.Protocol):
 
     def _sample(self, head: RequestHead, lane: Lane, stop: int) -> None:
         """Decide whether an exchange is captured, of which the request has arrived up to `stop`."""
+        if not capturable(head.method, head.target):
+            if head.method == b"POST":
+                lane.counters.leave_unread(unread(head.target))
+            return
         if head.replay:
             lane.counters.skip("replay")
             return

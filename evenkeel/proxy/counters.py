@@ -58,6 +58,7 @@ class RouteCounters:
         "retries",
         "sampled",
         "skipped",
+        "unread",
         "upstream_errors",
     )
 
@@ -75,6 +76,8 @@ class RouteCounters:
         """Requests in sampled WebSockets, counted by the hand-off; eligible and sampled, all of them."""
         self.queued = 0
         self.skipped: dict[str, int] = {}
+        self.unread: dict[str, int] = {}
+        """Requests of APIs that are forwarded and not read, by API."""
         self.first_byte = [Histogram(FIRST_BYTE_BOUNDS_S) for _ in _STATUS_CLASSES]
         """Histograms by status // 100 of the answer."""
         self.overhead = Histogram(OVERHEAD_BOUNDS_S)
@@ -82,6 +85,10 @@ class RouteCounters:
     def skip(self, reason: str) -> None:
         """Count a sampled exchange that is not queued."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def leave_unread(self, api: str) -> None:
+        """Count a request of an API that is not read."""
+        self.unread[api] = self.unread.get(api, 0) + 1
 
     def fail(self, reason: str) -> None:
         """Count a failure of the upstream."""
@@ -143,6 +150,10 @@ class Counters:
                 counters += [
                     [name, {**label, "reason": reason}, number] for reason, number in dict(by_reason).items()
                 ]
+            counters += [
+                ["requests_unread", {**label, "api": api}, number]
+                for api, number in dict(found.unread).items()
+            ]
             gauges.append(["proxy_in_flight", label, found.in_flight])
             histograms += [
                 ["proxy_first_byte_seconds", {**label, "status_class": name}, *histogram.snapshot()]

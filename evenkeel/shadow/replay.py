@@ -122,6 +122,7 @@ _COMPLAINT_BYTES = 65_536
 _ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", b"context length")
 _ABOUT_USAGE = (b"stream_options", b"include_usage")
 _USAGE: Final = b'"%b":%b' % (STREAM_OPTIONS.encode(), USAGE_IN_STREAM.encode())
+_PREVIOUS_UNKNOWN: Final = "previous_response_not_found"
 _SERVICE_TIER: Final = re.compile(rb'"service_tier"\s*:\s*"(\w+)"')
 FLEX_UNAVAILABLE: Final = "flex_unavailable"
 """Reason of a replay that the flex tier had no room for; it cost nothing."""
@@ -448,6 +449,12 @@ def _refused(response: RawResponse, said: str, *, own: bool) -> Failure:
         return _failure("rate_limited", f"the upstream answered {status} {_ATTEMPTS} times{because}")
     if status >= _FIRST_SERVER_ERROR and not own:
         return _failure("server_error", f"the upstream answered {status}{because}")
+    if response.error().get("code") == _PREVIOUS_UNKNOWN:
+        return _failure(
+            "previous_response_unknown",
+            f"the upstream answered {status}: it does not know the response that the request continues; it "
+            "knows stored ones of the same project, so set a shadow credential of that project",
+        )
     return _failure("rejected", f"the upstream answered {status} to the variant{because}")
 
 

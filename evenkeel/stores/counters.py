@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Snapshot: TypeAlias = dict[str, list[Any]]
 _EXCHANGES: Final = "exchanges_"
 _REQUESTS: Final = "proxy_requests"
+_UNREAD: Final = "requests_unread"
 
 
 def _key(row: list[Any]) -> tuple[str, str]:
@@ -66,6 +67,8 @@ class RouteFlow:
     """Exchanges that were sampled but not scored, by reason."""
     requests: dict[str, int] = field(default_factory=dict)
     """Requests forwarded, of all APIs, by class of status ("2xx", "aborted")."""
+    unread: dict[str, int] = field(default_factory=dict)
+    """Requests of APIs that are forwarded and not read, by API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,12 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
     stages: dict[str, Counter[str]] = {}
     skipped: dict[str, dict[str, int]] = {}
     requests: dict[str, dict[str, int]] = {}
+    unread: dict[str, dict[str, int]] = {}
     for name, labels, number in merge(snapshots)["counters"]:
         if name == _REQUESTS and number:
             requests.setdefault(labels["route"], {})[labels["status_class"]] = int(number)
+        if name == _UNREAD:
+            unread.setdefault(labels["route"], {})[labels["api"]] = int(number)
         if "route" not in labels or not name.startswith(_EXCHANGES):
             continue
         route, stage = labels["route"], name.removeprefix(_EXCHANGES)
@@ -105,6 +111,7 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
             scored=counted["scored"],
             skipped=skipped.get(route, {}),
             requests=requests.get(route, {}),
+            unread=unread.get(route, {}),
         )
         for route in stages.keys() | requests.keys()
         if (counted := stages.get(route, Counter())).total() or route in requests

@@ -65,6 +65,7 @@ def _pipeline(*, behind: bool = False) -> PipelineView:
             queued=409 - 73 * place,
             scored=401 - 73 * place,
             skipped={"budget": 4, "not_applicable": 3, "replay_rate_limited": 1} if place < 2 else {},
+            unread={"embeddings": 7} if place < 2 else {},
         )
         for place, route in enumerate(ROUTES)
     )

@@ -76,8 +76,8 @@ SEEN = {"eligible": 100, "sampled": 10, "queued": 10, "requests": {"2xx": 100}}
         ),
         (
             {**SEEN, "skipped": {"stateful": 9, "truncated": 1}},
-            "All 10 sampled exchanges so far were skipped, 9 of them because: stateful",
-            "another kind",
+            "All 10 sampled exchanges so far were skipped, 9 of them because: the request adds to ",
+            "Send the earlier turns with the request",
         ),
     ],
 )

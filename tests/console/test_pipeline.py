@@ -1,0 +1,32 @@
+"""Requests that are not replayed: why, and what to do."""
+
+from __future__ import annotations
+
+import re
+
+from evenkeel.console.pipeline import not_replayed, reason_in_words, skipped_because
+from evenkeel.stores.counters import RouteFlow
+from tests.house import ROOT
+
+PAGE = ROOT / "docs" / "replays.md"
+
+
+def test_every_reason_of_the_page_about_replays_is_said_in_words():
+    """No request is left out for a reason that only its label names."""
+    listed = PAGE.read_text(encoding="utf-8").partition("**WebSockets.**")[2].partition("## What is tried")[0]
+    reasons = set(re.findall(r"^\| `(\w+)` \|", listed, re.MULTILINE)) - {"too_many_parts"}
+    assert len(reasons) > 15
+    assert {reason for reason in reasons if skipped_because(reason) == reason_in_words(reason)} == set()
+
+
+def test_what_a_route_does_not_replay_is_listed_with_what_to_do():
+    """Sampled requests and those of other APIs, most frequent first."""
+    flow = RouteFlow(
+        "shop", 9, 9, 9, 0, skipped={"stateful": 2, "echo": 0}, unread={"interactions": 3, "other": 1}
+    )
+    assert [(line.requests, line.step) for line in not_replayed(flow)] == [
+        (3, "Use generateContent."),
+        (2, "Send the earlier turns with the request, or previous_response_id."),
+        (1, "Nothing to do."),
+    ]
+    assert not_replayed(flow)[0].said == "requests of another API (interactions) are forwarded and not read"
