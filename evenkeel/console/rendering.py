@@ -23,6 +23,7 @@ from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
 from evenkeel.monitor.changes.kinds import NAMES
 from evenkeel.monitor.notify import summary
+from evenkeel.monitor.notify.tool_words import step_words, tool_changes
 from evenkeel.release.kit.renderings import environment
 from evenkeel.stores.audit_log import KNOWN_BY
 
@@ -282,6 +283,9 @@ _FILTERS: Final = (
     figures.usd,
     cell_id,
     wording.standing_words,
+    wording.tool_shares,
+    step_words,
+    tool_changes,
     code_spans,
     measured,
     points_measured,

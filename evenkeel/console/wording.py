@@ -96,6 +96,21 @@ def standing_words(report: CellReport) -> str:
     return f"unmeasured ({unmeasured_because(report)})"
 
 
+def tool_shares(report: CellReport) -> str:
+    """Describe how often tool choice and arguments change, beside the control; "" without tools."""
+    measured = report.estimates
+    shares = (
+        ("tool choice", measured.tool_choice, measured.tool_choice_noise),
+        ("arguments", measured.tool_arguments, measured.tool_arguments_noise),
+    )
+    parts = []
+    for name, trials, controls in shares:
+        if trials is not None:
+            control = f" (control {figures.percent(controls.value)})" if controls else ""
+            parts.append(f"{name} changed in {figures.percent(trials.value)}{control}")
+    return ", ".join(parts)
+
+
 def doubts(report: CellReport) -> str:
     """Unsure and invalid answers and the similarity, to show next to a share of shifts; "" if nothing."""
     parts = []

@@ -221,13 +221,53 @@ class CellEstimates:
     """Mean similarity of the resends of the same exchanges."""
     loss: Estimate | None = None
     """Mean graded loss (`Verdict.graded_loss`) over the pairs that have one, in [−1, 1]."""
+    tool_choice: Estimate | None = None
+    """P(a tool is called or not, or another tool, unlike in the original); of requests that offer tools."""
+    tool_choice_noise: Estimate | None = None
+    """The same of the controls of the same exchanges."""
+    tool_arguments: Estimate | None = None
+    """P(the same tools in the same order, with other arguments); of requests that offer tools."""
+    tool_arguments_noise: Estimate | None = None
+    """The same of the controls of the same exchanges."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """One way in which tool calls change."""
+
+    before: str
+    """Tool that the original calls; "" if it calls none."""
+    after: str
+    """Tool that is called instead; the same one if only arguments differ."""
+    argument: str
+    """Arguments of that tool that differ; "" if the tool does."""
+    trials: int
+    """Number of trials in which it happened."""
+    controls: int
+    """Number of their controls in which it happened as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReport:
+    """Changes in the tool calls of a cell since the last change of its route."""
+
+    steps: int
+    """Trials whose request offers tools."""
+    pairs: int
+    """Steps whose control was compared as well."""
+    changed: dict[str, int]
+    """Steps by the first difference of their calls (`evenkeel.core.verdict.ToolDifference`)."""
+    control: dict[str, int]
+    """Controls of these steps by their own difference."""
+    changes: tuple[ToolChange, ...] = ()
+    """Changes of tool or arguments, those first that rewordings cause most beyond the controls."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
     """Part of a cell's traffic that people can name."""
 
-    dimension: Literal["client", "prompt_version", "task", "language"]
+    dimension: Literal["client", "prompt_version", "task", "language", "tool"]
     value: str
     trials: int
     excess: Estimate
@@ -299,8 +339,10 @@ class CellReport:
     detection: Detection = Detection()
     clients: dict[str, float] = field(default_factory=dict)
     """Share of each client in about the latest 1,000 trials, the largest first; only of known ones."""
+    tools: ToolReport | None = None
+    """Changes in tool calls; None if no request offered tools since the last change."""
     segment: SegmentReport | None = None
-    """Client, prompt version, task or language that is over its limit, else the one that moves most."""
+    """Client, prompt version, task, language or tool that is over its limit, else the one that moves most."""
     revision: int | None = None
     """Number that rises with every verdict of the cell and with every other change of the report. None if
     unknown: such reports are rendered anew each time."""

@@ -155,6 +155,27 @@ class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
     """Length of the answer in characters."""
     client: str = ""
     """Name of the client that sent the request, as in `Exchange.client`; "" if unknown."""
+    tool: str = ""
+    """First tool that the original answer calls; "" if it calls none."""
+
+
+ToolDifference = Literal["none", "called", "tool", "order", "arguments", "text"]
+"""First difference between two answers to a request that offers tools, in this order: only one of them calls
+a tool, they call other tools, or the same ones in another order, with other arguments, or their texts
+differ."""
+
+
+class ToolStep(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Comparison of the tool calls of a trial's answer with those of the original."""
+
+    difference: ToolDifference = "none"
+    before: str = ""
+    """Tool that the original calls where the two differ first, "" if it calls none there. Empty for equal
+    calls, as are the other fields."""
+    after: str = ""
+    """Tool that the trial's answer calls there; the same one where only arguments differ."""
+    arguments: tuple[str, ...] = ()
+    """Paths of the arguments that differ, such as ".customer.id", at most eight."""
 
 
 class Scoring(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -177,6 +198,8 @@ class Control(Struct, frozen=True, omit_defaults=True, gc=False):
     similarity: float | None = None
     worse: bool | None = None
     """True if the quality of the resend got worse; None if unknown."""
+    tools: ToolStep | None = None
+    """Comparison of the resend's tool calls; see `Verdict.tools`."""
 
     @property
     def shifted(self) -> bool | None:
@@ -258,6 +281,8 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     quality_failures: tuple[Failure, ...] = ()
     """Quality metrics that could not be measured on a shifted pair."""
     control: Control = NO_CONTROL
+    tools: ToolStep | None = None
+    """Comparison of the tool calls; None if the request offers no tools, or if there is no outcome."""
     free: FreeComparison = NOT_COMPARED
     origin: Origin = NO_ORIGIN
     wanted: AnswerForm = AS_BEFORE
@@ -287,7 +312,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True, gc=False):
     @property
     def as_control(self) -> Control:
         """Outcome of an identical resend, in the form that the other trials of its exchange store."""
-        return Control(self.rating, self.similarity, self.worse)
+        return Control(self.rating, self.similarity, self.worse, self.tools)
 
     def repeated(self, detail: str) -> bool | None:
         """Return whether a further rating, kept as this detail, equals the first; None without the detail.

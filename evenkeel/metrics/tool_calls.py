@@ -1,12 +1,16 @@
-"""Tool calls: the same tools, with the same arguments, in the same order."""
+"""Tool calls: the same tools, with the same arguments, in the same order.
+
+`compared` says how the calls of two answers differ first; the metrics say how much of them is equal.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.identity import NotDataError, Scalar, is_empty, json_value
+from evenkeel.core.text import named
+from evenkeel.core.verdict import Failure, ToolStep
+from evenkeel.metrics.identity import NotDataError, Scalar, is_empty, json_value, same_arguments
 from evenkeel.metrics.protocol import About
 from evenkeel.metrics.similarity.sequence import common_length
 from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
@@ -15,11 +19,64 @@ from evenkeel.metrics.structured.tree import LONGEST
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from evenkeel.core.pair import Pair, ToolCall
+    from evenkeel.core.pair import Answer, Pair, ToolCall
+    from evenkeel.core.verdict import ToolDifference
     from evenkeel.metrics.identity import Value
 
 Argument = tuple[str, Scalar]
 """Path of a scalar in the arguments of a call, such as ".customer.tags[0]", and its value."""
+
+
+_MOST_NAMED: Final = 8
+
+
+def compared(reference: Answer, candidate: Answer, *, shifted: bool | None) -> ToolStep:
+    """Return the first difference between the tool calls of two answers.
+
+    Which tools are called, and in which order, is decided by name. Arguments that differ as JSON, and texts,
+    are the judge's: if it saw the same content, they do not differ.
+
+    Args:
+        reference: the answer that the user got.
+        candidate: the answer of the trial.
+        shifted: whether the content shifted; None if nobody judged it: then arguments differ if they are not
+            equal as JSON, and nothing is said of the text.
+    """
+    before, after = ([call.name for call in answer.tool_calls] for answer in (reference, candidate))
+    if before != after:
+        return ToolStep(_choice(before, after), *_first_difference(before, after))
+    if shifted is False:
+        return ToolStep()
+    for call, other in zip(reference.tool_calls, candidate.tool_calls, strict=True):
+        if not same_arguments(call.arguments, other.arguments):
+            paths = _unequal(call.arguments, other.arguments)
+            return ToolStep("arguments", named(call.name), named(other.name), paths)
+    return ToolStep("text" if shifted else "none")
+
+
+def _choice(before: list[str], after: list[str]) -> ToolDifference:
+    if not before or not after:
+        return "called"
+    return "order" if Counter(before) == Counter(after) else "tool"
+
+
+def _first_difference(before: list[str], after: list[str]) -> tuple[str, str]:
+    """Return the first tool that only one side calls, and that in the other's place, "" for none.
+
+    Where both call the same tools in another order, those at the first place that differs.
+    """
+    left, right = Counter(before) - Counter(after), Counter(after) - Counter(before)
+    if left or right:
+        return named(next(iter(left), "")), named(next(iter(right), ""))
+    places = zip(before, after, strict=True)
+    return next((named(name), named(other)) for name, other in places if name != other)
+
+
+def _unequal(before: str, after: str) -> tuple[str, ...]:
+    """Return the paths of arguments that only one side has, or that have another value, at most eight."""
+    left, right = Counter(arguments_of(before)), Counter(arguments_of(after))
+    paths = dict.fromkeys(named(path) for path, _ in ((left - right) + (right - left)))
+    return tuple(paths)[:_MOST_NAMED]
 
 
 class ToolNames:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import NOTHING
-from evenkeel.core.text import named_if
+from evenkeel.core.text import named, named_if
 from evenkeel.core.verdict import (
     NO_CONTROL,
     NOT_COMPARED,
@@ -16,9 +16,11 @@ from evenkeel.core.verdict import (
     Origin,
     Scoring,
     Selection,
+    ToolStep,
     TrialCost,
     Verdict,
 )
+from evenkeel.metrics.tool_calls import compared
 from evenkeel.shadow.replay import Replay
 from evenkeel.stores.verdict_log import readable_evidence
 
@@ -156,6 +158,7 @@ class TrialLog:
             quality=judgement.quality if judgement else (),
             quality_failures=quality_failures,
             control=control.as_control if control else NO_CONTROL,
+            tools=_tools(original, outcome),
             free=FreeComparison(free.rating, free.similarity) if free else NOT_COMPARED,
             origin=Origin(
                 task=original.task,
@@ -168,6 +171,7 @@ class TrialLog:
                 prompt_language=original.traits.language,
                 answer_chars=len(original.answer.text),
                 client=original.exchange.client,
+                tool=next((named(call.name) for call in original.answer.tool_calls), ""),
             ),
             wanted=trial.perturbation.wanted,
             selection=Selection(
@@ -183,3 +187,14 @@ class TrialLog:
             settings=self._stamp.settings.get(original.exchange.route, ""),
             trace_id=trace_id,
         )
+
+
+def _tools(original: Original, outcome: Outcome) -> ToolStep | None:
+    """Return the comparison of the tool calls; None for a request without tools, or without an outcome."""
+    judgement, answer = outcome.judgement, outcome.answer
+    if judgement is None or answer is None or (judgement.rating is None and not judgement.unsure):
+        return None
+    offered = original.view.get("tools") or original.view.get("functions")
+    if not offered and not original.answer.tool_calls and not answer.tool_calls:
+        return None
+    return compared(original.answer, answer, shifted=judgement.shifted)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair, ToolCall
-from evenkeel.core.verdict import Failure
-from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
+from evenkeel.core.verdict import Failure, ToolStep
+from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder, compared
 from tests.cases import cases
 
 METRICS = {"names": ToolNames(), "arguments": ToolArgumentsMatch(), "order": ToolOrder()}
@@ -34,6 +34,19 @@ def test_scores_of_hand_worked_pairs(metric: str, left: list[Any], right: list[A
     """Names, arguments and order, each for itself; answers in words have no tools."""
     score = METRICS[metric].score(pair(calls(*left), calls(*right)))
     assert expected == (score.reason if isinstance(score, Failure) else pytest.approx(score, abs=1e-6))
+
+
+@pytest.mark.parametrize(("before", "after", "shifted", "expected"), cases(__file__)["differences"])
+def test_first_difference_of_tool_calls(
+    before: list[Any],
+    after: list[Any],
+    shifted: bool | None,  # noqa: FBT001 - a column of the table
+    expected: list[Any],
+) -> None:
+    """Tools and their order differ by name; arguments and texts if the judge says so."""
+    difference, tool, instead, *arguments = expected
+    step = compared(calls(*before), calls(*after), shifted=shifted)
+    assert step == ToolStep(difference, tool, instead, tuple(arguments))
 
 
 def test_hostile_arguments_are_failures() -> None:

@@ -51,7 +51,7 @@ class Measure(StrEnum):
     INVALID = "invalid"
     """Answer that ignored the requested format or language: 0 or 1."""
     SEGMENT = "segment"
-    """Content in one client, prompt version, task or language: −1, 0 or 1."""
+    """Content in one client, prompt version, task, language or tool: −1, 0 or 1."""
 
     @property
     def low(self) -> float:

@@ -1,4 +1,4 @@
-"""Segments of a cell's traffic: a client, a prompt version, a task, a language.
+"""Segments of a cell's traffic: a client, a prompt version, a task, a language, a tool.
 
 A model that fails one client in twenty hardly moves the mean of all. So each segment that people can name has
 an e-detector of its own against a higher limit (20 points above the cell's), and the evidence is their
@@ -21,8 +21,8 @@ from evenkeel.monitor.detect.e_detector import BlockLimit, DetectorRun, EDetecto
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Dimension = Literal["client", "prompt_version", "task", "language"]
-DIMENSIONS: Final[tuple[Dimension, ...]] = ("client", "prompt_version", "task", "language")
+Dimension = Literal["client", "prompt_version", "task", "language", "tool"]
+DIMENSIONS: Final[tuple[Dimension, ...]] = ("client", "prompt_version", "task", "language", "tool")
 PLACES: Final = 16
 """Values of a dimension that are watched."""
 _IDLE: Final = 1_000

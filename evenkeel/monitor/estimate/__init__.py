@@ -1,9 +1,10 @@
 """Rates with intervals that hold at any time of looking.
 
 `bounded_mean` (a mean of bounded observations: a rate, a paired difference, a similarity), `counts` (a cell's
-running counts, and the estimates that follow from them), `exchanges` (rates over several cells), `windows`
-(sliding ones) and `blocks` (how much dependent trials tell). Everything here is a function of counts, so an
-estimate can be recomputed from the verdict log by anyone.
+running counts, and the estimates that follow from them), `tool_counts` (changes in tool calls),
+`exchanges` (rates over several cells), `windows` (sliding ones) and `blocks` (how much dependent trials
+tell). Everything here is a function of counts, so an estimate can be recomputed from the verdict log by
+anyone.
 """
 
 from evenkeel.monitor.estimate.blocks import BLOCK, DesignEffect
@@ -17,6 +18,7 @@ from evenkeel.monitor.estimate.counts import (
     weight_sign,
 )
 from evenkeel.monitor.estimate.exchanges import UNFINISHED, ExchangeTally, rollup_estimates
+from evenkeel.monitor.estimate.tool_counts import ToolCounts
 from evenkeel.monitor.estimate.windows import Windows
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "DesignEffect",
     "ExchangeTally",
     "RatedOutcome",
+    "ToolCounts",
     "Windows",
     "bounded_mean",
     "outcome_of",

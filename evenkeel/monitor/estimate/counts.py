@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from evenkeel.core.cells import CellEstimates, Estimate
 from evenkeel.monitor.estimate.blocks import CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
+from evenkeel.monitor.estimate.tool_counts import ARGUMENTS, CHOICE, ToolCounts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -245,6 +246,7 @@ class Counts(Struct):
     """Graded losses of pairs."""
     lost_grades: Spread = field(default_factory=Spread)
     """Grades of the trials whose resend has none."""
+    tools: ToolCounts = field(default_factory=ToolCounts)
     effects: CellEffects = field(default_factory=CellEffects)
     effect: float = 1.0
     """Design effect of the trials (`blocks`): so many tell intervals as much as one that is independent."""
@@ -335,6 +337,7 @@ class Counts(Struct):
                 self._check(_FREE_SHIFTED, sign)
         loss = verdict.graded_loss
         self._grade(verdict, loss, sign)
+        self.tools.add(verdict)
         if not verdict.selection.split_of:
             self._block(outcome, loss)
         if outcome.quality == "unscored":
@@ -397,6 +400,10 @@ class Counts(Struct):
             similarity=self.similarity.mean(**means),
             control_similarity=self.control_similarity.mean(**means),
             loss=self._loss(**rules),
+            tool_choice=self.tools.share(CHOICE, **means),
+            tool_choice_noise=self.tools.control_share(CHOICE, **means),
+            tool_arguments=self.tools.share(ARGUMENTS, **means),
+            tool_arguments_noise=self.tools.control_share(ARGUMENTS, **means),
         )
 
     def _by_sign(self, counted: Callable[[RatedOutcome], bool]) -> dict[str, int]:

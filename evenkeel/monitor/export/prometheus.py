@@ -85,6 +85,7 @@ CELL_RATES = (
     *WINDOWED,
     *_rates("quality_delta", "quality_worse", "quality_better", "unsure", "invalid", "free_content_delta"),
     *_rates("similarity", "control_similarity", "loss"),
+    *_rates("tool_choice", "tool_choice_noise", "tool_arguments", "tool_arguments_noise"),
 )
 RECENT_S: Final = 86_400.0
 """Seconds before the latest rating of a route; without detail, models last rated earlier are left out."""

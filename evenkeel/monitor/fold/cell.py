@@ -25,6 +25,7 @@ from evenkeel.monitor.detect import Alert, DriftAlert, Measure, blind_measures
 from evenkeel.monitor.detect.drift import Stratum
 from evenkeel.monitor.estimate import (
     Counts,
+    ToolCounts,
     Windows,
     bounded_mean,
     weight_of,
@@ -70,6 +71,8 @@ class Cell:
         "scorer",
         "shown",
         "strayed",
+        "tools",
+        "tools_era",
         "trend_at",
         "windows",
     )
@@ -88,6 +91,9 @@ class Cell:
         """Strata that were compared when the alert of drift was raised; empty unless it is up."""
         self.strayed = 0
         """Observations since the last one in those strata."""
+        self.tools = ToolCounts()
+        """Changes in tool calls since the latest change of the route."""
+        self.tools_era = 0
         self.scorer: Scorer = "metrics"
         self.scored_at: float | None = None
         self.trend_at: float | None = None
@@ -110,6 +116,9 @@ class Cell:
         self.touch()
         if isinstance(outcome, str):
             return None
+        if era != self.tools_era:
+            self.tools, self.tools_era = ToolCounts(), era
+        self.tools.add(verdict)
         self.scorer = verdict.scoring.scorer
         # The latest in the log, not the largest: one clock that ran ahead must not hide that
         # scoring has stopped.
@@ -256,6 +265,8 @@ class Cell:
             "drift": self.drift.to_json(),
             "drifted_in": sorted(self.drifted_in),
             "strayed": self.strayed,
+            "tools": msgspec.to_builtins(self.tools),
+            "tools_era": self.tools_era,
             "scorer": self.scorer,
             "scored_at": self.scored_at,
             "trend_at": self.trend_at,
@@ -275,6 +286,8 @@ class Cell:
         )
         cell.drifted_in = frozenset(Stratum(*stratum) for stratum in raw["drifted_in"])
         cell.strayed = raw["strayed"]
+        cell.tools = msgspec.convert(raw["tools"], ToolCounts)
+        cell.tools_era = raw["tools_era"]
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]
         cell.changed = False
@@ -354,6 +367,7 @@ def cell_report(
         control_robustness=control_robustness,
         judge=judged,
         detection=_detection(cell, settings, noise_floor, estimates),
+        tools=cell.tools.report(),
         clients=alert.segments.shares("client") if alert else {},
         segment=cell.segment_report(settings),
         revision=cell.revision,

@@ -50,6 +50,7 @@ def segments_of(verdict: Verdict) -> dict[Dimension, str]:
         "prompt_version": origin.prompt_version,
         "task": origin.task,
         "language": origin.prompt_language,
+        "tool": origin.tool,
     }
     return {dimension: value for dimension, value in named.items() if value}
 

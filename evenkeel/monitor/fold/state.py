@@ -93,7 +93,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 14
+VERSION: Final = 15
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""

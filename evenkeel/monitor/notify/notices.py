@@ -12,6 +12,7 @@ from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents.incident import GRAVEST
 from evenkeel.monitor.notify.alerts import incident_json
+from evenkeel.monitor.notify.tool_words import largest_change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -329,6 +330,7 @@ class Writer:
         found = [
             *([_came_later(incident)] if incident.later else ()),
             *self._rewordings(incident),
+            *self._tools(incident),
             *self._drifted(incident),
             *_referenced(incident),
             *_context(incident),
@@ -348,6 +350,12 @@ class Writer:
         said = [figures.clients(clients)] if len(clients) > 1 else []
         measured = _measured(worst, self._report(worst)) if incident.stated else _lately(worst)
         return [f"{measured}, {self._affected(parts, known=incident.stated != ())}", *said]
+
+    def _tools(self, incident: Incident) -> list[str]:
+        """Describe the change in tool calls that the incident's rewordings cause most."""
+        reports = [self._report(part) for part in incident.present if part.raised.what == "excess"]
+        change = largest_change([report.tools for report in reports if report and report.tools])
+        return [change] if change else []
 
     def _affected(self, parts: Sequence[Part], *, known: bool) -> str:
         """Describe how many tried rewordings have these alerts; "so far" unless the others hold.

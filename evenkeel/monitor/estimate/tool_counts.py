@@ -1,0 +1,114 @@
+"""Counts of how tool calls changed in a cell's trials, beside those of the controls of the same exchanges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+
+from evenkeel.core.cells import ToolChange, ToolReport
+from evenkeel.monitor.estimate.bounded_mean import weighted_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from evenkeel.core.cells import Estimate
+    from evenkeel.core.verdict import ToolStep, Verdict
+
+CHOICE: Final = ("called", "tool")
+"""Differences that are a change of tool choice."""
+ARGUMENTS: Final = ("arguments",)
+_NAMED: Final = frozenset((*CHOICE, *ARGUMENTS))
+_MOST_CHANGES: Final = 64
+"""Changes that are counted by name."""
+_MOST_ARGUMENTS: Final = 3
+_MOST_SHOWN: Final = 5
+
+
+class ChangeCount(Struct):
+    """Number of times that the tool calls of answers changed in one way."""
+
+    before: str
+    after: str
+    argument: str = ""
+    trials: int = 0
+    controls: int = 0
+
+
+class ToolCounts(Struct):
+    """Trials whose request offers tools, by the first difference of their calls."""
+
+    steps: int = 0
+    pairs: int = 0
+    """Steps whose control was compared as well."""
+    changed: dict[str, int] = field(default_factory=dict)
+    """Steps by their difference."""
+    control: dict[str, int] = field(default_factory=dict)
+    """Controls of these trials by their own difference."""
+    changes: list[ChangeCount] = field(default_factory=list)
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a trial, unless it only traces the shift of a group: then the group was counted."""
+        if verdict.tools is None or verdict.selection.split_of:
+            return
+        self.steps += 1
+        self.changed[verdict.tools.difference] = self.changed.get(verdict.tools.difference, 0) + 1
+        self._count(verdict.tools, trials=1)
+        if verdict.control.tools is not None:
+            self.pairs += 1
+            again = verdict.control.tools.difference
+            self.control[again] = self.control.get(again, 0) + 1
+            self._count(verdict.control.tools, controls=1)
+
+    def _count(self, step: ToolStep, *, trials: int = 0, controls: int = 0) -> None:
+        if step.difference not in _NAMED:
+            return
+        argument = ", ".join(path.strip(".") for path in step.arguments[:_MOST_ARGUMENTS])
+        key = (step.before, step.after, argument)
+        for change in self.changes:
+            if (change.before, change.after, change.argument) == key:
+                break
+        else:
+            if len(self.changes) >= _MOST_CHANGES:
+                return
+            change = ChangeCount(*key)
+            self.changes.append(change)
+        change.trials += trials
+        change.controls += controls
+
+    def share(
+        self, differences: Iterable[str], *, alpha: float, min_trials: int, effect: float = 1.0
+    ) -> Estimate | None:
+        """Return the share of steps with one of these differences; None below `min_trials` steps."""
+        return _share(self.changed, self.steps, differences, alpha, min_trials, effect)
+
+    def control_share(
+        self, differences: Iterable[str], *, alpha: float, min_trials: int, effect: float = 1.0
+    ) -> Estimate | None:
+        """Return the same of the controls: the noise floor."""
+        return _share(self.control, self.pairs, differences, alpha, min_trials, effect)
+
+    def report(self) -> ToolReport | None:
+        """Return the counts and the most frequent changes; None without steps."""
+        if not self.steps:
+            return None
+        # What chance does as often comes last.
+        frequent = sorted(self.changes, key=lambda change: change.controls - change.trials)
+        shown = [
+            ToolChange(change.before, change.after, change.argument, change.trials, change.controls)
+            for change in frequent[:_MOST_SHOWN]
+        ]
+        return ToolReport(self.steps, self.pairs, dict(self.changed), dict(self.control), tuple(shown))
+
+
+def _share(
+    counts: Mapping[str, int],
+    steps: int,
+    differences: Iterable[str],
+    alpha: float,
+    min_trials: int,
+    effect: float,
+) -> Estimate | None:
+    changed = sum(counts.get(difference, 0) for difference in differences)
+    histogram = {(0.0, 1.0): steps - changed, (1.0, 1.0): changed}
+    return weighted_mean(histogram, alpha=alpha, min_observations=max(min_trials, 1), effect=effect)
