@@ -171,4 +171,4 @@ class Reader:
         self.learner.observe(exchange.route, view.slots, exchange.id)
         version = self.learner.version(exchange.route, view.slots)
         classified = view.classified(self.learner.classifier(exchange.route))
-        return classified, version.fingerprint if version else None
+        return classified, version

@@ -78,7 +78,7 @@ def test_a_flood_of_other_prompts_does_not_move_a_template():
     version, cut = learner.version("museum", request), templates_of(learner, request)
     assert any("Say which room" in text for text in cut)
     flooded(learner, rng, UNLIKE)
-    assert learner.version("museum", request).fingerprint == version.fingerprint
+    assert learner.version("museum", request) == version is not None
     assert templates_of(learner, request) == cut
 
 

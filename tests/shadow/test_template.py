@@ -90,8 +90,7 @@ def marked(blocks: Sequence[Block]) -> str:
 
 
 def fingerprint_of(learner: TemplateLearner, slots: list[SlotText]) -> str | None:
-    version = learner.version("mail", slots)
-    return version.fingerprint if version else None
+    return learner.version("mail", slots)
 
 
 def test_before_anything_is_known_the_role_decides() -> None:
@@ -109,7 +108,6 @@ def test_before_anything_is_known_the_role_decides() -> None:
     assert [block.type for block in blocks[0]] == ["instructions", "output_instructions"]
     assert [one[0].kind for one in by_role(slots)] == [one[0].kind for one in blocks]
     assert learner.version("mail", slots) is None
-    assert learner.versions("mail") == ()
 
 
 def test_template_and_input_within_one_message() -> None:
@@ -190,10 +188,10 @@ def test_a_recurring_article_is_input() -> None:
     article = "Ferns like shade.\nWater them every other day.\nNever put them beside a heater in winter."
     learner, rng = TemplateLearner(), random.Random(7)
     texts = (article if rng.random() < 0.3 else message_of(rng) + "\n" + message_of(rng) for _ in range(100))
-    observe(learner, (filled(rng, prompt, sender=text) for text in texts))
+    names = observe(learner, (filled(rng, prompt, sender=text) for text in texts))
     (blocks,) = learner.classifier("mail")(filled(rng, prompt, sender=article, message="Why?"))
     assert marked(blocks) == prompt.format(sender=f"«{article}»", message="«Why?»")
-    assert len(learner.versions("mail")) == 1
+    assert len(set(names) - {None}) == 1
 
 
 def test_a_field_with_few_values_is_input_and_no_version() -> None:
@@ -220,18 +218,6 @@ def test_a_date_that_changes_daily_is_input() -> None:
         if number >= 20:
             assert ("input", f"{1 + number // 30} March 2026") in kinds_of(learner, slots)[0]
     assert len(names - {None}) == 1
-
-
-def test_an_optional_section_is_template() -> None:
-    """A section that six in ten requests have is template where it is, and makes no second version."""
-    learner, rng = TemplateLearner(), random.Random(10)
-    prompt = PROMPT.replace("Name the", "{section}Name the")
-    sections = (f"Earlier letters:\n{message_of(rng)}\n\n" if rng.random() < 0.6 else "" for _ in range(150))
-    names = observe(learner, (filled(rng, prompt, section=section) for section in sections))
-    (pieces,) = kinds_of(learner, filled(rng, prompt, section="Earlier letters:\nThe hedge burned.\n\n"))
-    assert ("template", "Earlier letters:\n") in pieces
-    assert ("input", "The hedge burned.") in pieces
-    assert len(set(names) - {None}) == 1
 
 
 def test_long_texts_are_read_at_their_ends() -> None:
@@ -277,7 +263,6 @@ def test_a_restart_forgets_nothing() -> None:
     slots = filled(rng)
     assert kinds_of(again, slots) == kinds_of(learner, slots)
     assert again.version("mail", slots) == learner.version("mail", slots) is not None
-    assert again.versions("mail") == learner.versions("mail")
     assert again.snapshot() == learner.snapshot()
 
 
@@ -294,7 +279,6 @@ def test_a_snapshot_holds_no_input() -> None:
 def test_a_broken_snapshot_is_ignored(snapshot: object) -> None:
     """A snapshot that can't be read gives a learner that knows nothing, and learns."""
     learner = TemplateLearner.restore(snapshot)
-    assert learner.versions("mail") == ()
     learner.observe("mail", filled(random.Random(17)))
 
 
@@ -318,13 +302,12 @@ def test_threads_may_share_a_learner() -> None:
 
 
 def test_a_redelivered_exchange_is_not_counted_again() -> None:
-    """The same exchange id adds nothing to a version's count."""
+    """The same exchange id adds nothing to what is known of a route."""
     learner = taught()
-    before = learner.versions("mail")
-    learner.observe("mail", filled(random.Random(6)), "7")
-    assert learner.versions("mail") == before
-    learner.observe("mail", filled(random.Random(6)), "new")
-    assert learner.versions("mail")[0].requests == before[0].requests + 1
+    for key, more in (("7", 0), ("new", 1)):
+        before = learner.snapshot()["routes"]["mail"]["requests"]
+        learner.observe("mail", filled(random.Random(6)), key)
+        assert learner.snapshot()["routes"]["mail"]["requests"] == before + more
 
 
 def test_several_templates_on_one_route() -> None:
@@ -340,7 +323,6 @@ def test_several_templates_on_one_route() -> None:
     assert len(names) == 2
     assert fingerprint_of(learner, first) == fingerprint_of(taught(), first)
     assert {kind for kind, _ in kinds_of(learner, user_slot("The hedge is on fire."))[0]} == {"input"}
-    assert {version.fingerprint for version in learner.versions("mail")} == names
 
 
 def test_two_versions_side_by_side() -> None:
@@ -378,10 +360,6 @@ def test_an_edit_and_its_return() -> None:
     new = observe(learner, (filled(rng, edited) for _ in range(5)), 100)[-1]
     assert new not in {None, old}
     assert observe(learner, [filled(rng)], 200) == [old]
-    first, second = learner.versions("mail")
-    assert (first.fingerprint, second.fingerprint) == (old, new)
-    assert (first.first_seen, first.last_seen, first.requests) == (1, 36, 31 + 3)
-    assert (second.first_seen, second.last_seen) == (31, 35)
 
 
 def test_an_edit_rolled_out_slowly_is_noticed() -> None:
@@ -409,3 +387,26 @@ def test_a_long_constant_prompt_is_template() -> None:
     edited = system[:middle] + " altered " + system[middle:]
     assert observe(learner, (slots(edited) for _ in range(5)), 100)[-1] not in {None, old}
     assert {kind for kind, _ in kinds_of(learner, slots(edited))[0]} == {"template"}
+
+
+SYSTEM_PROMPT = "You are the clerk of a garden centre. Answer in one sentence."
+PATTERNS = (
+    "What is the price of {}?",
+    "How do I repot my {}?",
+    "Why does my {} look sad?",
+    "Tell me about {}.",
+)
+
+
+@pytest.mark.parametrize("system", ["", SYSTEM_PROMPT])
+@pytest.mark.parametrize("questions", [1, 8, 600])
+def test_only_fixed_text_has_a_version(system: str, questions: int) -> None:
+    """Questions of a few patterns have none; a system prompt has one, however few questions come."""
+    learner, rng = TemplateLearner(), random.Random(5)
+    asked = [rng.choice(PATTERNS).format(f"{rng.choice(PLANTS)} {number}") for number in range(questions)]
+    lead = [SlotText("system", system, 0)] if system else []
+    requests = ([*lead, SlotText("user", rng.choice(asked), len(lead))] for _ in range(300))
+    names = observe(learner, requests)
+    known = [name for name in names if name is not None]
+    assert names == [None] * (300 - len(known)) + known
+    assert len(set(known)) == bool(system)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from rapidfuzz.distance import LCSseq
 
 from evenkeel.shadow.prompt.template.skeleton import (
     CUT,
@@ -16,33 +16,27 @@ from evenkeel.shadow.prompt.template.skeleton import (
     START,
     gaps,
     is_word,
-    padded,
     place,
     readable,
     token_stretches,
     tokens,
-    whole,
     word_count,
-    words_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
-    Region = tuple[int, int, int, int]
-    """Matching stretch of tokens: start and end of the left side, start and end of the right side."""
-
 _LARGEST_TABLE: Final = 400_000
-"""Token pairs; larger regions are compared at their ends only."""
-_STRONG_WORDS: Final = 3
-_WEAK_WORDS: Final = 2
-_DELIMITER: Final = 3
+"""Pairs of tokens; larger stretches are compared at their ends only."""
 _LONGEST_LABEL: Final = 12
 """Tokens, blanks included."""
 _SHORTEST_LINE: Final = 2
 """Words of a line that may be matched as a whole."""
+_STRONG_WORDS: Final = 3
+_WEAK_WORDS: Final = 2
+_DELIMITER: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +81,19 @@ def _unrepeated(fragments: Skeleton, text: str) -> Skeleton:
 
 
 def _shared(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
-    """Runs shared in order: labels first, then whole lines, then tokens between them; neighbours joined.
-
-    Labels come before whole lines because documents can change places: the same article as the first
-    document here and as the third there must not make the labels between vanish.
-    """
+    """Return runs of tokens shared in order, neighbours joined: labels and lines first, then the rest."""
+    ours, theirs = _landmarks(left), _landmarks(right)
+    common_ours = [line for line in ours if line in theirs]
+    common_theirs = [line for line in theirs if line in ours]
     runs: list[_Run] = []
-    for labelled in _between_anchors(left, right, (0, len(left), 0, len(right)), _label, runs):
-        for a, a_end, b, b_end in _between_anchors(left, right, labelled, _line, runs):
-            runs += _token_runs(left, a, a_end, right, b, b_end)
+    a = b = 0
+    for step in LCSseq.opcodes(common_ours, common_theirs):
+        for line in common_ours[step.src_start : step.src_end] if step.tag == "equal" else ():
+            start, other = ours[line], theirs[line]
+            runs += _token_runs(left, a, start, right, b, other)
+            runs.append(_Run(start, other, len(line)))
+            a, b = start + len(line), other + len(line)
+    runs += _token_runs(left, a, len(left), right, b, len(right))
     joined: list[_Run] = []
     for run in runs:
         last = joined[-1] if joined else None
@@ -106,78 +104,31 @@ def _shared(left: Sequence[str], right: Sequence[str]) -> list[_Run]:
     return joined
 
 
-def _between_anchors(
-    left: Sequence[str],
-    right: Sequence[str],
-    region: Region,
-    unit_of: Callable[[Sequence[str]], tuple[str, ...]],
-    runs: list[_Run],
-) -> Iterator[Region]:
-    """Yield the regions before, between and after the units that both sides have once and in the same order.
+def _landmarks(side: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """Return the positions of labels and of lines of some words, those that begin exactly one line.
 
-    Args:
-        left: Tokens.
-        right: Tokens.
-        region: What is compared.
-        unit_of: What of a line counts as a unit; () for nothing.
-        runs: The units are added to them as they are passed.
+    A line with a label counts by that alone: what stands behind it may be a value.
     """
-    a, a_end, b, b_end = region
-    ours, theirs = _units(left, a, a_end, unit_of), _units(right, b, b_end, unit_of)
-    pairs = sorted((ours[unit], theirs[unit], len(unit)) for unit in ours if unit in theirs)
-    for start, other, size in _ascending(pairs):
-        yield a, start, b, other
-        runs.append(_Run(start, other, size))
-        a, b = start + size, other + size
-    yield a, a_end, b, b_end
-
-
-def _units(
-    side: Sequence[str], start: int, end: int, unit_of: Callable[[Sequence[str]], tuple[str, ...]]
-) -> dict[tuple[str, ...], int]:
-    """Return the positions of the units that begin exactly one line each."""
-    starts = [start, *(at + 1 for at in range(start, end) if side[at] in {"\n", CUT}), end]
+    starts = [0, *(at + 1 for at, token in enumerate(side) if token in {"\n", CUT}), len(side)]
     found: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
     for begin, stop in pairwise(starts):
-        unit = unit_of(side[begin:stop])
-        if unit in found:
-            twice.add(unit)
-        elif unit:
-            found[unit] = begin
-    return {unit: at for unit, at in found.items() if unit not in twice}
-
-
-def _label(line: Sequence[str]) -> tuple[str, ...]:
-    head = tuple(line[:_LONGEST_LABEL])
-    return head[: head.index(":") + 1] if ":" in head[1:] and head[0] != ":" else ()
-
-
-def _line(line: Sequence[str]) -> tuple[str, ...]:
-    return tuple(line) if sum(map(is_word, line)) >= _SHORTEST_LINE and CUT not in line else ()
-
-
-def _ascending(pairs: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """A longest part of the pairs, sorted by their first, in which the second ascends as well."""
-    ends: list[int] = []
-    chosen: list[int] = []
-    before: list[int] = []
-    for number, (_, other, _size) in enumerate(pairs):
-        length = bisect_left(ends, other)
-        before.append(chosen[length - 1] if length else -1)
-        ends[length : length + 1] = [other]
-        chosen[length : length + 1] = [number]
-    found: list[tuple[int, int, int]] = []
-    at = chosen[-1] if chosen else -1
-    while at >= 0:
-        found.append(pairs[at])
-        at = before[at]
-    return found[::-1]
+        line = tuple(side[begin:stop])
+        head = line[:_LONGEST_LABEL]
+        if ":" in head[1:]:
+            line = head[: head.index(":", 1) + 1]
+        elif CUT in line or sum(map(is_word, line)) < _SHORTEST_LINE:
+            continue
+        if line in found:
+            twice.add(line)
+        found[line] = begin
+    return {line: at for line, at in found.items() if line not in twice}
 
 
 def _token_runs(
     left: Sequence[str], a: int, a_end: int, right: Sequence[str], b: int, b_end: int
 ) -> list[_Run]:
+    """Return the runs that two stretches begin and end with, and those between, if that is not too much."""
     head = 0
     while a + head < a_end and b + head < b_end and left[a + head] == right[b + head] != CUT:
         head += 1
@@ -186,14 +137,12 @@ def _token_runs(
     while a_end > a and b_end > b and left[a_end - 1] == right[b_end - 1] != CUT:
         a_end, b_end, tail = a_end - 1, b_end - 1, tail + 1
     runs = [_Run(a - head, b - head, head)]
-    if a < a_end and b < b_end and (a_end - a) * (b_end - b) <= _LARGEST_TABLE:
-        matcher = SequenceMatcher(_is_junk, left[a:a_end], right[b:b_end], autojunk=False)
-        runs += [_Run(a + block.a, b + block.b, block.size) for block in matcher.get_matching_blocks()]
+    if (a_end - a) * (b_end - b) <= _LARGEST_TABLE:
+        equal = [step for step in LCSseq.opcodes(left[a:a_end], right[b:b_end]) if step.tag == "equal"]
+        runs += [
+            _Run(a + step.src_start, b + step.dest_start, step.src_end - step.src_start) for step in equal
+        ]
     return [*runs, _Run(a_end, b_end, tail)]
-
-
-def _is_junk(token: str) -> bool:
-    return token.isspace() or token == CUT
 
 
 def _without_cuts(run: _Run, left: Sequence[str]) -> list[_Run]:
@@ -251,39 +200,32 @@ def common(before: Skeleton, texts: Iterable[str]) -> Skeleton:
     return before
 
 
-def grown(before: Skeleton, left: Skeleton, texts: Sequence[str], values: Collection[str]) -> Skeleton:
-    """Return the common part of a skeleton, with words that some texts share in its gaps.
+def with_new_words(
+    before: Skeleton, left: Skeleton, texts: Sequence[str], values: Collection[str]
+) -> Skeleton:
+    """Return what is left of a skeleton, with the words that all of some texts have in its gaps.
 
     Args:
         before: The skeleton so far.
         left: What is left of it in all texts.
         texts: Padded.
-        values: Words that gaps were filled with before. They are not taken for template just because a few
-            requests agree on them.
+        values: Words that stood in gaps before. A few requests that agree on such words show a value that
+            recurs, and no new words of the template.
     """
-    placed = [spans for text in texts if (spans := place(left, text)) is not None]
-    if len(placed) < len(texts):
+    spans = [place(left, text) for text in texts]
+    between = [gaps(found) for found in spans if found is not None]
+    if len(between) < len(texts):
         return left
-    between = [gaps(spans) for spans in placed]
     pieces = [left[0]]
     for number, (head, following) in enumerate(pairwise(left)):
         filled = [text[at[number].start : at[number].end] for text, at in zip(texts, between, strict=True)]
-        was_gap = any(old.endswith(head) and new.startswith(following) for old, new in pairwise(before))
-        if len(set(filled)) > 1:
-            begins, ends = _alike(filled, values)
-            if was_gap:
-                # Without the marks and words of values that happen to end alike before an added line.
-                ends = ends[ends.find("\n") :] if "\n" in ends else ends.lstrip(".,;:!?")
-            pieces[-1] += begins
-            pieces.append(ends + following)
-        elif was_gap:  # the field has another value, all of it
-            pieces.append(following)
-        elif any(_holds(fragment, head, following) for fragment in before):
+        if len(set(filled)) == 1 and any(_holds(fragment, head, following) for fragment in before):
+            # An edit inside a fragment: its words were replaced, or there are none any more.
             pieces[-1] += filled[0] + following
-        else:
-            begins, ends = _without_values(filled[0], values)
-            pieces[-1] += begins
-            pieces.append(ends + following)
+            continue
+        begins, ends = _alike(filled, values)
+        pieces[-1] += begins
+        pieces.append(ends + following)
     return tuple(pieces)
 
 
@@ -292,47 +234,29 @@ def _holds(fragment: str, head: str, following: str) -> bool:
     return at >= 0 and fragment.find(following, at + len(head)) >= 0
 
 
-def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
-    """The words that texts begin and end with alike, up to the first that may be a value."""
-    shared = whole(padded(filled[0]))
-    for text in filled[1:]:
-        shared = merge(shared, padded(text))
-    if len(shared) == 1:
-        return "", ""
-    ends = tokens(shared[-1].removesuffix(END))
-    known = [number for number, token in enumerate(ends) if is_word(token) and token in values]
-    return _without_values(shared[0].removeprefix(START), values)[0], "".join(
-        ends[known[-1] + 1 if known else 0 :]
-    )
-
-
-def _without_values(text: str, values: Collection[str]) -> tuple[str, str]:
-    """Return the text before the first value and the text after the last; without values, the text and ""."""
-    cut = tokens(text)
-    known = [number for number, token in enumerate(cut) if is_word(token) and token in values]
-    return ("".join(cut[: known[0]]), "".join(cut[known[-1] + 1 :])) if known else (text, "")
-
-
 _FEWEST_NEW: Final = 2
+"""Fewest words that count as new beside a gap. Values that begin or end with the same word are ordinary."""
 
 
-def may_have_grown(skeleton: Skeleton, texts: Sequence[str], values: Collection[str]) -> bool:
-    """Return whether all texts begin or end a gap with the same words, none of which was a value before."""
-    placed = [spans for text in texts if (spans := place(skeleton, text)) is not None]
-    if len(placed) < len(texts):
-        return False
-    for number in range(len(skeleton) - 1):
-        heads: set[tuple[str, ...]] = set()
-        tails: set[tuple[str, ...]] = set()
-        for text, spans in zip(texts, placed, strict=True):
-            gap = gaps(spans)[number]
-            heads.add(tuple(words_of(text[gap.start : min(gap.end, gap.start + EDGE)])[:_FEWEST_NEW]))
-            tails.add(tuple(words_of(text[max(gap.start, gap.end - EDGE) : gap.end])[-_FEWEST_NEW:]))
-        for edges in (heads, tails):
-            if (
-                len(edges) == 1
-                and len(words := edges.pop()) == _FEWEST_NEW
-                and not any(word in values for word in words)
-            ):
-                return True
-    return False
+def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
+    """Return the words that all texts begin with and that all end with, none of them known as a value."""
+    heads = [tokens(text[:EDGE]) for text in filled]
+    tails = [tokens(text[-EDGE:])[::-1] for text in filled]
+    begins = _shared_start(heads, values)
+    ends = _shared_start(tails, values)[::-1]
+    if "\n" in ends:
+        # The marks before an added line end a value.
+        ends = ends[ends.index("\n") :]
+    if begins == heads[0] and len(filled[0]) <= EDGE:
+        ends = []
+    found = ["".join(words) if sum(map(is_word, words)) >= _FEWEST_NEW else "" for words in (begins, ends)]
+    return found[0], found[1]
+
+
+def _shared_start(sides: Sequence[Sequence[str]], values: Collection[str]) -> list[str]:
+    found: list[str] = []
+    for column in zip(*sides, strict=False):
+        if len(set(column)) > 1 or column[0] in values:
+            break
+        found.append(column[0])
+    return found

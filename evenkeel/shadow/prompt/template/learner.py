@@ -7,17 +7,17 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.prompt.template.labelling import candidates, typed, typed_by_role, unpadded
-from evenkeel.shadow.prompt.template.route import RouteTemplates, TemplateVersion
-from evenkeel.shadow.prompt.template.skeleton import Span, condensed, gaps, padded, restored
+from evenkeel.shadow.prompt.template.route import RouteTemplates
+from evenkeel.shadow.prompt.template.skeleton import Span, condensed, padded, restored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evenkeel.shadow.prompt.segments import Block, Classifier, SlotText
-    from evenkeel.shadow.prompt.template.cluster import Cluster, Shape, Texts
+    from evenkeel.shadow.prompt.template.learned import Shape, Texts
 
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Format version of snapshots, raised when older ones can no longer be read."""
 
 
@@ -75,25 +75,17 @@ class TemplateLearner:
 
         return classify
 
-    def version(self, route: str, slots: Sequence[SlotText]) -> TemplateVersion | None:
-        """The version of the template a request was made with, None while that is unknown.
+    def version(self, route: str, slots: Sequence[SlotText]) -> str | None:
+        """Return the fingerprint of the template that a request was made with; None while that is unknown.
 
-        The first few requests after an edit still count as the version before it.
+        The first few requests after an edit still count as the version before it. Requests that share no
+        fixed text have no version.
         """
         shape, texts = _read(slots)
         with self._lock:
             templates = self._routes.get(route)
             found = templates.find(shape, texts) if templates is not None and texts else None
-            if templates is None or found is None or found[0].fingerprint is None:
-                return None
-            return templates.versions.get(found[0].fingerprint)
-
-    def versions(self, route: str) -> tuple[TemplateVersion, ...]:
-        """Return the known versions of a route's templates, in the order in which they were first seen."""
-        with self._lock:
-            templates = self._routes.get(route)
-            known = list(templates.versions.values()) if templates is not None else []
-        return tuple(sorted(known, key=lambda version: (version.first_seen, version.fingerprint)))
+            return found[0].fingerprint if found is not None else None
 
     def snapshot(self) -> dict[str, Any]:
         """Return the learned templates as JSON-able values, without any input."""
@@ -123,9 +115,11 @@ class TemplateLearner:
             found = templates.find(shape, texts) if templates is not None and texts else None
             if found is None:
                 return {}
-            chosen = candidates(slots)
-            stretches = _stretches(*found, [slots[index] for index in chosen])
-        return dict(zip(chosen, stretches, strict=True))
+            _, placed = found
+        return {
+            index: _spans(slots[index].text, spans)
+            for index, spans in zip(candidates(slots), placed, strict=True)
+        }
 
 
 _SPOKEN: Final = frozenset({"system", "developer", "user"})
@@ -136,14 +130,7 @@ def _read(slots: Sequence[SlotText]) -> tuple[Shape, Texts]:
     return tuple(slot.role for slot in chosen), tuple(condensed(padded(slot.text)) for slot in chosen)
 
 
-def _stretches(
-    cluster: Cluster, placed: Sequence[Sequence[Span]], slots: Sequence[SlotText]
-) -> list[list[Span]]:
-    """Fragments and optional sections of each text, unpadded."""
-    found: list[list[Span]] = []
-    for slot, spans, lines in zip(slots, placed, cluster.lines, strict=True):
-        text = padded(slot.text)
-        fragments = [Span(*restored(*span, len(text))) for span in spans]
-        optional = lines.sections(text, gaps(fragments))
-        found.append(unpadded(sorted((*fragments, *optional)), len(slot.text)))
-    return found
+def _spans(text: str, placed: Sequence[Span]) -> list[Span]:
+    """Return the stretches of a slot's text for those of its padded, condensed text."""
+    length = len(text) + 2
+    return unpadded([Span(*restored(*span, length)) for span in placed], len(text))
