@@ -1,0 +1,125 @@
+"""The Responses API over a WebSocket, by the real SDK on one side and a real server on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import openai
+import pytest
+
+from evenkeel.shadow.answer import read_answer
+from evenkeel.shadow.prompt import RESPONSES, PromptView, refusal
+from tests.proxy.conftest import eventually, relay
+
+server = pytest.importorskip("websockets.asyncio.server")
+
+TOOL = {"type": "function", "name": "look_up", "parameters": {"type": "object", "properties": {}}}
+
+
+def _response(number, output):
+    return {
+        "id": f"resp_{number}", "object": "response", "status": "completed", "model": "m-1", "output": output,
+        "created_at": 1.0, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
+    }  # fmt: skip
+
+
+async def _agent(socket):
+    """Call a tool, and answer once its result is there."""
+    number = 0
+    async for message in socket:
+        asked = json.loads(message)
+        number += 1
+        item = {"type": "function_call", "call_id": f"c{number}", "name": "look_up", "arguments": "{}"}
+        if "previous_response_id" in asked:
+            said = [{"type": "output_text", "text": "It is 7. " * 50, "annotations": []}]
+            item = {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": said}
+        item["id"] = f"i{number}"
+        for kind, more in (
+            ("response.created", {"response": _response(number, []) | {"status": "in_progress"}}),
+            ("response.output_item.done", {"item": item, "output_index": 0}),
+            ("response.completed", {"response": _response(number, [item])}),
+        ):
+            await socket.send(json.dumps({"type": kind, "sequence_number": number, **more}))
+
+
+def _talk(url, turns, compression):
+    """An agent's loop: ask, run the tool, send its result. Return the types of all events."""
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="sk-k")
+    events = []
+    options = {"compression": compression}
+    with client.responses.connect(websocket_connection_options=options) as connection:
+        for turn in range(turns):
+            previous = f"resp_{2 * turn + 1}"
+            result = {"type": "function_call_output", "call_id": f"c{2 * turn + 1}", "output": "7"}
+            for given in (
+                {"input": [{"role": "user", "content": "What is it?"}]},
+                {"input": [result], "previous_response_id": previous},
+            ):
+                connection.response.create(model="m", store=False, tools=[TOOL], **given)
+                for event in connection:
+                    events.append(event.type)
+                    if event.type == "response.completed":
+                        break
+    return events
+
+
+@pytest.mark.parametrize("compression", ["deflate", None])
+async def test_an_agent_s_loop_over_a_websocket_is_sampled(compression):
+    """What the SDK hears is the same with the proxy between, and each request is an exchange."""
+    async with server.serve(_agent, "127.0.0.1", 0, compression="deflate") as upstream:
+        port = upstream.sockets[0].getsockname()[1]
+        direct = await asyncio.to_thread(_talk, f"http://127.0.0.1:{port}", 2, compression)
+        async with relay(b"", upstream_port=port) as rig:
+            proxied = await asyncio.to_thread(_talk, f"http://127.0.0.1:{rig.port}", 2, compression)
+            await eventually(lambda: len(rig.queue.exchanges) == 4)
+            assert proxied == direct
+            first, second, *_ = rig.queue.exchanges
+    assert "sk-k" not in str(rig.queue.exchanges)
+    view = PromptView.parse(second.request_body, api=RESPONSES)
+    assert refusal(view) is None
+    replayed = json.loads(view.for_replay())
+    assert [item.get("type", "message") for item in replayed["input"]] == [
+        "message", "function_call", "function_call_output",
+    ]  # fmt: skip
+    assert "previous_response_id" not in replayed
+    found = [
+        read_answer(dict(one.response_headers), one.response_body, RESPONSES.answer_reader())
+        for one in (first, second)
+    ]
+    assert [call.name for call in found[0].tool_calls] == ["look_up"]
+    assert found[1].text == "It is 7. " * 50
+
+
+async def _echo(socket):
+    async for message in socket:
+        await socket.send(message)
+
+
+async def _rounds_s(port, rounds):
+    """Seconds of one message there and back, the median."""
+    client = pytest.importorskip("websockets.asyncio.client")
+    times = []
+    message = json.dumps({"type": "response.output_text.delta", "delta": "x" * 200})
+    async with client.connect(f"ws://127.0.0.1:{port}/v1/responses", compression=None) as socket:
+        for _ in range(rounds):
+            started = time.perf_counter()
+            await socket.send(message)
+            await socket.recv()
+            times.append(time.perf_counter() - started)
+    return sorted(times)[rounds // 2]
+
+
+async def test_sampling_costs_a_message_next_to_nothing():
+    """The median way there and back, sampled and not, in turns in one run."""
+    async with server.serve(_echo, "127.0.0.1", 0, compression=None) as upstream:
+        port = upstream.sockets[0].getsockname()[1]
+        async with (
+            relay(b"", upstream_port=port, rate=0.0) as plain,
+            relay(b"", upstream_port=port, max_bytes=1 << 26) as sampled,
+        ):
+            pairs = [(await _rounds_s(plain.port, 300), await _rounds_s(sampled.port, 300)) for _ in range(5)]
+    ratio = sorted(after / before for before, after in pairs)[2]
+    print(f"added by sampling: × {ratio:.2f}")
+    assert ratio < 2
