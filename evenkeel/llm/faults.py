@@ -96,7 +96,11 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
 
 def _sentence(error: Mapping[str, Any]) -> str:
     """Return an error's sentence; that of a structured one names the members that are rejected."""
-    message = next((error[key] for key in ("message", "detail", "msg") if error.get(key)), "")
+    message = next((error[key] for key in ("message", "detail", "msg", "Message") if error.get(key)), "")
+    provider = error.get("metadata")
+    if isinstance(provider, dict) and isinstance(provider.get("raw"), str):
+        # A router's own sentence only says that its provider failed.
+        message = f"{message}: {provider['raw']}"
     if isinstance(message, dict):
         message = message.get("detail", message)
     if not isinstance(message, list):
@@ -140,7 +144,8 @@ _TOO_LONG_CODES: Final = frozenset(
 )
 _TOO_LONG: Final = re.compile(
     r"\b(?:request (?:is )?too large|(?:prompt|input|message) is too long|string too long"
-    r"|maximum context length|exceeds the maximum number of tokens|must be <= \d+\W+given: \d+"
+    r"|too many tokens|maximum context length|exceeds the maximum number of tokens"
+    r"|must be <= \d+\W+given: \d+"
     r"|(?:exceeds?|larger than|longer than) the (?:\S+ ){0,4}context)\b",
     re.IGNORECASE,
 )

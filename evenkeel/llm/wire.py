@@ -64,17 +64,28 @@ class RawResponse:
     def error(self) -> Mapping[str, Any]:
         """The members of an error body, {} if it is none that is known.
 
-        Bodies as OpenAI, Azure, Anthropic, Mistral, vLLM, Ollama, TGI, FastAPI and Gemini write them are.
+        Bodies as OpenAI, Azure, Anthropic, Mistral, vLLM, Ollama, TGI, FastAPI, Gemini, Cohere, Bedrock,
+        OpenRouter, Hugging Face and Cloudflare write them are, and a sentence alone.
         """
         try:
-            decoded = json.loads(self.body(_ERROR_BYTES))
-        except (UnreadableBody, ValueError, RecursionError):
+            body = self.body(_ERROR_BYTES)
+        except UnreadableBody:
             return {}
+        try:
+            decoded = json.loads(body)
+        except (ValueError, RecursionError):
+            sentence = body.decode("utf-8", "replace").strip()
+            # A page of a proxy is for browsers.
+            return {} if sentence.startswith("<") else {"message": sentence}
         if isinstance(decoded, list) and decoded:
             decoded = decoded[0]
+        if isinstance(decoded, str):
+            return {"message": decoded}
         if not isinstance(decoded, dict):
             return {}
-        inner = decoded.get("error", decoded)
+        inner = decoded.get("error") or decoded.get("errors") or decoded
+        if isinstance(inner, list):
+            inner = inner[0]
         if isinstance(inner, str):
             return {"message": inner}
         return inner if isinstance(inner, dict) else {}

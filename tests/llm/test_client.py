@@ -253,10 +253,16 @@ def test_one_bad_generation_is_repeated_and_costs_no_parameter() -> None:
         ),
         ([{"error": {"message": "exceeds the maximum number of tokens allowed (1048576)."}}], "too_long"),
         ({"detail": "Value 'float' is not valid"}, "bad_request"),
+        ({"message": "too many tokens: at most 4096"}, "too_long"),
+        ({"Message": "The input is too long: maximum context length is 8"}, "too_long"),
+        ({"error": ["Input is longer than the model's context"]}, "too_long"),
+        ({"success": False, "errors": [{"code": 1, "message": "maximum context length is 8"}]}, "too_long"),
+        ({"error": {"message": "Failed", "metadata": {"raw": '{"e": "prompt is too long"}'}}}, "too_long"),
+        ("prompt is too long", "too_long"),
     ],
 )
 def test_errors_are_read_in_every_server_s_form(body: Any, expected: str) -> None:
-    """TGI writes a sentence, Gemini a list, FastAPI a detail."""
+    """TGI, Gemini, FastAPI, Cohere, Bedrock, Hugging Face, Cloudflare and OpenRouter each write their own."""
     (got,), _ = ask(lambda _: Canned(422, body), FORMED)
     assert reason(got) == expected
 

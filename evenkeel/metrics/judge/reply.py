@@ -24,13 +24,24 @@ _REFUSAL = re.compile(
     r"|as an ai\b)",
     re.IGNORECASE,
 )
-_FENCED = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL | re.IGNORECASE)
+_FENCED = re.compile(r"\A(`{3,}|~{3,})[ \t]*(?:[a-z][\w+.-]*)?\s*(.*?)\s*\1\Z", re.DOTALL | re.IGNORECASE)
+_NAMES = ("eot_id", "im_end", "end", "endoftext", "end_of_text", "end_of_turn", "endofturn")
 _END_TOKENS = (
-    *(f"<|{name}|>" for name in ("eot_id", "im_end", "end", "endoftext", "end_of_text", "return", "eom_id")),
+    *(f"<|{name}|>" for name in (*_NAMES, "return", "eom", "eom_id", "eos")),
     "</s>",
     "<end_of_turn>",
     "<eos>",
+    "[/INST]",
+    "[end of text]",
+    "</answer>",
+    "</response>",
 )
+_HEAD = re.compile(
+    r"(?:\s|\ufeff|<s>|<bos>|\[/INST\]|<\|begin_of_text\|>|<\|im_start\|>assistant|<\|assistant\|>"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model|<answer>|<response>)*",
+    re.IGNORECASE,
+)
+"""Beginning of a text as a template of a chat writes it."""
 _LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
 _READ_CHARS = 20_000
 """Most characters of a reply with one rating and explanation."""
@@ -53,8 +64,9 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
 
     The reply is one JSON object with a whole number as "rating" and, if the judge gives them, a text as
     "explanation" and a whole number as "initial_rating"; further fields are ignored. It may stand in one
-    code fence, after thoughts and before end tokens, which some servers leave in the text; line ends in
-    strings and single backslashes, as of LaTeX, do not matter. Nothing else may be there:
+    code fence of any kind, after thoughts, and between a chat template's tokens, which some servers leave in
+    the text; line ends in strings and single backslashes, as of LaTeX, do not matter. Nothing else may be
+    there:
 
     - Prose around the object is "bad_schema". A judge may quote what an answer tried to make it say.
     - Several objects, an object within another or within an array, and a field given twice are
@@ -100,9 +112,8 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
         return said
     if len(said) > _READ_CHARS:
         return Fault("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
-    fenced = _FENCED.match(said)
     try:
-        value = _read(fenced[1] if fenced else said)
+        value = _read(said)
     except (ValueError, RecursionError):
         if _REFUSAL.match(said.replace("\u2019", "'")):
             return Fault("refused", "The judge declined in prose.")
@@ -123,12 +134,21 @@ def _without_end_tokens(text: str) -> str:
 
 
 def _said(text: str | None) -> str | Fault:
-    """Return the part of a reply after its thoughts and before end tokens."""
-    text = (text or "").removeprefix("\ufeff")
-    if not text.strip():
+    """Return the part of a reply after its thoughts, between a template's tokens, without a fence."""
+    said = _bare(text or "")
+    if not said:
         return Fault("empty", "The judge's reply has no text.")
-    said = _without_end_tokens(without_thoughts(text).strip())
+    said = _bare(without_thoughts(said))
+    fenced = _FENCED.match(said)
+    if fenced:
+        said = _bare(fenced[2])
     return said or Fault("empty", "The judge's reply is a thought without a conclusion.")
+
+
+def _bare(text: str) -> str:
+    """Return a text without white space, byte order marks and a template's tokens at both ends."""
+    head = _HEAD.match(text)
+    return _without_end_tokens(text[head.end() if head else 0 :].rstrip())
 
 
 def _read(text: str) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evenkeel import metrics
 from evenkeel.core.pair import Answer, Pair, ToolCall
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.metrics.protocol import Rating
+
+
+def test_a_judge_is_made_of_an_address_a_model_and_a_key() -> None:
+    """As the page about use from Python says; the key is not shown."""
+    judge = metrics.Judge(metrics.Endpoint(base_url="http://localhost:1/v1", model="m", api_key=KEY))
+    assert judge.model == "m"
+    assert KEY not in repr(judge)
 
 
 def test_a_ruling_comes_with_its_tokens_and_cost() -> None:
