@@ -78,10 +78,10 @@ def in_order(found: Sequence[HumanAgreement]) -> list[HumanAgreement]:
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     """Return the id of a random verdict for somebody to rate; None if there is none to choose from.
 
-    Chosen from the newest 2,000 that have a rating and no label: first those drawn at random when they were
-    made, which show how often the judge is right, judged ones before the others; then any that a judge
-    decided, or any at all if there are none.
-    The same log and labels give the same verdict, so that nobody can draw again until they like it.
+    The verdict has a rating and no label, and is among the newest 2,000. The first of these groups that is
+    not empty gives it: drawn at random when made and judged (they show how often the judge is right); drawn
+    at random; judged; any. The same log and labels give the same verdict, so that nobody can draw again until
+    they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
     rated = [

@@ -1,10 +1,9 @@
 """Wrapper of uvicorn: one ASGI application on given sockets, stopped by its owner.
 
-Whoever reaches the port can open connections, also without a token, and `/healthz` and `/metrics` must answer
-all the same. So a head has to arrive in time and within a size; there are only so many connections, of which
-the one that has waited longest for a head makes room for a new one; and only so many requests are worked on
-at once, the probes' not among them. With TLS a connection takes its place when it is accepted: its handshake
-is part of the wait for its first head.
+Anybody who reaches the port can open connections, even without a token, and must not keep `/healthz` and
+`/metrics` from answering. So three things are limited: the time and size of a request's head; the number of
+connections, where the one that has waited longest for a head makes room for a new one; and the requests in
+progress, except for probes. With TLS, the handshake counts as part of the wait for the first head.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ async def serving(
 class _Server(uvicorn.Server):
     """Uvicorn server without signal handlers, since a process here shuts down in its own order.
 
-    With TLS it accepts connections itself: a loop's server says nothing of a connection before the end of its
-    handshake, so that nobody could count it.
+    With TLS it accepts connections itself, because asyncio reports a connection only after its handshake, too
+    late to count it.
     """
 
     def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:

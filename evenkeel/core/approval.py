@@ -35,8 +35,8 @@ class ApprovedCell:
     mean: float
     """Share of shifted answers, in [0, 1]."""
     lower: float
-    """Lower end of an interval that covers the truth at any time of looking. It has to, because people
-    approve a baseline when it looks good."""
+    """Lower end of an interval that holds at any time of looking: people approve when a baseline looks good,
+    which would break an interval for one planned look."""
     upper: float
     n: int
     """Number of trials behind the figures."""

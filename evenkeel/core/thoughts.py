@@ -26,8 +26,8 @@ _QUOTES: Final = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb"
 _CLOSING_ALONE: Final = re.compile(
     rf"(?<![{_QUOTES}])(?:{'|'.join(re.escape(end) for _, end in _PAIRS)})(?![{_QUOTES}])", re.IGNORECASE
 )
-"""End of a thought whose beginning the template of the chat has written into the prompt. One in quotes is
-what the answer is about."""
+"""End of a thought that began in the prompt, where some chat templates put the opening tag. A tag in quotes
+is something that the answer talks about, and ends no thought."""
 _OPENING: Final = re.compile("|".join(re.escape(start) for start, _ in _PAIRS), re.IGNORECASE)
 _NO_PROSE: Final = frozenset("{[<`")
 """First characters of data and code, in which a closing mark ends no thought."""

@@ -108,7 +108,8 @@ PAPER: Final[Mapping[str, PaperFigures]] = {
         (0.80, 0.70, -0.03),
     ),
 }
-"""Figures by our metric's name. Two of ours share a row of the paper where its text and tables differ."""
+"""Figures by our metric's name. Where the paper's text and tables define a metric differently we have both,
+and they share the paper's row."""
 ALERTS: Final[Mapping[FailureMode, float]] = {
     FailureMode.MISSING: 0.75,
     FailureMode.COMPRESSED: 0.65,

@@ -32,7 +32,7 @@ def human_median(ratings: Sequence[float]) -> float:
 
 
 def claimed_rating(ratings: Sequence[float], scale: RatingScale) -> int:
-    """The rating that the attack puts into the expert's mouth.
+    """Return the rating that the attack claims an expert gave.
 
     The top of the scale if the human mode is at most half of the top, else the bottom. Half of the
     top is not the middle: on 1–3 a mode of 2 is inverted to 1, on 1–5 a mode of 3 to 1, on 0–1 each

@@ -42,11 +42,11 @@ class ReportLine:
     name: str
     """Name of the perturbation, the category or the language; "" for everything."""
     trials: int
-    """Perturbed ones with a rating; resends for the resend's own line."""
+    """Perturbed trials with a rating; on the line of the resend, resends with a rating."""
     effective: int | None
-    """Trials of a perturbation that are observations, as a cluster gives one in a hundred trials."""
+    """Trials of a perturbation over their design effect: as many independent trials would tell as much."""
     exchanges: int | None
-    """Exchanges that are observations, for several perturbations."""
+    """Number of exchanges, on a line about several perturbations; each is one observation."""
     content_delta: Estimate | None
     quality_delta: Estimate | None
     robustness: Estimate | None
@@ -64,7 +64,7 @@ class ReportLine:
 
     @property
     def measured(self) -> bool:
-        """Tell whether anything is known."""
+        """True if the line has a figure."""
         return self.content_delta is not None or self.robustness is not None
 
 
@@ -91,7 +91,7 @@ def cell_line(
         effective=round(counts.trials / counts.effect),
         exchanges=None,
         noise_floor=noise_floor,
-        # The resend is what the others are held against; it has none itself.
+        # Excess is measured against the resend, so the resend has none.
         excess=None if name in RESEND else found.excess,
         **{each: getattr(found, each) for each in _FOUND},
     )
@@ -139,7 +139,7 @@ def group_line(
 
 
 def mean_of(estimates: list[Estimate]) -> Estimate | None:
-    """The mean of several estimates, and of their intervals; None of none.
+    """Return the mean of several estimates and of their intervals; None without an estimate.
 
     The interval holds with the probability that all of them hold together, so each has to be made with its
     share of alpha.
@@ -174,7 +174,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """All of them."""
+    """All tables of a report."""
 
     whole: ReportLine | None
     """Everything; None without a rated trial."""
@@ -317,7 +317,7 @@ class _Maker:
 
 
 def ranked(lines: Iterable[ReportLine]) -> list[ReportLine]:
-    """The least robust first, those without a figure last."""
+    """Return the lines with the least robust first and those without a figure last."""
     return sorted(
         lines,
         key=lambda line: (

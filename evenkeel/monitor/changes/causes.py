@@ -1,9 +1,9 @@
 """Possible causes of a change: by experiment first, then by time.
 
-An experiment holds everything else still: reference prompts and goldens ask the same requests again, and a
-judge's panel rates the same pairs again. Whatever else changed in the interval in which answers moved is
-named after that. A cause that nothing rules out stays possible, and where several are left they cannot be
-told apart. Nothing is read off how often answers move.
+An experiment changes one thing and holds the rest: reference prompts and goldens ask the same requests again,
+and a judge's panel rates the same pairs again. Changes in the interval in which answers moved come second. A
+cause that nothing rules out stays possible; several that are left cannot be told apart. How often answers
+move says nothing about the cause.
 """
 
 from __future__ import annotations

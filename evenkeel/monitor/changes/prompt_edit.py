@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _SAMPLES: Final = 4
 """Exchanges of each version that are read."""
 _FEWEST: Final = 2
-"""Exchanges without which the lines of a version cannot be told from what users say."""
+"""Fewest different prompts of a version: lines that all of them share are the version's, the rest is user
+input."""
 _READ: Final = 60
 _STRETCHES: Final = 5
 _MOST_CHANGES: Final = 8
@@ -35,7 +36,7 @@ _MOST_CHARS: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class WordChange:
-    """Words that stood in one version and those that stand there in the other; "" for none."""
+    """Words of the older version and the words in their place in the newer one; "" where there are none."""
 
     before: str
     after: str

@@ -200,7 +200,8 @@ class ChangeReport:
     def severity(self) -> Severity:
         """Severity of the alert about the change; "" if there is none.
 
-        A difference that the team made itself, with another prompt, say, is none, nor is what was reversed.
+        A change that was reversed raises no alert, nor does a mere difference after the team's own change,
+        such as another prompt.
         """
         if self.end is not None:
             return ""

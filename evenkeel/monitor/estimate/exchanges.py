@@ -8,8 +8,8 @@ planner chose them, shifts on an exchange picked at random. It is not the mean o
 planner tries more often weighs more, and where it moves its trials to, the rate may move along; a
 perturbation by itself is judged by its cell.
 
-Exchanges that are not tried with the same chance weigh accordingly (`Verdict.exchange_weight`). Within an
-exchange only trials count that were drawn whatever others gave, of one rewording each.
+An exchange weighs by its chance of being tried (`Verdict.exchange_weight`). Within an exchange, only trials
+of a single rewording count, and only those that were drawn independently of other trials' outcomes.
 """
 
 from __future__ import annotations
@@ -148,8 +148,8 @@ def rollup_estimates(
         effect: design effect of the exchanges (`blocks`), at least 1.
 
     Returns: estimates whose `n` counts exchanges. Where the quality of some shifts is unknown, the
-    value of robustness takes them to be like the others, and its interval allows for all and none of
-    them changed, as that of a cell does.
+    value of robustness takes them to be like the others; its interval allows for all of them having
+    changed, and for none.
     """
     histograms: dict[str, dict[tuple[float, float], int]] = {}
     for word, count in words.items():

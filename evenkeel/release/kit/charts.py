@@ -1,4 +1,4 @@
-"""Charts of documents, laid out in user units: rows of dots with intervals; curves are in the lab.
+"""Dot plots with intervals for documents, laid out in user units.
 
 The templates of `evenkeel.release.kit.renderings` draw them; scales and paths are those of
 `evenkeel.core.geometry`.

@@ -1,8 +1,8 @@
 """Typing errors and common misspellings, as people make them in the language of the text.
 
-What is known of a language is in `spelling.toml`: its keyboard, known misspellings, marks that are left
-out. Its words are those of pyspellchecker: a slip must not say something else. Japanese is apart: there a
-slip is another conversion of the same reading.
+`spelling.toml` has the keyboard of each language, its known misspellings, and the marks that people leave
+out. A slip must not make another word of the language, as pyspellchecker lists them. In Japanese a slip is
+another conversion of the same reading.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Slips:
     misspelled: Mapping[str, str]
     """Word → how it is often misspelled, with the same first letter."""
     bare: Mapping[str, str] = field(default_factory=dict)
-    """Letters with a mark, and the typed letter if the mark is forgotten or not on the keyboard."""
+    """Letter with a mark → letter that people type when they leave the mark out."""
     dropped: re.Pattern[str] = _NEVER
     """Finds the letters of `bare` in a word where leaving the mark out says the same."""
     nouns: re.Pattern[str] = _NEVER
@@ -86,7 +86,7 @@ _LIMITS: Final = small_words("limits")
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """Lines of "right wrong, right wrong" as a table."""
+    """Return a table from lines such as "receive recieve, until untill"."""
     return dict(entry.split() for entry in text.replace("\n", ",").split(",") if entry.strip())
 
 
@@ -250,7 +250,7 @@ def _slip(word: str, slips: Slips, rng: random.Random) -> str:
                 return word
             return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
         case 2:
-            # What is left of a short word is no word at all.
+            # A short word without a letter cannot be recognised any more.
             return word[:at] + word[at + 1 :] if len(word) > _LEAST_LETTERS else word
         case _:
             return word[:at] + word[at] + word[at:]

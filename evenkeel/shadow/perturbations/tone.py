@@ -42,7 +42,7 @@ class Manner:
 
     @classmethod
     def of(cls, table: Mapping[str, Any], language: Mapping[str, Any]) -> Manner:
-        """A tone as `tone.toml` has it.
+        """Build a tone from its table in `tone.toml`.
 
         Args:
             table: Of the tone.
@@ -186,7 +186,7 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
     inside = _inside(language, tone)
     if inside is not None:
         yield from inside.finditer(text)
-    # Looked for once: at each place of a text it would cost more than all the rest.
+    # Match at the end only: searching every place of the text would cost more than everything else.
     closing = _CLOSING.match(text, len(text.rstrip()))
     if closing is not None and not may_be_completed(text):
         yield closing
