@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from litestar import Litestar, MediaType, Response, get
 
@@ -15,26 +15,32 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
+_FORWARDS: Final = (
+    "This process forwards and samples requests. Whether their answers are measured is known to the worker "
+    "and the monitor: ask /readyz there."
+)
+
 EXPOSITION_TYPE = "text/plain; version=0.0.4"
 """Content type of metrics, to which the framework adds the charset."""
 
 
 def create_probes(
-    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]], judge: str
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]] | None, judge: str
 ) -> Litestar:
-    """Build an application with only the probes, for a process without a console."""
+    """Build an application with only the probes, for a process without a console; see `probe_handlers`."""
     handlers = probe_handlers(exposition, ready, judge)
     return Litestar(handlers, guards=[allowed], openapi_config=None, logging_config=None)
 
 
 def probe_handlers(
-    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]], judge: str
+    exposition: Callable[[], bytes], ready: Callable[[], dict[str, str]] | None, judge: str
 ) -> list[HTTPRouteHandler]:
     """Handlers of `/metrics`, `/healthz` (200 while serving) and `/readyz` (503 with what is missing).
 
     Args:
         exposition: the metrics in the Prometheus text format 0.0.4.
-        ready: {} when ready, else part → what is wrong and what to do.
+        ready: {} when ready, else part → what is wrong and what to do. None for a process that only forwards:
+            it is always ready, since nothing that is not measured may keep requests from being forwarded.
         judge: model of the judge; "" without one.
     """
     rated = judged_by(judge)
@@ -50,6 +56,8 @@ def probe_handlers(
 
     @get("/readyz", sync_to_thread=True, needs="nobody")
     def readyz() -> Response[bytes]:
+        if ready is None:
+            return json_response({"status": "ready", "missing": {}, "measuring": _FORWARDS})
         missing = ready()
         if missing:
             return json_response({"status": "not ready", "missing": missing, "scoring": rated}, 503)

@@ -253,7 +253,7 @@ def _supervise(
         counted: Further counters of the supervisor.
         problems: Logged after the banner.
         probed: True if the supervisor serves the admin port, for children that are data planes or a worker.
-        measuring: Watch over the measuring of a worker, for `/readyz`.
+        measuring: Watch over the measuring of a worker, for `/readyz`; None for data planes.
     """
     follower = start.follower
     warnings: set[asyncio.Task[None]] = set()
@@ -279,9 +279,8 @@ def _supervise(
         stopping = threading.Event()
         publish = partial(publish_counters, stopping, _SOURCE, lambda: nullcontext(counters), published)
         sockets = start.ports.admin if probed else []
-        app = partial(
-            probes, start.settings, counters.read, lambda: measuring().problems() if measuring else {}
-        )
+        held_up = (lambda: measuring().problems()) if measuring else None
+        app = partial(probes, start.settings, counters.read, held_up)
         async with served(app, start.settings, sockets):
             following = asyncio.create_task(follower.run(apply))
             try:

@@ -145,14 +145,14 @@ async def served(
 def probes(
     settings: Settings,
     read: Callable[[], Iterable[Snapshot]],
-    problems: Callable[[], dict[str, str]] = dict,
+    problems: Callable[[], dict[str, str]] | None = None,
 ) -> ASGIApp:
     """Return an application with metrics and health, for a process without a console.
 
     Args:
         settings: Name the judge.
         read: Reads the counters.
-        problems: Returns the problems that keep it from working, by part.
+        problems: Returns what keeps it from measuring, by part; None for a process that only forwards.
     """
     # Loaded on demand: a process without an admin port stays small.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415

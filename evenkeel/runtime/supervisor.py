@@ -45,6 +45,8 @@ _STABLE_AFTER_S = 10.0
 """Seconds after which a child counts as stable, so that it restarts without a pause."""
 _STOP_GRACE_S = 25.0
 _WATCH_S = 0.5
+_HANGS_S = 60.0
+"""Seconds without a heartbeat after which a worker hangs: it waits for something that never comes."""
 
 
 class ListenError(UserError):
@@ -206,9 +208,18 @@ class Supervisor:
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
 
     async def _watch(self, child: Child, process: asyncio.subprocess.Process) -> None:
-        """Kill a process if an exchange takes too much CPU time."""
+        """Kill a process if an exchange takes too much CPU time, or if its event loop stands still."""
+        beat, silent_s = 0, 0.0
         while child.sheet is not None:
             await asyncio.sleep(_WATCH_S)
+            # Counted in looks, not by a clock: a supervisor that was stopped itself has seen nothing.
+            silent_s = silent_s + _WATCH_S if beat and child.sheet.heartbeat() == beat else 0.0
+            beat = child.sheet.heartbeat()
+            if silent_s >= _HANGS_S:
+                log.error("%s hangs: its event loop has not run for %.0f s", child.name, silent_s)
+                self._tally.add("worker_errors", where="hang")
+                _kill(process)
+                return
             over = child.sheet.over(process.pid)
             if not over:
                 continue

@@ -38,7 +38,9 @@ _WORK: Final = struct.Struct("<qd48s")
 _HELD: Final = struct.Struct("<q48s")
 """Row of a held exchange: 1 while held, 2 if it exceeded its time, else 0; and the exchange's id."""
 _HELD_FROM: Final = _ROWS * _WORK.size
-_BYTES: Final = _HELD_FROM + _ROWS * _HELD.size
+_BEAT_AT: Final = _HELD_FROM + _ROWS * _HELD.size
+"""Place of the heartbeat, a number that changes as long as the worker's event loop runs."""
+_BYTES: Final = _BEAT_AT + 8
 _THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
 """Threads of the executor; `asyncio` uses the same number by default."""
 _TICK_S: Final = 1.0
@@ -90,7 +92,7 @@ class Timesheet:
 
     def hold(self, exchange_id: str) -> int:
         """Note that the worker holds an exchange. Return its row."""
-        rows = range(_HELD_FROM, _BYTES, _HELD.size)
+        rows = range(_HELD_FROM, _BEAT_AT, _HELD.size)
         row = next(at for at in rows if struct.unpack_from("<q", self._memory, at) == (0,))
         _HELD.pack_into(self._memory, row, 1, exchange_id.encode()[:48])
         return row
@@ -98,6 +100,14 @@ class Timesheet:
     def let_go(self, row: int) -> None:
         """Note that the exchange of a row is no longer held."""
         struct.pack_into("<q", self._memory, row, 0)
+
+    def beat(self) -> None:
+        """Note that the worker's event loop runs."""
+        struct.pack_into("<q", self._memory, _BEAT_AT, time.monotonic_ns())
+
+    def heartbeat(self) -> int:
+        """Return a number that changes with each beat; 0 before the first."""
+        return int(struct.unpack_from("<q", self._memory, _BEAT_AT)[0])
 
     def over(self, pid: int) -> list[str]:
         """Return the exchanges for which threads of a process have exceeded their processor time.
@@ -118,14 +128,14 @@ class Timesheet:
 
     def mark(self, exchange_ids: list[str]) -> None:
         """Mark exchanges of a killed worker as having exceeded their time."""
-        for row in range(_HELD_FROM, _BYTES, _HELD.size):
+        for row in range(_HELD_FROM, _BEAT_AT, _HELD.size):
             held, id_ = _HELD.unpack_from(self._memory, row)
             if held and id_.rstrip(b"\0").decode() in exchange_ids:
                 struct.pack_into("<q", self._memory, row, 2)
 
     def left(self) -> AbandonedExchanges:
         """Return the exchanges that the previous worker left behind."""
-        rows = list(_HELD.iter_unpack(self._memory[_HELD_FROM:]))
+        rows = list(_HELD.iter_unpack(self._memory[_HELD_FROM:_BEAT_AT]))
         over, others = ([id_.rstrip(b"\0").decode() for was, id_ in rows if was == mark] for mark in (2, 1))
         return AbandonedExchanges(over, others)
 
@@ -203,6 +213,7 @@ class Deadline:
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
         while True:
             self._sheet.begin(0, time.thread_time() + self._limit_s, "")
+            self._sheet.beat()
             soft = int(time.process_time() + 2 * self._limit_s + _SPARE_S)
             if hard == resource.RLIM_INFINITY or soft < hard:
                 resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))

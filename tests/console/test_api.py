@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from litestar.testing import TestClient
 
+from evenkeel.console import create_probes
 from evenkeel.core.cells import (
     ChangeMark,
     Estimate,
@@ -15,6 +17,15 @@ from evenkeel.core.cells import (
 )
 from evenkeel.monitor.measuring import HoldUp, Measuring
 from tests.kit.cells import with_figures
+
+
+def test_a_process_that_only_forwards_says_that_it_does_not_know_whether_answers_are_measured():
+    """It is ready whatever holds measuring up, but must not read as if scoring were well."""
+    with TestClient(create_probes(bytes, None, "")) as client:
+        response = client.get("/readyz")
+    assert (response.status_code, response.json()["status"]) == (200, "ready")
+    assert "ask /readyz" in response.json()["measuring"]
+    assert "scoring" not in response.json()
 
 
 def test_cells_are_given_flat_with_their_estimates(make_scene, console_client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ import time
 import pytest
 
 from evenkeel.core.exchange import ProcessorTimeError
+from evenkeel.runtime.supervisor import Child, Supervisor
 from evenkeel.shadow.timesheet import AbandonedExchanges, Deadline, Timesheet
 
 PAST_S, LATER_S = -1.0, 1e9
@@ -117,3 +119,25 @@ def test_an_exchange_that_is_cancelled_from_outside_is_not_over(sheet):
 
     with pytest.raises(asyncio.CancelledError):
         bounded(sheet, cancelled)
+
+
+def test_a_worker_whose_loop_stands_still_is_killed(sheet, monkeypatch):
+    """One that beats lives on; one that stopped beating, without computing anything, does not."""
+    monkeypatch.setattr("evenkeel.runtime.supervisor._WATCH_S", 0.02)
+    monkeypatch.setattr("evenkeel.runtime.supervisor._HANGS_S", 0.1)
+    child = Child("worker", None, sheet=sheet)
+
+    async def watched():
+        supervisor = Supervisor([child], ended=lambda _: None)
+        process = await asyncio.create_subprocess_exec("sleep", "60")
+        watching = asyncio.create_task(supervisor._watch(child, process))
+        for _ in range(20):
+            sheet.beat()
+            await asyncio.sleep(0.02)
+        alive = process.returncode is None
+        await watching
+        return alive, await process.wait(), supervisor.snapshot()["counters"]
+
+    alive, code, counted = asyncio.run(watched())
+    assert (alive, code) == (True, -signal.SIGKILL)
+    assert counted == [["worker_errors", {"where": "hang"}, 1]]

@@ -109,6 +109,19 @@ def shown(url):
     return series(url)
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_proxy_is_ready_and_says_that_it_only_forwards(tmp_path, config, store, processes):
+    """In one process and under a supervisor: it must not read as if answers were measured."""
+    shared = on_redis(config, store)
+    several = {"EVENKEEL_LISTEN__PROCESSES": str(processes)}
+    proxy = Role(tmp_path, "proxy", shared, "--admin-port", "0", environment=several)
+    with stopping([proxy]):
+        admin = proxy.find(r"metrics +(http://\S+?)/metrics")
+        answer = httpx2.get(f"{admin}/readyz", timeout=240)
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    assert "worker and the monitor" in answer.json()["measuring"]
+
+
 @pytest.mark.timeout(1200)
 def test_many_processes_find_what_one_process_finds(tmp_path, config, store, simulation):
     """Two proxies, two workers, two monitors on one Redis: the gauges of one process on the same traffic."""
