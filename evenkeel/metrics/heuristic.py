@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.budget import NOTHING
 from evenkeel.core.languages import base_tag
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure
+from evenkeel.metrics.entity import SlotMatch
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
 from evenkeel.metrics.similarity.embeddings import Embeddings
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import Spend
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
+    from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.similarity.meaning import Meaning
 
 
@@ -43,6 +45,8 @@ benchmarks.similarity`.
 """
 
 _MEANING_STEEPNESS: Final = 4
+_PARTS: Final[dict[Task, Metric]] = {Task.WORKFLOW: WorkflowSteps(), Task.SLOT_FILLING: SlotMatch()}
+"""What an answer is made of, compared on every pair of a task."""
 _UNMEASURED: Final = MeaningScore(Failure("embeddings", 1, "not_asked"))
 
 
@@ -122,10 +126,10 @@ class HeuristicRater:
             return Failure(self.name, self.version, CROSS_LANGUAGE, gap)
         wording = _wording(pair)
         scores = {Likeness.name: likeness(wording.reference.text, wording.candidate.text)}
-        if pair.task == Task.WORKFLOW:
-            steps = WorkflowSteps().score(pair)
-            if isinstance(steps, float):
-                scores[WorkflowSteps.name] = steps
+        if pair.task in _PARTS:
+            parts = _PARTS[Task(pair.task)].score(pair)
+            if not isinstance(parts, Failure):
+                scores[_PARTS[Task(pair.task)].name] = parts
         if wording.reference.tool_calls or wording.candidate.tool_calls:
             calls = ToolCalls().score(wording)
             if not isinstance(calls, Failure):
@@ -154,9 +158,10 @@ def _rating(draft: _Draft, meaning: MeaningScore) -> Rating:
     """Return the unsure rating of a draft and its closeness in meaning."""
     scores = dict(draft.scores)
     closeness = scores[Likeness.name]
-    if WorkflowSteps.name in scores:
-        # Which steps there are and their order say more of a workflow than its words.
-        closeness = (closeness + scores[WorkflowSteps.name]) / 2
+    for parts in _PARTS.values():
+        if parts.name in scores:
+            # Which steps or slots there are says more than their words.
+            closeness = (closeness + scores[parts.name]) / 2
     if not isinstance(meaning.outcome, Failure):
         scores[Embeddings.name] = meaning.outcome
         closeness = nearer_by_meaning(closeness, meaning.outcome)

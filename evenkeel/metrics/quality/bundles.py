@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.metrics.entity import SlotMatch, SlotRouge
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, prompts_of, rubric_prompt
 from evenkeel.metrics.protocol import SCALE
 from evenkeel.metrics.quality.measurement import Agreement, EachSide
-from evenkeel.metrics.quality.slots import SlotCoverage, SlotGrounding
+from evenkeel.metrics.quality.slots import SameSlots
 from evenkeel.metrics.quality.workflow_steps import StepsKept
 from evenkeel.metrics.tasks import Task, nearest, task_named
 from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
@@ -22,7 +21,6 @@ from evenkeel.metrics.tool_calls import ToolArgumentsMatch, ToolNames, ToolOrder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.prompts import Prompt
     from evenkeel.metrics.quality.measurement import PairQuality, QualityMetric
 
@@ -56,14 +54,6 @@ class Bundle:
         return tuple(EachSide(judged(prompt)) for prompt in self.judged) + self.by_rule
 
 
-def _speaks_of_slots(pair: Pair) -> bool:
-    """Return whether the slot qualities apply.
-
-    Values are worded alike only in one language, and an extraction may be a tool call without text.
-    """
-    return pair.wanted.language is None and bool(pair.reference.text.strip())
-
-
 _NO_CALLS: Final = frozenset(("no_tool_calls", "no_shared_tool"))
 TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
     Agreement(ToolNames(), silent=_NO_CALLS),
@@ -71,14 +61,6 @@ TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
     Agreement(ToolOrder(), silent=_NO_CALLS),
 )
 """Qualities of tool calls, in every bundle; they report nothing unless an answer calls a tool."""
-
-SLOT_QUALITIES: Final[tuple[PairQuality, ...]] = (
-    Agreement(SlotMatch(), applies=_speaks_of_slots),
-    # Free text fills a slot alike from 0.7 on, so their mean may fall as far without a change.
-    Agreement(SlotRouge(), tolerance=0.3, applies=_speaks_of_slots),
-    SlotGrounding(),
-    SlotCoverage(),
-)
 
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
 """Qualities of workflows, in every bundle; they report nothing unless an answer is a workflow."""
@@ -99,8 +81,7 @@ BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
             ),
             _STEPS,
         ),
-        # There is one right answer, so no judge is asked.
-        Task.SLOT_FILLING: Bundle(by_rule=(*SLOT_QUALITIES, *TOOL_QUALITIES)),
+        Task.SLOT_FILLING: Bundle((FAITHFULNESS, COMPLETENESS), (SameSlots(), *TOOL_QUALITIES)),
         Task.WORKFLOW: Bundle(
             (FAITHFULNESS, COMPLETENESS),
             (*WORKFLOW_QUALITIES, *TOOL_QUALITIES),

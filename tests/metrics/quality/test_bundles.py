@@ -70,10 +70,7 @@ def test_qualities_of_a_task_with_and_without_a_judge(task: str | None, judged: 
     bundle = BUNDLES[find_task(task)]
     _, judges = scripted({})
     rules = ["tool_names", "tool_arguments_match", "tool_order"]
-    if task == "slot_filling":
-        rules = ["slot_match", "slot_rouge", "slot_grounding", "slot_coverage", *rules]
-    else:
-        rules = ["workflow_steps", *rules]
+    rules.insert(0, "slot_match" if task == "slot_filling" else "workflow_steps")
     assert [quality.name for quality in bundle.measures(judges)] == judged + rules
     assert [quality.name for quality in bundle.measures()] == rules
 
