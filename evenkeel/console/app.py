@@ -16,6 +16,7 @@ from evenkeel.console.api import api_handlers, json_response
 from evenkeel.console.baselines import baseline_handlers
 from evenkeel.console.calibration import calibration_handlers
 from evenkeel.console.cells import cells_table
+from evenkeel.console.challengers import challenger_handlers
 from evenkeel.console.changes import change_handlers
 from evenkeel.console.checks import check_page
 from evenkeel.console.documents import document_handler
@@ -99,6 +100,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
     situation = Situation(sources.monitor_store, sources.reports)
     measured, sources = sources, replace(sources, reports=situation.cells)
     goldens = sources.goldens
+    challengers = sources.challengers
     labels = sources.labels
     actions = sources.actions
     reports = sources.change_reports
@@ -119,6 +121,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *baseline_handlers(sources, renderer),
             gate_page(sources, renderer),
             check_page(sources, renderer),
+            *(challenger_handlers(sources, challengers, renderer) if challengers else ()),
             *trial_list_handlers(sources, renderer),
             *trial_handlers(sources, renderer),
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
@@ -164,6 +167,7 @@ def _places(sources: ConsoleSources) -> tuple[Place, ...]:
                 **({"/goldens": "Goldens"} if sources.goldens else {}),
                 "/gates": "Gate runs",
                 "/checks": "Checks",
+                **({"/challengers": "Challengers"} if sources.challengers else {}),
             },
         ),
         Place(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold import MonitorSettings, SilentReport
     from evenkeel.monitor.measuring import Measuring
     from evenkeel.release.calibration.proposals import LimitProposal
+    from evenkeel.release.challenge.board import ChallengeBoard
     from evenkeel.stores.archive import ExchangeArchive
     from evenkeel.stores.audit_log import ActionLog
     from evenkeel.stores.changes import CheckRun, GateRun, GoldenRun
@@ -208,6 +209,8 @@ class ConsoleSources:
     """Results of gate runs, oldest first."""
     checks: Callable[[], list[CheckRun]] = list
     """Results of checks, oldest first."""
+    challengers: ChallengeBoard | None = None
+    """Challengers; None leaves their page out."""
     goldens: GoldenSources | None = None
     """Sources of goldens; None leaves their pages out."""
     references: ReferenceSources | None = None

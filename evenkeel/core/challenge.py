@@ -40,6 +40,8 @@ class Challenge:
     """Unix time in seconds."""
     stopped_at: float | None = None
     """Unix time in seconds; None while it runs."""
+    told: str = ""
+    """Last decision that was sent as a message; "" before the first."""
     from_settings: bool = False
     """True if the settings file defines it, so that it ends when it leaves the file."""
 

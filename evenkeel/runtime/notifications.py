@@ -24,6 +24,7 @@ from evenkeel.runtime.choices import addresses, notification_keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from evenkeel.core.challenge import Challenge
     from evenkeel.monitor.monitor import Monitor
     from evenkeel.monitor.notify import Notice, NoticeMessage, Sink
     from evenkeel.settings import Settings
@@ -102,6 +103,12 @@ def writer(settings: Settings, monitor: Monitor, log: VerdictLog) -> Writer:
         partial(worst_trials, log),
         partial(edits_of, log),
     )
+
+
+def challenger_link(settings: Settings, challenge: Challenge) -> str:
+    """Return the address of a challenger's page; "" if the console's is not known."""
+    console = settings.alerts.console_url
+    return f"{console.rstrip('/')}/challengers#{challenge.id}" if console else ""
 
 
 def channels(

@@ -234,8 +234,8 @@ class _Answers(NamedTuple):
     candidate_again: Replay | Failure | None = None
 
 
-class _Rated(NamedTuple):
-    """What the raters say of the answers; None = not rated."""
+class _Ratings(NamedTuple):
+    """Ratings of the answers; None = not rated."""
 
     candidate: Judgement | None
     """Content of the candidate's answer against the served one, as the two below but for the last."""
@@ -297,7 +297,7 @@ class _Plan:
         return await self.senders[1].replay(self.candidate, view, self.quotes[1], budget)
 
 
-async def _rated(plan: _Plan, answers: _Answers, judges: ChallengeJudges) -> _Rated:
+async def _rated(plan: _Plan, answers: _Answers, judges: ChallengeJudges) -> _Ratings:
     """Rate contents, and the places of both second answers against the one that was served."""
     original = plan.original
     served, candidate = original.answer, _answer_of(answers.candidate)
@@ -321,7 +321,7 @@ async def _rated(plan: _Plan, answers: _Answers, judges: ChallengeJudges) -> _Ra
     if preference is not None and _draw(plan.challenge, original, "orders") < _BOTH_ORDERS_SHARE:
         other_order = await _preferred(judges, original, answers.candidate, contents[0], other_order=True)
     noise = await _preferred(judges, original, answers.again, contents[1])
-    return _Rated(*contents, preference, other_order, noise)
+    return _Ratings(*contents, preference, other_order, noise)
 
 
 async def _preferred(
@@ -343,7 +343,7 @@ async def _preferred(
     return await (judges.preference.prefer_other_order if other_order else judges.preference.prefer)(pair)
 
 
-def _pair(plan: _Plan, answers: _Answers, rated: _Rated, prices: Prices) -> ChallengePair:
+def _pair(plan: _Plan, answers: _Answers, rated: _Ratings, prices: Prices) -> ChallengePair:
     original, challenge = plan.original, plan.challenge
     place = rated.preference.place if rated.preference else None
     other = rated.other_order.place if rated.other_order else None
@@ -378,7 +378,7 @@ def _pair(plan: _Plan, answers: _Answers, rated: _Rated, prices: Prices) -> Chal
     )
 
 
-def _texts(plan: _Plan, answers: _Answers, rated: _Rated) -> ChallengeTexts | None:
+def _texts(plan: _Plan, answers: _Answers, rated: _Ratings) -> ChallengeTexts | None:
     """Return the texts of a pair; None if they are not wanted."""
     candidate, again = _answer_of(answers.candidate), _answer_of(answers.again)
     worse = rated.preference is not None and rated.preference.place == -1

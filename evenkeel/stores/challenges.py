@@ -59,8 +59,13 @@ class ChallengeStore:
         if other is not None and other.id != challenge.id:
             self.stop(other, challenge.started_at)
         known = self.find(challenge.id)
-        started_at = known.started_at if known is not None else challenge.started_at
-        self._documents.put(_CHALLENGES, replace(challenge, started_at=started_at, stopped_at=None))
+        if known is not None:
+            challenge = replace(challenge, started_at=known.started_at, told=known.told)
+        self.put(replace(challenge, stopped_at=None))
+
+    def put(self, challenge: Challenge) -> None:
+        """Store a challenger as it is."""
+        self._documents.put(_CHALLENGES, challenge)
 
     def stop(self, challenge: Challenge, at: float) -> None:
         """Stop a challenger. Its pairs and its decision stay.
@@ -69,7 +74,7 @@ class ChallengeStore:
             challenge: Which.
             at: Unix time in seconds.
         """
-        self._documents.put(_CHALLENGES, replace(challenge, stopped_at=at))
+        self.put(replace(challenge, stopped_at=at))
 
     def add(self, pair: ChallengePair) -> bool:
         """Store a pair. Return False, changing nothing, if the exchange was tried already."""

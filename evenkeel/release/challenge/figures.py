@@ -99,7 +99,7 @@ class JudgeFigures:
     prefers_longer: Estimate | None
     """Share of the incumbent's own pairs in which the longer answer was preferred; half without a bias."""
     prefers_a_length: bool
-    """Whether that is shown to be other than half while the two models' answers differ in length."""
+    """True if that is shown to be other than half while the two models' answers differ in length."""
     favours: Estimate | None
     """The judge's place of the candidate minus that of people, on the pairs with labels, in [−2, 2]."""
 

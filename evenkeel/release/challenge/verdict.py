@@ -30,7 +30,7 @@ SEGMENT_LIMIT: Final = 0.2
 """Net losses in a segment, in [0, 2], that must be ruled out before the whole may switch."""
 MOST_SEGMENTS: Final = 20
 _FEWEST: Final = 10
-"""Pairs from which a segment is watched. It holds back the whole from then on, so few are better than many."""
+"""Pairs from which a segment is watched. It holds the whole back from then on, so few are better."""
 _WHOLE_SHARE: Final = 0.95
 """Share of the pairs from which a segment is nearly all of the traffic and has nothing to add."""
 _MOST_MORE: Final = 100_000

@@ -21,12 +21,13 @@ from evenkeel.monitor.measuring import MeasuringWatch, known
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import Notifier
 from evenkeel.release.calibration.proposals import LimitProposals
+from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.runtime import references
 from evenkeel.runtime.changes import LEASE_S, ChangeResponse, respond, urgent_routes
 from evenkeel.runtime.checks import setup_sources
 from evenkeel.runtime.console_sources import Pipeline, with_operations
 from evenkeel.runtime.limits import monitor_settings
-from evenkeel.runtime.notifications import channels, contacts, writer
+from evenkeel.runtime.notifications import challenger_link, channels, contacts, sinks, writer
 from evenkeel.shadow.needs import NeedsPublisher
 from evenkeel.shadow.references.pace import BURST_CALLS
 
@@ -83,7 +84,9 @@ class MonitorRole:
     _responding: RoleLease
     _asker: ReferenceAsker
     _panel: JudgePanel | None
+    _challenges: ChallengeWatch
     _asking: RoleLease
+    _telling: RoleLease
     _rating: RoleLease
     _needs: NeedsPublisher
 
@@ -128,9 +131,15 @@ class MonitorRole:
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)
         pipeline = Pipeline(settings, stores.counters, stores.queue, instruments.ledger)
+        board = ChallengeBoard(stores.challenges, time.time)
         exposition = Exposition(
             monitor,
-            (changes.collector, SilentCollector(monitor.silent), LabelCollector(stores.labels)),
+            (
+                changes.collector,
+                SilentCollector(monitor.silent),
+                LabelCollector(stores.labels),
+                ChallengeCollector(board),
+            ),
             IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],
             lambda: watch().snapshot(),
@@ -159,6 +168,7 @@ class MonitorRole:
                 monitor.silent,
             ),
             labels=stores.labels,
+            challengers=board,
             actions=stores.actions,
             setup=setup_sources(settings, instruments.asked_on(asyncio.get_running_loop())),
             trace_url=settings.telemetry.trace_url,
@@ -180,7 +190,11 @@ class MonitorRole:
             _responding=stores.lease(f"respond {watched}", LEASE_S),
             _asker=references.asker(settings, stores, instruments, monitor),
             _panel=references.judge_panel(settings, stores, instruments, monitor),
+            _challenges=ChallengeWatch(
+                board, partial(sinks, settings, announce), partial(challenger_link, settings)
+            ),
             _asking=stores.lease(f"ask {watched}", LEASE_S),
+            _telling=stores.lease("challengers", LEASE_S),
             _rating=stores.lease(f"panel {watched}", LEASE_S),
             _needs=await asyncio.to_thread(
                 NeedsPublisher,
@@ -206,8 +220,11 @@ class MonitorRole:
         await respond(stop, self._changes.responder, self._responding, "changes cannot be responded to")
 
     async def ask(self, stop: asyncio.Event) -> None:
-        """Ask reference prompts and the judge's panel again until `stop` is set."""
-        asking = [respond(stop, self._asker, self._asking, "reference prompts cannot be asked")]
+        """Ask reference prompts and the judge's panel again, and report challengers, until `stop` is set."""
+        asking = [
+            respond(stop, self._asker, self._asking, "reference prompts cannot be asked"),
+            respond(stop, self._challenges, self._telling, "challengers cannot be reported"),
+        ]
         if self._panel is not None:
             asking.append(respond(stop, self._panel, self._rating, "the judge's panel cannot be asked"))
         await asyncio.gather(*asking)

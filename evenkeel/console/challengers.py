@@ -1,0 +1,241 @@
+"""Challengers: may another model or prompt take over? The page, its forms, and the API."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from litestar import Response, Router, get, post
+from litestar.exceptions import HTTPException, NotFoundException
+
+from evenkeel.console.access import Recorder, form_token, own_pages_only, signed, visitor_of
+from evenkeel.console.api import json_response
+from evenkeel.console.rendering import AnyRequest, Form, PathText, QueryText, see_other
+from evenkeel.core.challenge import Challenge, ChallengeLabel
+from evenkeel.release.challenge import words
+from evenkeel.release.challenge.record import challenge_json
+from evenkeel.stores.audit_log import is_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from litestar.handlers import HTTPRouteHandler
+    from litestar.types import ControllerRouterHandler
+
+    from evenkeel.console.rendering import Renderer
+    from evenkeel.console.sources import ConsoleSources
+    from evenkeel.core.challenge import ChallengeTexts
+    from evenkeel.release.challenge.board import ChallengeBoard, ChallengeState
+
+_HALF: Final = 0.5
+_SHOWN: Final = 20
+_WORST: Final = 5
+PLACES: Final = {"first": 1, "equal": 0, "second": -1}
+"""Places of the first answer that a form may give."""
+
+
+class ChallengePanel(NamedTuple):
+    """A challenger as the page shows it."""
+
+    state: ChallengeState
+    worst: list[ChallengeTexts]
+    """Texts of pairs in which its answer was worse, newest first."""
+    labelled: int
+    """Pairs that people have labelled."""
+
+    @property
+    def headline(self) -> str:
+        """Return the decision in one sentence."""
+        return words.headline(self.state.challenge, self.state.figures)
+
+    @property
+    def details(self) -> list[str]:
+        """Return what else a reader of the decision needs."""
+        return words.details(self.state.challenge, self.state.figures)
+
+    @property
+    def answer(self) -> str:
+        """Return the words for the decision."""
+        return words.ANSWERS[self.state.figures.decision.answer]
+
+    @property
+    def rows(self) -> list[words.ChallengeRow]:
+        """Return the table of figures."""
+        return words.rows(self.state.challenge, self.state.figures)
+
+    @property
+    def sides(self) -> list[tuple[str, ...]]:
+        """Return the answers of both sides, row by row."""
+        return words.sides(self.state.figures)
+
+    @property
+    def segments(self) -> list[tuple[str, str, str, str]]:
+        """Return the segments, the worst first."""
+        return words.segment_rows(self.state.challenge, self.state.figures)
+
+    @property
+    def judge(self) -> list[str]:
+        """Return what is known about the judge."""
+        return words.judge_lines(self.state.figures)
+
+    @property
+    def name(self) -> str:
+        """Return the candidate's name."""
+        return words.name_of(self.state.challenge)
+
+
+class BlindPair(NamedTuple):
+    """A pair for a person to judge: two answers in an order that says nothing."""
+
+    challenge: Challenge
+    texts: ChallengeTexts
+    swapped: bool
+    """True if the candidate's answer is shown first."""
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """Return both answers as they are shown."""
+        shown = self.texts.served, self.texts.candidate
+        return shown[::-1] if self.swapped else shown
+
+
+def challenger_handlers(
+    sources: ConsoleSources, board: ChallengeBoard, renderer: Renderer
+) -> list[ControllerRouterHandler]:
+    """Return the handlers of `/challengers` and `/api/challengers`."""
+
+    @get("/", sync_to_thread=True, needs="viewer")
+    def page(request: AnyRequest) -> Response[bytes]:
+        return renderer.response(
+            "challengers.html",
+            panels=[_panel(board, state) for state in board.states()[:_SHOWN]],
+            condition=words.CONDITION,
+            token=form_token(request),
+            visitor=visitor_of(request),
+        )
+
+    @get("/{challenge_id:str}/label", sync_to_thread=True, needs="labeller")
+    def drawn(request: AnyRequest, challenge_id: PathText) -> Response[bytes]:
+        pair = blind_pair(board, _known(board, challenge_id).challenge)
+        if pair is None:
+            return renderer.not_found(
+                "Nothing to label", "Every pair whose texts are kept is labelled already, or none is kept."
+            )
+        return renderer.response(
+            "challenger_pair.html", pair=pair, token=form_token(request), visitor=visitor_of(request)
+        )
+
+    @get("/", sync_to_thread=True, needs="viewer")
+    def listed(route: QueryText = None) -> Response[bytes]:
+        """Return all challengers with their decisions, the running ones first; `route` narrows the list."""
+        states = [state for state in board.states() if route in (None, "", state.challenge.route)]
+        return json_response(
+            {"challengers": [challenge_json(state.challenge, state.figures) for state in states]}
+        )
+
+    @get("/{challenge_id:str}", sync_to_thread=True, needs="viewer")
+    def given(challenge_id: PathText) -> Response[bytes]:
+        """Return one challenger."""
+        state = _known(board, challenge_id)
+        return json_response({"challenger": challenge_json(state.challenge, state.figures)})
+
+    return [
+        Router("/challengers", route_handlers=[page, drawn, *_forms(sources, board)]),
+        Router("/api/challengers", route_handlers=[listed, given]),
+    ]
+
+
+def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHandler]:
+    """Return the handlers of what people send: start, stop, and which answer is better."""
+    record = Recorder(sources.actions)
+
+    @post("/", sync_to_thread=True, guards=[own_pages_only], needs="approver")
+    def started(request: AnyRequest, data: Form) -> Response[bytes]:
+        visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
+        route, model = (asked.get(name, "").strip() for name in ("route", "model"))
+        if not (route and model):
+            raise HTTPException("Nothing was started: say which route and which model.", status_code=400)
+        challenge = Challenge(route=route, model=model, share=_share(asked), started_at=now)
+        board.store.start(challenge)
+        record(visitor, _name(asked), "challenger_started", route, at=now, detail=model)
+        return see_other(f"/challengers#{challenge.id}")
+
+    @post("/{challenge_id:str}/stop", sync_to_thread=True, guards=[own_pages_only], needs="approver")
+    def stopped(request: AnyRequest, challenge_id: PathText, data: Form) -> Response[bytes]:
+        visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
+        challenge = _known(board, challenge_id).challenge
+        board.store.stop(challenge, now)
+        name = words.name_of(challenge)
+        record(visitor, _name(asked), "challenger_stopped", challenge.route, at=now, detail=name)
+        return see_other(f"/challengers#{challenge.id}")
+
+    @post("/{challenge_id:str}/label", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
+    def labelled(request: AnyRequest, challenge_id: PathText, data: Form) -> Response[bytes]:
+        visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
+        challenge = _known(board, challenge_id).challenge
+        place, exchange = PLACES.get(asked.get("better", "")), asked.get("exchange", "")
+        kept = {texts.exchange for texts in board.store.texts(challenge.id)}
+        if place is None or exchange not in kept:
+            raise HTTPException("Nothing was stored: say which answer is better.", status_code=400)
+        if not _swapped(challenge, exchange):
+            place = -place
+        label = ChallengeLabel(
+            challenge=challenge.id, exchange=exchange, place=place, by=_name(asked), at=now
+        )
+        board.store.label(label)
+        record(visitor, label.by, "challenger_labelled", challenge.route, at=now, detail=exchange)
+        return see_other(f"/challengers/{challenge.id}/label")
+
+    return [started, stopped, labelled]
+
+
+def _known(board: ChallengeBoard, challenge_id: str) -> ChallengeState:
+    found = board.find(challenge_id)
+    if found is None:
+        raise NotFoundException(detail="There is no challenger of this id.")
+    return found
+
+
+def _panel(board: ChallengeBoard, state: ChallengeState) -> ChallengePanel:
+    store, challenge = board.store, state.challenge
+    labels = store.labels(challenge.id)
+    worse = {pair.exchange for pair in store.pairs(challenge.id) if pair.preference == -1}
+    worst = [texts for texts in store.texts(challenge.id) if texts.exchange in worse]
+    return ChallengePanel(state, worst[:_WORST], len(labels))
+
+
+def blind_pair(board: ChallengeBoard, challenge: Challenge) -> BlindPair | None:
+    """Return a pair for a person to label; None if there is none.
+
+    The same pair comes until it is labelled, so that nobody can draw again until they like it.
+    """
+    labels = board.store.labels(challenge.id)
+    left = [texts for texts in board.store.texts(challenge.id) if texts.exchange not in labels]
+    if not left:
+        return None
+    texts = Random(f"{challenge.id}/{len(labels)}").choice(sorted(left, key=lambda kept: kept.exchange))
+    return BlindPair(challenge, texts, _swapped(challenge, texts.exchange))
+
+
+def _swapped(challenge: Challenge, exchange: str) -> bool:
+    return Random(f"{challenge.id}/{exchange}/order").random() < _HALF
+
+
+def _name(asked: Mapping[str, Any]) -> str:
+    name = str(asked.get("by", "")).strip()
+    if not is_name(name):
+        raise HTTPException("Nothing was changed: say your name.", status_code=400)
+    return name
+
+
+def _share(asked: Mapping[str, Any]) -> float:
+    """Return the share of the requests that a form gives in percent."""
+    try:
+        share = float(str(asked.get("share") or "2").replace(",", ".")) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise HTTPException(
+            "Nothing was started: the share of the requests is above 0 and at most 100 %.", status_code=400
+        )
+    return share
