@@ -54,9 +54,9 @@ def fill(config):
 @pytest.mark.parametrize(
     ("parts", "code", "answer", "said"),
     [
-        (((1200, PAIR),), 0, "may_switch", "small may switch in on support."),
-        (((300, PAIR), (100, WORSE)), 1, "must_not", "small must not switch in on support: its answers are"),
-        (((40, PAIR),), 3, "not_yet", "Not yet known whether small may switch in on support."),
+        (((1200, PAIR),), 0, "may_switch", "small may take over on support."),
+        (((300, PAIR), (100, WORSE)), 1, "must_not", "small must not take over on support: its answers are"),
+        (((40, PAIR),), 3, "not_yet", "Not yet known whether small may take over on support."),
     ],
 )
 def test_the_status_says_the_decision_and_its_exit_code(call, fill, parts, code, answer, said):

@@ -47,6 +47,8 @@ _LENGTH_ALPHA: Final = 0.01
 """Probability with which a judge is ever said falsely to prefer longer, or shorter, answers."""
 _LENGTH_RATIO: Final = 1.1
 """Ratio of mean lengths, or its inverse, up to which a judge's preference for length does no harm."""
+_HOUR_S: Final = 3_600.0
+_DAY_S: Final = 86_400.0
 _NO_BIAS: Final = 0.5
 _FEWEST_LABELS: Final = 10
 """Pairs labelled by people before their labels are compared with the judge."""
@@ -131,6 +133,9 @@ class ChallengeFigures:
     served_side: SideFigures
     again_side: SideFigures
     candidate_side: SideFigures
+    requests_a_day: float | None
+    """Requests of the route a day, by the pairs and the share that is asked; None before an hour has passed.
+    Fewer than there are where the budget turned some away."""
     judge: JudgeFigures | None
     """None without a judge."""
     segments: tuple[SegmentFigures, ...]
@@ -201,10 +206,19 @@ def challenge_figures(
         served_side=served_side,
         again_side=again_side,
         candidate_side=candidate_side,
+        requests_a_day=_requests_a_day(challenge, pairs),
         judge=trust,
         segments=segments,
         decision=decision,
     )
+
+
+def _requests_a_day(challenge: Challenge, pairs: Sequence[ChallengePair]) -> float | None:
+    if not pairs:
+        return None
+    times = [pair.time for pair in pairs]
+    span_s = max(times) - min(times)
+    return len(pairs) / challenge.share / span_s * _DAY_S if span_s >= _HOUR_S else None
 
 
 def _served(pair: ChallengePair) -> ChallengeAnswer:

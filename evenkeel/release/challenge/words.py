@@ -22,16 +22,12 @@ if TYPE_CHECKING:
 
 ANSWERS: Final = {"may_switch": "may switch", "must_not": "must not switch", "not_yet": "not yet"}
 """Words for a decision."""
-_MEASURES: Final = {
-    WORSE: "its answers are worse",
-    FRAGILE: "rewordings move its answers more",
-    UNUSABLE: "more of its answers are of no use",
-}
 _OPEN: Final = {
     WORSE: "whether its answers are worse",
     FRAGILE: "whether rewordings move its answers more",
     UNUSABLE: "whether more of its answers are of no use",
 }
+_DAYS_A_MONTH: Final = 30
 CONDITION: Final = (
     f'"Must not" is said falsely in at most {percent(ERROR_RATE)} of challengers, and so is "may switch", '
     "however often one looks. This assumes that requests are independent of each other, and that the judge "
@@ -63,15 +59,25 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
     """Return the decision in one sentence."""
     decision, name = figures.decision, name_of(challenge)
     if decision.answer == "may_switch":
-        return f"{name} may switch in on {challenge.route}."
-    if decision.answer == "must_not":
-        whole = [_MEASURES[reason] for reason in decision.because if reason in _MEASURES]
-        segments = [reason for reason in decision.because if reason not in _MEASURES]
-        # Where the whole loses, the parts that show it as well add nothing.
-        if segments and WORSE not in decision.because:
-            whole.append(f"its answers are worse for {listing(segments)}")
-        return f"{name} must not switch in on {challenge.route}: {listing(whole)}."
-    return f"Not yet known whether {name} may switch in on {challenge.route}."
+        return f"{name} may take over on {challenge.route}."
+    if decision.answer == "not_yet":
+        return f"Not yet known whether {name} may take over on {challenge.route}."
+    reasons = []
+    if WORSE in decision.because:
+        reasons.append(f"its answers are worse, {_over(figures.worse, challenge.worse)}")
+    if FRAGILE in decision.because:
+        reasons.append(f"rewordings move its answers more, {_over(figures.fragile, challenge.fragile)}")
+    if UNUSABLE in decision.because:
+        reasons.append(f"more of its answers are of no use, {_over(figures.unusable, challenge.worse)}")
+    segments = [reason for reason in decision.because if reason not in _OPEN]
+    # Where the whole loses, the parts that show it as well add nothing.
+    if segments and WORSE not in decision.because:
+        reasons.append(f"its answers are worse for {listing(segments)}")
+    return f"{name} must not take over on {challenge.route}: {'; '.join(reasons)}."
+
+
+def _over(estimate: Estimate | None, limit: float) -> str:
+    return f"{points_text(estimate)} points where {limit:g} are tolerated"
 
 
 def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
@@ -96,9 +102,11 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
     if saved is not None and figures.again_side.dollars:
         share = saved / figures.again_side.dollars
         word = "less" if saved >= 0 else "more"
+        month = ""
+        if figures.requests_a_day is not None:
+            month = f", {usd(abs(saved) * figures.requests_a_day * _DAYS_A_MONTH)} a month at today's traffic"
         lines.append(
-            f"A request costs {usd(abs(saved))} {word} ({percent(abs(share))}), {usd(1000 * abs(saved))} "
-            "for a thousand."
+            f"A request costs {percent(abs(share))} {word}: {usd(1000 * abs(saved))} for a thousand{month}."
         )
     return lines
 
@@ -139,7 +147,7 @@ def pair_cost(figures: ChallengeFigures) -> float | None:
 def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
     """Return the table of figures: name, figure with its interval, limit, n, and what it counts."""
     worse, fragile = f"{challenge.worse:g}", f"{challenge.fragile:g}"
-    return [
+    table = [
         _points(
             "worse", figures.worse, worse,
             "worse minus better answers against the served one, beyond the incumbent asked again",
@@ -157,6 +165,7 @@ def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
         _share("slower", figures.slower, "pairs in which it took longer than the incumbent asked again"),
         _share("longer", figures.longer, "pairs in which its answer is longer"),
     ]  # fmt: skip
+    return [row for row in table if row.n or row.limit]
 
 
 def _points(name: str, estimate: Estimate | None, limit: str, about: str) -> ChallengeRow:
