@@ -12,6 +12,7 @@ from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.export.prometheus import IN_WINDOW, CellCollector
 from evenkeel.monitor.export.snapshots import HELP
 from evenkeel.monitor.labels import LabelCollector
+from evenkeel.release.challenge.board import ChallengeCollector
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -67,6 +68,7 @@ def documented() -> list[Series]:
         GoldenCollector(dict),
         SilentCollector(tuple),
         LabelCollector(),
+        ChallengeCollector(),
         IncidentCollector(),
     )
     found = [_of_monitor(metric) for collector in monitor for metric in collector.describe()]

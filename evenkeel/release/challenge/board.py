@@ -92,13 +92,14 @@ class ChallengeCollector(ListedCollector):
 
     block = "challengers"
 
-    def __init__(self, board: ChallengeBoard) -> None:
-        self._board = board
+    def __init__(self, states: Callable[[], Iterable[ChallengeState]] = tuple) -> None:
+        """Take a function that returns the states of all challengers."""
+        self._states = states
 
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
         """Fill the metrics as `ListedCollector.fill` describes."""
         decision, points, lower, upper, n, pairs = metrics
-        for challenge, figures in filter(lambda state: state.running, self._board.states()):
+        for challenge, figures in filter(lambda state: state.running, self._states()):
             labels = [challenge.route, name_of(challenge)]
             for answer in ("may_switch", "must_not", "not_yet"):
                 decision.add_metric([*labels, answer], float(figures.decision.answer == answer))

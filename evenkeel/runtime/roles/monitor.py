@@ -138,7 +138,7 @@ class MonitorRole:
                 changes.collector,
                 SilentCollector(monitor.silent),
                 LabelCollector(stores.labels),
-                ChallengeCollector(board),
+                ChallengeCollector(board.states),
             ),
             IncidentCollector(IncidentBoard(stores.monitor).all, monitor.reports, contacts(settings)),
             lambda: [pipeline.snapshot(), stores.losses(), *counted()],

@@ -72,7 +72,7 @@ def test_a_message_says_what_is_saved_a_month(board):
 def test_gauges_have_the_decision_and_each_measure_with_its_interval(board):
     fill(board, (50, PAIR), (10, WORSE))
     registry = CollectorRegistry()
-    registry.register(ChallengeCollector(board))
+    registry.register(ChallengeCollector(board.states))
     text = generate_latest(registry).decode()
     assert 'evenkeel_challenger_decision{challenger="small",decision="not_yet",route="support"} 1.0' in text
     assert 'evenkeel_challenger_pairs{challenger="small",route="support"} 60.0' in text
