@@ -29,6 +29,3 @@ class JudgeEndpoint(ModelEndpoint):
         """
         served = Model(base_url=base_url, name=model, api_key=api_key, timeout_s=timeout_s)
         super().__init__(served, price=price)
-
-
-Endpoint = JudgeEndpoint
