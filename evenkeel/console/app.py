@@ -29,7 +29,7 @@ from evenkeel.console.labels import feedback_handlers
 from evenkeel.console.now import now_handlers
 from evenkeel.console.pipeline import pipeline_handlers
 from evenkeel.console.probes import probe_handlers
-from evenkeel.console.references import reference_handlers
+from evenkeel.console.references import reference_handler
 from evenkeel.console.rendering import Assets, PathText, Place, Renderer
 from evenkeel.console.routes import route_handlers
 from evenkeel.console.setup import setup_handlers
@@ -127,7 +127,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
             *(feedback_handlers(sources, labels, renderer) if labels else ()),
             *api_handlers(measured),
             *(change_handlers(sources, situation, reports, renderer) if reports else ()),
-            *(reference_handlers(sources, references) if references else ()),
+            *((reference_handler(sources, references),) if references else ()),
             *judge_handlers(sources, renderer),
             *calibration_handlers(sources, renderer),
             *pipeline_handlers(sources, renderer),

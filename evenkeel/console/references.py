@@ -1,4 +1,4 @@
-"""Reference prompts of a route, and `/api/references`: what is kept and asked, and how to delete it."""
+"""Reference prompts of a route, and `/api/references`: how many are kept, and what was asked."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from litestar import Response, get, post
-from litestar.exceptions import HTTPException
+from litestar import Response, get
 
-from evenkeel.console import links
-from evenkeel.console.access import Recorder, own_pages_only, signed, visitor_of
 from evenkeel.console.api import json_response
-from evenkeel.console.rendering import AnyRequest, Form, see_other
 from evenkeel.stores.references import FULL
 
 if TYPE_CHECKING:
@@ -94,23 +90,8 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
     return found
 
 
-def reference_handlers(sources: ConsoleSources, references: ReferenceSources) -> list[HTTPRouteHandler]:
-    """Handlers of POST `/references` and GET `/api/references`."""
-
-    @post("/references", sync_to_thread=True, guards=[own_pages_only], needs="approver")
-    def forgotten(request: AnyRequest, data: Form) -> Response[bytes]:
-        """Delete the references of a route, and record that in the audit log."""
-        visitor = visitor_of(request)
-        said = signed(visitor, data)
-        route, by = said.get("forget", ""), said.get("by", "").strip()
-        if not route or not by:
-            raise HTTPException("Nothing was deleted: say whose references, and your name.", status_code=400)
-        dropped = references.store.drop(route)
-        detail = f"{dropped} reference prompts"
-        Recorder(sources.actions)(
-            visitor, by, "references_forgotten", route, at=sources.clock(), detail=detail
-        )
-        return see_other(f"{links.route_link(route)}#references")
+def reference_handler(sources: ConsoleSources, references: ReferenceSources) -> HTTPRouteHandler:
+    """Handler of GET `/api/references`."""
 
     @get("/api/references", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
@@ -120,7 +101,7 @@ def reference_handlers(sources: ConsoleSources, references: ReferenceSources) ->
             {"routes": [_plain(reference) for reference in found], "limits": references.setup._asdict()}
         )
 
-    return [forgotten, listed]
+    return listed
 
 
 def _plain(one: RouteReferences) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
-from evenkeel.console.access import form_token, visitor_of
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices
@@ -120,7 +119,6 @@ def route_handlers(
         found = None if name is None else route_page(sources, situation, name)
         if found is None:
             raise NotFoundException(detail="There is no route of this name.")
-        found.token, found.visitor = form_token(request), visitor_of(request)
         return found
 
     # The path type also takes names that hold a slash.

@@ -9,7 +9,6 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
-from evenkeel.console.access import SCOPE_KEY, Visitor
 from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer
@@ -21,7 +20,6 @@ from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.changes.silent_report import Names
 from evenkeel.monitor.changes.stay import End
 from evenkeel.monitor.estimate import outcome_of
-from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.references import KeptAnswer
 from tests.console.whole_scene import references, silent_change
@@ -199,22 +197,6 @@ def test_reference_prompts_are_on_the_page_of_their_route(console_client, make_s
     }
 
 
-def test_reference_prompts_are_deleted_on_record(console_client, make_scene, sources, documents):
-    """Those of one route, by somebody with a name; anything else is refused and deletes nothing."""
-    log = ActionLog(documents)
-    served = console_client(make_scene("quiet"), references=sources, actions=log)
-    page = served.get("/routes/chat").text
-    token = re.search(r'name="_csrf_token" value="([^"]+)"', page)[1]
-    for wrong in ({"by": "ann"}, {"forget": "chat", "by": " "}):
-        assert served.post("/references", data={"_csrf_token": token, **wrong}).status_code == 400
-    assert served.post("/references", data={"forget": "chat", "by": "ann"}).status_code == 403
-    assert len(sources.store.states()) == 5
-    form = {"_csrf_token": token, "forget": "chat", "by": "ann"}
-    assert served.post("/references", data=form, follow_redirects=False).status_code == 303
-    assert [one.route for one in sources.store.states()] == ["case-summaries"]
-    assert (log.latest(1)[0].by, log.latest(1)[0].what) == ("ann", "references_forgotten")
-
-
 def test_every_member_of_a_silent_change_is_documented(console_client, make_scene, sources):
     """The page of the documentation names the members of the JSON, and no others in its table."""
     reports = (silent_change(NOW),)
@@ -251,18 +233,3 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
     assert page.text.count("{{ 7*7 }}") >= 5
     assert "\u202e" not in page.text
     assert "<script>" not in page.text
-
-
-def test_a_viewer_sees_reference_prompts_and_deletes_none(make_scene, sources):
-    """Deleting takes an approver."""
-    made = create_app(altered(make_scene("quiet").sources(), references=sources))
-
-    async def as_viewer(scope, receive, send):
-        await made({**scope, SCOPE_KEY: Visitor("vic", "viewer", "token")}, receive, send)
-
-    with TestClient(as_viewer) as served:
-        assert "Delete the reference prompts" not in served.get("/routes/chat").text
-        csrf = next(value for name, value in served.cookies.items() if name.startswith("evenkeel-"))
-        form = {"_csrf_token": csrf, "forget": "chat", "by": "vic"}
-        assert served.post("/references", data=form).status_code == 403
-    assert len(sources.store.states()) == 5
