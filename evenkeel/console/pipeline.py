@@ -12,6 +12,7 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
+from evenkeel.core.endpoint import EMBEDDINGS
 from evenkeel.core.together import together_count
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ _DROPPED: Final = {
     "several_prompts": "the request holds several prompts, and the first answer is to one of them",
     "echo": "the answer repeats the prompt",
     "api_unsupported": "the path may be that of another API",
+    "embeddings": "requests for embeddings are only kept as reference prompts, a few of them",
     "websocket_unread": "the frames of the WebSocket cannot be read from there on",
     "websocket_failed": "the endpoint answered a request over a WebSocket with an error",
     "websocket_cut": "the WebSocket ended before the answer was complete",
@@ -232,6 +234,7 @@ STEPS: Final = {
 }
 """What a user can do about a reason; nothing for the others."""
 _UNREAD_STEPS: Final = {
+    "embeddings": "Nothing to do: a few are kept as reference prompts.",
     "interactions": "Use generateContent.",
     "bedrock": "Use Bedrock's OpenAI-compatible endpoint.",
     "conversations": "Use chat/completions, or responses without a kept conversation.",
@@ -279,6 +282,7 @@ def not_replayed(flow: RouteFlow) -> list[NotReplayedLine]:
     found = [
         NotReplayedLine(skipped_because(reason), STEPS.get(reason, "Nothing to do."), count)
         for reason, count in flow.skipped.items()
+        if reason != EMBEDDINGS  # counted below, with those that are not looked at
     ]
     found += [
         NotReplayedLine(

@@ -33,6 +33,7 @@ _UNREAD: Final = (
 )
 """Further APIs by their paths: what they answer is not read."""
 OTHER_API: Final = "other"
+EMBEDDINGS: Final = "embeddings"
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
@@ -54,6 +55,21 @@ def api_path(target: str) -> str | None:
     Returns: None also if the path may lead elsewhere: through `..`, to a conversation that the provider
         keeps, or by characters that servers read differently.
     """
+    path = _read_alike(target)
+    if path is None:
+        return None
+    named = next((api for pattern, api in _OTHER_NAMES if pattern.search(path)), None)
+    return named or next((end for end in API_PATHS if path.endswith(f"/{end}")), None)
+
+
+def is_embeddings(target: str) -> bool:
+    """Return whether a request target is that of embeddings, as every server may read it."""
+    path = _read_alike(target)
+    return path is not None and path.endswith(f"/{EMBEDDINGS}")
+
+
+def _read_alike(target: str) -> str | None:
+    """Return the path of a request target, decoded; None if servers may read it differently."""
     decoded = target.partition("?")[0]
     for _ in range(_MOST_ENCODINGS):
         decoded = unquote(decoded)
@@ -61,11 +77,9 @@ def api_path(target: str) -> str | None:
     names = {part.strip().lower() for part in parts}
     if unquote(decoded) != decoded or _READ_DIFFERENTLY.search(decoded) or names & (_ELSEWHERE | _DOTS):
         return None
-    path = "/".join(["", *(part for part in parts[:-1] if part), parts[-1]])
     if len(parts) == 1:
         return None
-    named = next((api for pattern, api in _OTHER_NAMES if pattern.search(path)), None)
-    return named or next((end for end in API_PATHS if path.endswith(f"/{end}")), None)
+    return "/".join(["", *(part for part in parts[:-1] if part), parts[-1]])
 
 
 def unread_api(target: str) -> str:

@@ -46,6 +46,7 @@ class Lane:
         "bound",
         "capture",
         "counters",
+        "embedded_at",
         "first",
         "has_key",
         "injection",
@@ -64,6 +65,8 @@ class Lane:
         """Pool that new requests use at the moment."""
         self.counters = counters
         self.capture = route.capture
+        self.embedded_at = float("-inf")
+        """Unix time in seconds at which a request for embeddings was captured last."""
         self.bound = threshold(route.sampling_rate)
         """Bound for the random bits of a request: below it, the request is sampled."""
         self.injections = dict(zip(self.pools, route.injections(), strict=True))

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CostTracker
     from evenkeel.core.cache import Cache
     from evenkeel.core.exchange import Exchange
-    from evenkeel.core.pair import Answer
-    from evenkeel.core.verdict import Verdict
     from evenkeel.llm.observer import CallObserver
     from evenkeel.metrics import judge as judging
     from evenkeel.settings import Settings
@@ -284,15 +282,11 @@ def archivist(settings: Settings, kept: ExchangeArchive, tally: Tally) -> Callab
     return Archivist(kept, {route.name: route.match.prefix for route in settings.routes}, tally=tally).keep
 
 
-def reference_keeper(
-    settings: Settings, store: ReferenceStore, tally: Tally
-) -> Callable[[Original, Verdict, Answer | None], None] | None:
-    """Return a function that keeps reference prompts; None if they are off, or nothing may be stored."""
+def reference_keeper(settings: Settings, store: ReferenceStore, tally: Tally) -> ReferenceKeeper | None:
+    """Return the keeper of reference prompts; None if they are off, or nothing may be stored."""
     if not settings.asks_references:
         return None
-    return ReferenceKeeper(
-        store, {route.name: route.match.prefix for route in settings.routes}, tally=tally
-    ).keep
+    return ReferenceKeeper(store, {route.name: route.match.prefix for route in settings.routes}, tally=tally)
 
 
 def load_prices(costs: Prices) -> None:

@@ -113,7 +113,7 @@ async def test_unread_requests_are_no_part_of_the_sample(relay):
             assert await client.answer() == OK
         assert rig.counter("requests_unread", route="main", api="embeddings") == 1
         assert rig.counter("requests_unread") == 1
-        assert rig.counter("exchanges_eligible") == 0
+        assert rig.counter("exchanges_eligible") == 1  # embeddings, see below
 
 
 async def test_trace_context_passes_and_is_kept(relay, eventually):
@@ -236,3 +236,22 @@ def test_a_body_that_is_too_large_at_once_does_not_fit():
     begun = Capture(1, "main", parse_request(whole[:-9]), 0.0, bound, stop=len(whole) - 9)
     assert begun.fits
     assert not begun.add_request(whole[-9:])
+
+
+async def test_a_request_for_embeddings_is_captured_now_and_then(relay, eventually):
+    """The first, and no other for five minutes: a few become reference prompts."""
+    now = 1000.0
+    async with relay(OK, rate=0.01, clock=lambda: now) as rig:
+        client = await rig.client()
+        for step in (0.0, 1.0, 300.0):
+            now += step
+            client.send(b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            assert await client.answer() == OK
+        await eventually(lambda: len(rig.queue.exchanges) == 2)
+        assert {exchange.path for exchange in rig.queue.exchanges} == {"/v1/embeddings"}
+        assert rig.counter("requests_unread", api="embeddings") == 3
+    async with relay(OK, rate=0.0) as rig:
+        client = await rig.client()
+        client.send(b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+        assert await client.answer() == OK
+        assert rig.counter("exchanges_sampled") == 0

@@ -76,13 +76,15 @@ class WorkerRole:
         )
         templates = await asyncio.to_thread(lambda: stores.templates)
         reader = replays.reader(settings, templates.learner)
+        keeper = replays.reference_keeper(settings, stores.references, tally)
+        reader.keep_embeddings = keeper.keep_embeddings if keeper else None
         trials = TrialMaker(
             TrialLog(
                 stores.verdicts,
                 instruments.scorer.scorer,
                 clock=time.time,
                 stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
-                keep_reference=replays.reference_keeper(settings, stores.references, tally),
+                keep_reference=keeper.keep if keeper else None,
             ),
             instruments.scorer,
             Replays(
