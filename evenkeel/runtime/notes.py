@@ -57,8 +57,7 @@ def encoder_notes(settings: Settings) -> list[str]:
     if encoder in (None, MINILM):
         return []
     note = (
-        f"embeddings: cosines of {encoder} count in the similarity; without a judge an unsure answer "
-        f"counts as shifted below a similarity that was set with {MINILM} (docs/judging.md)"
+        f"embeddings: cosines of {encoder} count in the similarity, which is on another scale than {MINILM}'s"
     )
     return [note]
 
