@@ -157,6 +157,8 @@ class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
     """Name of the client that sent the request, as in `Exchange.client`; "" if unknown."""
     tool: str = ""
     """First tool that the original answer calls; "" if it calls none."""
+    session: str = ""
+    """Name of the run or conversation that the request belongs to, 16 hex digits; "" if none is known."""
 
 
 ToolDifference = Literal["none", "called", "tool", "order", "arguments", "text"]

@@ -17,6 +17,7 @@ from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
+from evenkeel.shadow.sessions import Sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,8 @@ class Original:
     """Size, template share and language of the prompt."""
     parameters: str = ""
     """Request parameters besides the prompt, as a short text (see `parameters_of`)."""
+    session: str = ""
+    """Name of the session; "" if the exchange is not known to belong to one."""
 
 
 def api_path(exchange: Exchange, prefixes: Mapping[str, str]) -> str:
@@ -125,6 +128,7 @@ class Reader:
     """Templates from the settings, by route."""
     keep_embeddings: Callable[[Exchange], None] | None = None
     """Keeps a request for embeddings as a reference prompt; blocks on storage, and never raises."""
+    sessions: Sessions = field(default_factory=Sessions)
 
     def read(self, exchange: Exchange) -> Original | UnreadableExchange:
         """Return an exchange's prompt and answer, or the reason why it is not tried. Work for a thread."""
@@ -165,6 +169,7 @@ class Reader:
             named_if(task),
             traits_of(view),
             parameters_of(view),
+            self.sessions.session_of(exchange, view, answer),
         )
 
     def _unread(self, exchange: Exchange) -> str:

@@ -172,6 +172,7 @@ class TrialLog:
                 answer_chars=len(original.answer.text),
                 client=original.exchange.client,
                 tool=next((named(call.name) for call in original.answer.tool_calls), ""),
+                session=original.session,
             ),
             wanted=trial.perturbation.wanted,
             selection=Selection(

@@ -74,3 +74,46 @@ def test_an_interval_with_an_effect_is_that_of_so_many_fewer_trials() -> None:
     assert many is not None
     assert (many.lower, many.upper) == pytest.approx((few.lower, few.upper), abs=1e-4)
     assert (many.value, many.n) == (0.2, 400)
+
+
+def _runs(count: int, seed: int, *, alike: float) -> list[tuple[float, str]]:
+    """Trials of thirty runs of twenty steps at a time; a step answers as its run does, or for itself."""
+    rng = Random(seed)
+    trials: list[tuple[float, str]] = []
+    going: list[list[int]] = []
+    begun: dict[int, float] = {}
+    while len(trials) < count:
+        while len(going) < 30:
+            going.append([len(begun), 20])
+            begun[len(begun)] = float(rng.random() < 0.2)
+        run = rng.choice(going)
+        run[1] -= 1
+        if not run[1]:
+            going.remove(run)
+        value = begun[run[0]] if rng.random() < alike else float(rng.random() < 0.2)
+        trials.append((value, f"run {run[0]}"))
+    return trials
+
+
+@pytest.mark.parametrize(("alike", "least", "most"), [(1.0, 18.0, 22.0), (0.0, 1.0, 4.0), (0.7, 6.0, 16.0)])
+def test_runs_that_answer_alike_count_once_also_if_they_overlap(
+    alike: float, least: float, most: float
+) -> None:
+    """Twenty equal steps tell as much as one; with independent steps the effect of sessions fades."""
+    effect, blind = DesignEffect(), DesignEffect()
+    for value, session in _runs(6_000, 5, alike=alike):
+        effect.add(value, session)
+        blind.add(value)
+    assert least <= effect.bets <= most
+    assert blind.bets < 3
+    assert msgspec.json.decode(msgspec.json.encode(effect), type=DesignEffect) == effect
+
+
+def test_sessions_are_one_block_until_they_show_otherwise() -> None:
+    """Before trials differ, a session of twenty counts once; traffic without sessions is as it was."""
+    effect = DesignEffect()
+    for step in range(2_000):
+        effect.add(0.0, f"run {step // 20}")
+    assert effect.bets == pytest.approx(20, abs=0.5)
+    assert len(effect.sessions.latest) == 100
+    assert DesignEffect().sessions.effect == 1.0

@@ -19,6 +19,12 @@ starts at 10, as if twice five blocks had shown that, and its own blocks take ov
 wins on average (Jensen), as long as the effect is known before the trial. So it is the effect of blocks that
 ended five blocks ago: a change must not look like dependence while it is being found.
 
+**Sessions.** The steps of one run of an agent depend on each other wherever they are in the log: thirty runs
+at once leave blocks of consecutive trials that look independent. So a session is a block as well, of effect
+1 + (n - 1)·r (Kish): n is the mean size of a session over trials, and r says how much less a trial differs
+from the one before it in its session than from the latest one of another. Until trials differ, r is taken
+for 1.
+
 Source: Kish 1965, "Survey Sampling"; the ratio of squared differences is von Neumann's. Measured:
 `docs/research/detection.md`, `docs/design/0008-blocks.md`.
 """
@@ -41,6 +47,12 @@ _WEIGHT: Final = {BLOCK: 5, BATCH: 3}
 """Pairs of blocks that this counts for."""
 _PATIENCE: Final = {BLOCK: 10, BATCH: 5}
 """Pairs of blocks that independence counts for in bets."""
+_SESSION: Final = 20
+"""Trials of a session at first."""
+_DIFFERENCES: Final = 4.0
+"""Trials that differ from another session's, but not within their own, that are taken for seen at first."""
+_MOST_OPEN: Final = 500
+"""Sessions that are remembered: steps further apart than so many sessions count as two sessions."""
 _CHANCE: Final = 1.25
 """Smallest effect that bets take for one: below it, it may be chance."""
 
@@ -96,24 +108,76 @@ class BlockScale(Struct):
         return min(float(self.size), max(1.0, (shown * count + unknown * weight) / (count + weight)))
 
 
+class SessionScale(Struct):
+    """Blocks that are sessions, which may overlap."""
+
+    latest: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """Number of trials and last observation of each session, the longest idle first."""
+    other: tuple[str, float] = ("", 0.0)
+    """Session and observation of the latest trial before those of the running session."""
+    last: tuple[str, float] = ("", 0.0)
+    """Session and observation of the latest trial."""
+    trials: int = _SESSION
+    squares: int = _SESSION * _SESSION
+    """Trials, and the sum over sessions of their number squared; as if one session of 20 had been seen."""
+    inside: bool = False
+    """True if any trial belonged to a session."""
+    apart: float = _DIFFERENCES
+    """Squared differences of trials to the latest one of another session; as if a few had been seen."""
+    within: float = 0.0
+    """Those of the same trials to the one before in their session."""
+
+    def add(self, observation: float, session: str) -> None:
+        """Take a trial of a session, or of none ("")."""
+        if self.last[0] != session or not session:
+            self.other = self.last
+        count, before = self.latest.pop(session, (0, 0.0)) if session else (0, 0.0)
+        self.trials += 1
+        self.squares += 2 * count + 1
+        if count:
+            self.within += (observation - before) ** 2
+            self.apart += (observation - self.other[1]) ** 2
+        if session:
+            self.inside = True
+            self.latest[session] = (count + 1, observation)
+            if len(self.latest) > _MOST_OPEN:
+                del self.latest[next(iter(self.latest))]
+        self.last = session, observation
+
+    @property
+    def effect(self) -> float:
+        """Design effect of all trials: at least 1."""
+        if not self.inside:
+            return 1.0
+        size = min(float(BATCH), self.squares / self.trials)
+        return 1.0 + (size - 1.0) * max(0.0, 1.0 - self.within / self.apart)
+
+
 class DesignEffect(Struct):
     """Design effect of one series of trials, in bounded memory. Not thread-safe."""
 
     block: BlockScale = field(default_factory=lambda: BlockScale(BLOCK))
     batch: BlockScale = field(default_factory=lambda: BlockScale(BATCH))
-    bets: float = 1.0
-    """Design effect for bets on the next trial: that of blocks that ended a while ago."""
+    sessions: SessionScale = field(default_factory=SessionScale)
+    ended: float = 1.0
+    """Design effect by blocks that ended a while ago."""
 
-    def add(self, observation: float) -> bool:
-        """Take the next trial; return whether it ends a block."""
+    def add(self, observation: float, session: str = "") -> bool:
+        """Take the next trial, of a session if any; return whether it ends a block."""
+        self.sessions.add(observation, session)
         self.batch.add(observation)
         if not self.block.add(observation):
             return False
         effect = max(
             scale.effect(1.0, _PATIENCE[scale.size], lagged=True) for scale in (self.block, self.batch)
         )
-        self.bets = effect if effect >= _CHANCE else 1.0
+        self.ended = effect if effect >= _CHANCE else 1.0
         return True
+
+    @property
+    def bets(self) -> float:
+        """Design effect for bets on the next trial, from what ended before it."""
+        return max(self.ended, self.sessions.effect)
 
     @property
     def intervals(self) -> float:
@@ -121,6 +185,7 @@ class DesignEffect(Struct):
         return max(
             self.block.effect(_UNKNOWN, _WEIGHT[BLOCK], lagged=False),
             self.batch.effect(1.0, _WEIGHT[BATCH], lagged=False),
+            self.sessions.effect,
         )
 
 

@@ -339,7 +339,7 @@ class Counts(Struct):
         self._grade(verdict, loss, sign)
         self.tools.add(verdict)
         if not verdict.selection.split_of:
-            self._block(outcome, loss)
+            self._block(outcome, loss, verdict.origin.session)
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
@@ -361,14 +361,15 @@ class Counts(Struct):
         for word, count in other.words.items():
             self.words[word] = self.words.get(word, 0) + count
 
-    def _block(self, outcome: RatedOutcome, loss: float | None) -> None:
+    def _block(self, outcome: RatedOutcome, loss: float | None, session: str) -> None:
         """Take a trial into the blocks that show how much trials depend on each other."""
         effects, ended = self.effects, False
         if outcome.known:
             difference = outcome.difference
-            ended = effects.content.add(float(outcome.shifted) if difference is None else difference)
+            moved = float(outcome.shifted) if difference is None else float(difference)
+            ended = effects.content.add(moved, session)
         if loss is not None:
-            ended = effects.loss.add(loss) or ended
+            ended = effects.loss.add(loss, session) or ended
         if ended:
             self.effect = effects.intervals
 

@@ -1,0 +1,112 @@
+"""Which requests belong to one run of an agent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evenkeel.core.exchange import Exchange
+from evenkeel.shadow.original import Original, Reader
+from evenkeel.shadow.planner import RoutePlan
+
+JSON = ("content-type", "application/json")
+TRACE = ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+NEXT_SPAN = ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")
+
+
+def call(name: str) -> dict[str, Any]:
+    return {"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def said(text: str | None = None, *tools: str) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    return message | ({"tool_calls": [call(name) for name in tools]} if tools else {})
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def chat(messages: list[dict[str, Any]], answer: dict[str, Any]) -> Exchange:
+    response = {"model": "m", "choices": [{"index": 0, "message": answer}]}
+    return exchange("chat/completions", {"model": "m", "messages": messages}, response)
+
+
+def responses(response: str, previous: str | None = None) -> Exchange:
+    output = [{"type": "function_call", "name": "look", "arguments": "{}", "call_id": "1"}]
+    asked = {"model": "m", "input": "Go on."} | ({"previous_response_id": previous} if previous else {})
+    answer = {"id": response, "object": "response", "model": "m", "status": "completed", "output": output}
+    return exchange("responses", asked, answer)
+
+
+def exchange(path: str, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
+    return Exchange(
+        id="1",
+        route="main",
+        received_at=0.0,
+        duration_s=0.1,
+        method="POST",
+        path=f"/v1/{path}",
+        status=200,
+        request_headers=(JSON,),
+        request_body=json.dumps(request).encode(),
+        response_headers=(JSON,),
+        response_body=json.dumps(response).encode(),
+    )
+
+
+def sessions(*exchanges: Exchange) -> list[str]:
+    reader = Reader({"main": RoutePlan((), (), 0)})
+    originals = [reader.read(step) for step in exchanges]
+    return [original.session for original in originals if isinstance(original, Original)]
+
+
+OPENING = [{"role": "system", "content": "It is 12:01."}, user("Cancel my order.")]
+LATER = [{"role": "system", "content": "It is 12:02."}, *OPENING[1:]]
+STEPS = [
+    chat(OPENING, said(None, "find")),
+    chat([*LATER, said(None, "find"), {"role": "tool", "content": "7", "tool_call_id": "find"}], said("Ok?")),
+]
+
+
+def test_steps_with_one_opening_are_a_session() -> None:
+    """The system prompt may change with the time; another client, and another question, are other runs."""
+    other = chat([user("Cancel my flight.")], said(None, "find"))
+    first, second, elsewhere, different = sessions(*STEPS, replace(STEPS[0], client="other"), other)
+    assert first == second != ""
+    assert len({first, elsewhere, different}) == 3
+
+
+def test_a_question_that_is_answered_at_once_is_no_session() -> None:
+    """The same question every night is not one run."""
+    assert sessions(chat([user("Hello")], said("Hi."))) == [""]
+
+
+def test_a_header_wins_over_everything_else() -> None:
+    """It names the session whatever was said."""
+    greeting = chat([user("Hello")], said("Hi."))
+    named = [replace(step, session="run 7") for step in (*STEPS, greeting)]
+    assert len({*sessions(*named)}) == 1
+
+
+def test_requests_of_one_trace_are_a_session() -> None:
+    """Single calls of a run are found by the trace they were made in; a broken header is none."""
+    calls = [
+        replace(chat([user(text)], said("Yes.")), request_headers=(JSON, trace))
+        for text, trace in (("One?", TRACE), ("Two?", NEXT_SPAN), ("Three?", ("traceparent", "00-x-y-01")))
+    ]
+    first, second, third = sessions(*calls)
+    assert first == second != ""
+    assert third == ""
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_chain_of_responses_is_a_session(*, known: bool) -> None:
+    """Also where the first one was not sampled."""
+    chain = [responses("r1"), responses("r2", "r1"), responses("r3", "r2")]
+    found = sessions(*chain if known else chain[1:])
+    assert len({*found}) == 1
+    assert found[0]
