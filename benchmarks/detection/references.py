@@ -33,7 +33,13 @@ from evenkeel.core.pair import Answer
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.lab.recorded.answers import RecordedAnswers
 from evenkeel.metrics.similarity.likeness import likeness
-from evenkeel.monitor.detect.references import BETS, RANKS_SHARE, ReferenceTest, alarm_level
+from evenkeel.monitor.detect.references import (
+    BETS,
+    FALSE_ALARMS_PER_YEAR,
+    RANKS_SHARE,
+    ReferenceTest,
+    alarm_level,
+)
 from evenkeel.settings.replay import References
 from evenkeel.shadow.references.keeper import A_SET
 from evenkeel.shadow.references.pace import BURST_CALLS, BURSTS_A_DAY, DAY_S
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 
 DATA: Final = DOCS.parents[1] / "shared" / "data"
 USUAL: Final = References()
-LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, USUAL.false_alarms_per_year)
+LEVEL: Final = alarm_level(USUAL.calls_per_day, BURST_CALLS, FALSE_ALARMS_PER_YEAR)
 MOST: Final = 400
 """Calls after a change until it counts as not found."""
 _SOON_H: Final = 2.0
@@ -390,7 +396,7 @@ def alarms_table(years: int, days: int, seed: int, texts: Sequence[Sequence[str]
         expected = len(first) / 20
         uniform = float(chi2.sf(((counts - expected) ** 2 / expected).sum(), 19))
         rows.append((noise, simulated.alarms, 365 * simulated.alarms / (years * days), uniform))
-    stated = USUAL.false_alarms_per_year
+    stated = FALSE_ALARMS_PER_YEAR
     return Table(
         "references-alarms",
         ("resends worded otherwise", f"alarms in {years} routes", "a year", "p of uniform ranks"),

@@ -215,7 +215,7 @@ async def written(
     assert chosen is not None  # its model is named
     budget = PayeeBudget(Costs(max_usd))
     model = endpoint(chosen, prices(settings))
-    async with Rewriter(model, cache=_RunCache(), headroom_tokens=chosen.headroom_tokens) as rewriter:
+    async with Rewriter(model, cache=_RunCache()) as rewriter:
         return tuple([await _written(preview, rewriter, budget) for preview in tried])
 
 

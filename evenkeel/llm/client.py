@@ -21,7 +21,7 @@ from evenkeel.core.budget import NOTHING, Spend, booked
 from evenkeel.llm.chat import ChatRequest, Completion, ParameterSupport, completion_of, result_of
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of
-from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
 from evenkeel.llm.price import bound_of, estimate_tokens, free, tokens_at_most
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
@@ -119,7 +119,7 @@ class Endpoint:
         model: Model,
         *,
         breaker: Breaker | None = None,
-        limits: RateLimits | None = None,
+        pauses: Pauses | None = None,
         price: Price = free,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         observer: CallObserver = UNOBSERVED,
@@ -130,7 +130,7 @@ class Endpoint:
         Args:
             model: Which model, where, and how it is asked.
             breaker: Default: opens for 30 s after five failures in a row.
-            limits: Requests a minute. Default: none but what `Retry-After` asks for.
+            pauses: Silence that the endpoint asks for. Default: waits a minute at most.
             price: Cost of the tokens; default free.
             sleep: Waits so many seconds between attempts of one call.
             observer: Sees each request.
@@ -159,7 +159,7 @@ class Endpoint:
         self._asking_canary: asyncio.Future[Fault | None] | None = None
         self._reply_tokens = self._longest_reply = model.reply_tokens
         self._breaker = breaker or Breaker()
-        self._limits = limits or RateLimits()
+        self._pauses = pauses or Pauses()
         self._price = price
         self._sleep = sleep
         self._observer = observer
@@ -265,11 +265,10 @@ class Endpoint:
         """
         if rests := self._rests():
             return rests
-        self._limits.count(1)
         return await self._negotiate(self._limited(request), min(self._timeout_s, limit_s), budget)
 
     def _rests(self) -> Fault | None:
-        left_s = self._limits.pause_left_s
+        left_s = self._pauses.pause_left_s
         if not left_s:
             return None
         return Fault("rate_limited", f"The endpoint asked to be left alone for another {left_s:.0f} s.")
@@ -277,7 +276,7 @@ class Endpoint:
     @property
     def pause_left_s(self) -> float:
         """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
-        return self._limits.pause_left_s
+        return self._pauses.pause_left_s
 
     async def embed(self, texts: Sequence[str], *, budget: CallBudget | None = None) -> TextVectors:
         """The texts' vectors by the server's `/embeddings`.
@@ -307,7 +306,6 @@ class Endpoint:
         async def ask_canary() -> Fault | None:
             if rests := self._rests():
                 return rests
-            self._limits.count(1)
             got = await ask(_KNOWN_TEXTS, min(self._timeout_s, _CANARY_S))
             return got if isinstance(got, Fault) else None
 
@@ -334,7 +332,6 @@ class Endpoint:
             got = await self._agreed(request, FLEX_TIMES * limit_s, budget)
             if not (isinstance(got, Fault) and (got.no_room or got.reason == "timeout")):
                 return got
-            self._limits.count(1)
         return await self._agreed(replace(request, flex=False), limit_s, budget)
 
     async def _agreed(
@@ -346,8 +343,6 @@ class Endpoint:
         got: Completion | Fault | None = None
         explained = True
         while accepted is not None:
-            if got is not None:
-                self._limits.count(1)
             parameters = accepted.parameters(request)
             got = await self._booked(
                 partial(self._completed, request, parameters, limit_s, deadline),
@@ -453,7 +448,7 @@ class Endpoint:
             send,
             expected_tokens,
             self._max_retries if retries is None else retries,
-            self._limits.longest_wait_s if patience_s is None else patience_s,
+            self._pauses.longest_wait_s if patience_s is None else patience_s,
             canary,
             slow=slow,
         )
@@ -486,12 +481,8 @@ class Endpoint:
         try:
             for attempt in range(retries + 1):
                 expected = expected_tokens()
-                # Long calls may fill half of the line, so that short ones find room in it.
-                in_line_s = patience_s / 2 if expected > _LONG_TOKENS else patience_s
-                if not self._limits.line_up(in_line_s):
-                    return got or _Got(impatient, asked=False)
                 async with self._turn(slow=slow or expected > _LONG_TOKENS):
-                    waited_s = await self._limits.admit(patience_s)
+                    waited_s = await self._pauses.rest(patience_s)
                     if waited_s is None:
                         # An endpoint that wants such a pause is out of order, as the breaker shall know.
                         return got or _Got(impatient)
@@ -519,14 +510,11 @@ class Endpoint:
 
     @asynccontextmanager
     async def _turn(self, *, slow: bool) -> AsyncIterator[None]:
-        """Take one of the places for calls under way, after standing in line."""
+        """Take one of the places for calls under way; long calls have half of them."""
         async with AsyncExitStack() as places:
-            try:
-                if slow:
-                    await places.enter_async_context(self._long_slots)
-                await places.enter_async_context(self._slots)
-            finally:
-                self._limits.step_out()
+            if slow:
+                await places.enter_async_context(self._long_slots)
+            await places.enter_async_context(self._slots)
             yield
 
     async def _ask(self, canary: Canary) -> Fault | None:
@@ -564,14 +552,14 @@ class Endpoint:
             wait_s = BETWEEN_ATTEMPTS.pause_s(failures + 1)
         if fault.throttled or (not retries and fault.reason == "server_error"):
             if canary is None or not fault.throttled or wait_s < _BRIEF_S:
-                self._limits.pause(wait_s)
+                self._pauses.pause(wait_s)
                 return fault.passing
-            if self._limits.pause_left_s:
+            if self._pauses.pause_left_s:
                 return fault.passing
             refused = None if self._answered > answered else await self._ask(canary)
             if refused is not None:
                 asked_s = refused.asked_pause_s if refused.throttled else None
-                self._limits.pause(wait_s if asked_s is None else asked_s)
+                self._pauses.pause(wait_s if asked_s is None else asked_s)
                 if attempt < retries:
                     self._breaker.record(ok=False)
                 return fault.passing

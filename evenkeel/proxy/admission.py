@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 
@@ -21,57 +20,8 @@ _HOST_BITS = 64
 counted apart."""
 
 
-class AdmissionRefusal(StrEnum):
-    """Reason for refusing a connection. The value is the label."""
-
-    FULL = "full"
-    """The total limit on connections is reached."""
-    ADDRESS = "address"
-    """The limit on connections from one address is reached."""
-
-
-class Admission:
-    """Counts connections, all together and by address, and says which is one too many.
-
-    Addresses are read only if the limit for one address is below the limit for all together.
-    """
-
-    __slots__ = ("_address_of", "_by_address", "_connected", "_limits", "open")
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._by_address = limits.max_connections_per_address < limits.max_connections
-        self._address_of: dict[object, str] = {}
-        self._connected: dict[str, int] = {}
-        self.open = 0
-        """Number of open connections."""
-
-    def enter(self, client: object, transport: asyncio.BaseTransport) -> AdmissionRefusal | None:
-        """Count a new connection; returns why it is one too many, and is then not counted."""
-        if self.open >= self._limits.max_connections:
-            return AdmissionRefusal.FULL
-        if self._by_address:
-            address = counted_as(transport.get_extra_info("peername"))
-            connected = self._connected.get(address, 0)
-            if connected >= self._limits.max_connections_per_address:
-                return AdmissionRefusal.ADDRESS
-            self._address_of[client] = address
-            self._connected[address] = connected + 1
-        self.open += 1
-        return None
-
-    def leave(self, client: object) -> None:
-        """Count a connection as gone."""
-        self.open -= 1
-        if self._by_address:
-            address = self._address_of.pop(client)
-            self._connected[address] -= 1
-            if not self._connected[address]:
-                del self._connected[address]
-
-
 def counted_as(peername: object) -> str:
-    """Return the key under which a peer's connections are counted: its IPv4 address or its IPv6 /64 network.
+    """Return the name under which a peer is counted: its IPv4 address or its IPv6 /64 network.
 
     Clients of a Unix socket, and clients gone before their address could be read, are counted under "".
     """

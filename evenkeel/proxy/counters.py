@@ -8,8 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Any
 
-from evenkeel.proxy.admission import AdmissionRefusal
-
 FIRST_BYTE_BOUNDS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 OVERHEAD_BOUNDS_S = (25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 50e-3, 0.25)
 
@@ -104,8 +102,8 @@ class Counters:
         self._routes: dict[str, RouteCounters] = {}
         self.connections = 0
         """Client connections accepted."""
-        self.refused = dict.fromkeys((reason.value for reason in AdmissionRefusal), 0)
-        """Number of refused client connections, by reason."""
+        self.refused = 0
+        """Client connections refused, because there were too many."""
 
     def of(self, route: str) -> RouteCounters:
         """Return the counters of a route, created on the first call."""
@@ -121,10 +119,9 @@ class Counters:
         upper bounds, counts by bucket with the one above all bounds last (not cumulative), sum].
         Seconds and bytes throughout.
         """
-        counters: list[list[Any]] = [["proxy_connections", {}, self.connections]]
-        counters += [
-            ["proxy_connections_refused", {"reason": reason}, number]
-            for reason, number in self.refused.items()
+        counters: list[list[Any]] = [
+            ["proxy_connections", {}, self.connections],
+            ["proxy_connections_refused", {"reason": "full"}, self.refused],
         ]
         gauges: list[list[Any]] = [["handoff_bytes", {}, handoff_bytes]]
         histograms: list[list[Any]] = []

@@ -12,8 +12,6 @@ class Limits:
     max_connections: int = 65_536
     """Connections of clients at once; in each process of `evenkeel` what the settings and the limit on open
     files leave."""
-    max_connections_per_address: int = 65_536
-    """Connections of one address; as many as all together = no limit of its own."""
     max_exchange_bytes: int = 4 << 20
     """Both bodies of a captured exchange together; larger ones are skipped."""
     max_replay_bytes: int = 1 << 20

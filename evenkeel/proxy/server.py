@@ -8,7 +8,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.proxy.admission import Admission, turn_away
+from evenkeel.proxy.admission import turn_away
 from evenkeel.proxy.callers import Callers
 from evenkeel.proxy.client import ClientConnection
 from evenkeel.proxy.lanes import Lane
@@ -87,7 +87,6 @@ class DataPlane:
         self.lanes: Mapping[str, Lane] = {}
         """Lanes by route name. `reroute` replaces the mapping, so keep no reference to it."""
         self._clients: set[ClientConnection] = set()
-        self._admission = Admission(self.limits)
         self._turned_away: set[TurnedAway] = set()
         self._servers: list[asyncio.Server] = []
         self._sweep: asyncio.TimerHandle | None = None
@@ -188,7 +187,7 @@ class DataPlane:
         """Return all numbers as JSON-able data, see `Counters.snapshot`."""
         found = self.counters.snapshot(self.handoff.size_bytes)
         found["gauges"] += [
-            ["proxy_connections_open", {}, self._admission.open],
+            ["proxy_connections_open", {}, len(self._clients)],
             ["proxy_connections_limit", {}, self.limits.max_connections],
         ]
         return found
@@ -197,18 +196,16 @@ class DataPlane:
 
     def joined(self, client: ClientConnection) -> None:
         """Serve a client that connected, or turn it away if it is beyond the limits."""
-        refusal = self._admission.enter(client, client.transport)
-        if refusal is None:
+        if len(self._clients) < self.limits.max_connections:
             self.counters.connections += 1
             self._clients.add(client)
         else:
-            self.counters.refused[refusal.value] += 1
+            self.counters.refused += 1
             turn_away(client.transport, self._turned_away, self.limits)
 
     def left(self, client: ClientConnection) -> None:
         """Forget a client whose connection is gone."""
         self._clients.remove(client)
-        self._admission.leave(client)
         if not self._clients:
             self._gone.set()
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 _HOUR_S: Final = 3600.0
-_MINUTE_S: Final = 60.0
+_BURST_S: Final = 1_800.0
+"""Seconds for which all requests of a route are sampled after a change, or until enough are."""
 _BURST_RATE: Final = 1.0
 """Share of a route's requests that are sampled after a change."""
 _BURST_EXCHANGES: Final = 300
@@ -139,10 +140,9 @@ class Responder:
         return jobs + self._canaries(now)
 
     def _burst(self, record: ChangeRecord, now: float) -> None:
-        settings = self._settings
-        if settings.burst_minutes == 0 or self._rates[record.route] >= _BURST_RATE:
+        if self._rates[record.route] >= _BURST_RATE:
             return
-        until = now + settings.burst_minutes * _MINUTE_S
+        until = now + _BURST_S
         self._bursts.put(Override(record.route, _BURST_RATE, until, record.id))
         about = {"route": record.route, "change": record.id}
         log.info("change %s on %s: sampling more for a while", record.id, record.route, extra=about)
@@ -181,15 +181,14 @@ class Responder:
         return made if self._scores is None else made + await self._scores.step()
 
 
-def urgent_routes(monitor: Monitor, settings: ReplaySettings, clock: Callable[[], float]) -> frozenset[str]:
+def urgent_routes(monitor: Monitor, clock: Callable[[], float]) -> frozenset[str]:
     """Return the routes that changed so recently that a burst would still run, and those with a suspicion.
 
     Args:
         monitor: Provides changes and suspicions.
-        settings: Duration of a burst.
         clock: Unix time in seconds.
     """
-    since = clock() - settings.burst_minutes * _MINUTE_S
+    since = clock() - _BURST_S
     return frozenset(
         record.route
         for record in monitor.change_records()

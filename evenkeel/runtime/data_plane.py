@@ -342,5 +342,4 @@ def _bodies(
 
 
 def _limits(listen: Listen) -> Limits:
-    most = connection_limit(listen.connections)
-    return Limits(max_connections=most, max_connections_per_address=listen.connections_per_address or most)
+    return Limits(max_connections=connection_limit(listen.connections))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from evenkeel.core.budget import RouteBudget
 from evenkeel.core.languages import base_tag, language_of
 from evenkeel.core.trouble import JudgeTrouble
-from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
@@ -113,21 +113,16 @@ def make_encoder(
                 log.warning("no sentence embeddings: %s; scoring goes on without them", error)
             return EncoderChoice(None)
         return EncoderChoice(embeddings)
-    client = replays.endpoint(chosen, prices, observer, limits=_pace(), budget=budget)
-    remote = EndpointEmbeddings(
-        client, piece_words=chosen.piece_words, coverage=Coverage(languages, language_of)
-    )
+    client = replays.endpoint(chosen, prices, observer, pauses=_pauses(), budget=budget)
+    remote = EndpointEmbeddings(client, coverage=Coverage(languages, language_of))
     return EncoderChoice(remote, client)
 
 
 _JITTER = 0.1
 
 
-def _pace(requests_per_minute: float | None = None) -> RateLimits:
-    return RateLimits(
-        requests_per_minute=requests_per_minute,
-        jitter=lambda: random.uniform(0.0, _JITTER),
-    )
+def _pauses() -> Pauses:
+    return Pauses(jitter=lambda: random.uniform(0.0, _JITTER))
 
 
 def judge_problem(model: str, failure: Failure, key_env: str) -> tuple[str, str]:
@@ -245,7 +240,7 @@ def make_judge(
         prices,
         observer,
         breaker=breaker,
-        limits=_pace(chosen.requests_per_minute),
+        pauses=_pauses(),
         budget=budget,
     )
     judge = Judge(

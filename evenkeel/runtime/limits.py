@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.detect import Limit, Measure
-from evenkeel.monitor.detect.references import alarm_level
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.runtime import choices
-from evenkeel.shadow.references.pace import BURST_CALLS
+from evenkeel.runtime.references import reference_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +31,7 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
 
     Raises: ValueError if the file of calibrated limits can't be read.
     """
-    alert, asked = settings.alerts, settings.replays.references
+    alert = settings.alerts
     stated: dict[Measure, Limit] = {
         measure: Limit(getattr(alert, name), "settings")
         for measure, name in _SETTING_OF.items()
@@ -50,11 +49,10 @@ def monitor_settings(settings: Settings) -> MonitorSettings:
         threshold=alert.threshold,
         mean_trials_between_false_alarms=alert.mean_trials_between_false_alarms,
         min_trials=alert.min_trials,
-        drift_tolerance=alert.drift_tolerance,
         trend_interval_s=_SIMULATED_TREND_S if settings.simulated else _TREND_S,
-        reference_level=alarm_level(asked.calls_per_day, BURST_CALLS, asked.false_alarms_per_year),
+        reference_level=reference_level(settings),
         limits={"": stated, **calibrated},
-        tolerances={} if "drift_tolerance" in alert.model_fields_set else tolerances,
+        tolerances=tolerances,
     )
 
 

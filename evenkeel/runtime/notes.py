@@ -71,9 +71,6 @@ def unpriced(settings: Settings) -> list[str]:
     models = {
         "judge": settings.judge.model if settings.judge else None,
         "replays.rewriter": rewriter.model if rewriter else None,
-        "replays.rewriter.stronger_model": settings.replays.rewriter.stronger_model
-        if settings.replays.rewriter
-        else None,
         "embeddings": embeddings.model if embeddings.base_url else None,
     }
     found = [

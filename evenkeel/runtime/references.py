@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.budget import RouteBudget
 from evenkeel.metrics.judge.raters import JudgeRater
 from evenkeel.monitor.changes import kinds
-from evenkeel.monitor.detect.references import alarm_level
+from evenkeel.monitor.detect.references import FALSE_ALARMS_PER_YEAR, alarm_level
 from evenkeel.release.judge_panel import JudgePanel, PanelSettings
 from evenkeel.runtime import replays
 from evenkeel.shadow.references.asker import AskerSettings, ModelRename, MonitorFindings, ReferenceAsker
@@ -48,7 +48,7 @@ def pace_of(settings: Settings) -> Pace:
 def reference_level(settings: Settings) -> float:
     """Return the evidence at which a change is reported."""
     asked = settings.replays.references
-    return alarm_level(asked.calls_per_day, BURST_CALLS, asked.false_alarms_per_year)
+    return alarm_level(asked.calls_per_day, BURST_CALLS, FALSE_ALARMS_PER_YEAR)
 
 
 class Noticing:

@@ -78,8 +78,6 @@ def endpoint(
     section: JudgeSettings | EmbeddingSettings | RewriterSettings,
     costs: Prices,
     observer: CallObserver = UNOBSERVED,
-    *,
-    model: str | None = None,
     **more: Any,
 ) -> Endpoint:
     """Return the client of a model of the settings; nothing is sent yet.
@@ -88,12 +86,11 @@ def endpoint(
         section: Names the endpoint and its limits.
         costs: Prices of its calls.
         observer: Sees each call.
-        model: Another model than that of the section.
         **more: As `Endpoint` takes it.
     """
     served = Model(
         base_url=section.base_url or "",
-        name=model or section.model or "",
+        name=section.model or "",
         api_key=os.environ.get(section.api_key_env) or "",
         timeout_s=_TIMEOUT_S,
         concurrency=_CONCURRENCY,
@@ -101,7 +98,6 @@ def endpoint(
     if isinstance(section, JudgeSettings):
         served = replace(
             served,
-            timeout_s=section.timeout_s,
             concurrency=section.concurrency,
             reply_tokens=section.reply_tokens,
         )
@@ -254,13 +250,10 @@ def rewriter(
     wanted = settings.replays.rewriter
     if wanted is None or equal_meaning is None:
         return None
-    stronger = wanted.stronger_model
     return Rewriter(
         endpoint(wanted, costs, observer),
         cache=cache,
-        stronger=endpoint(wanted, costs, observer, model=stronger) if stronger else None,
         equal_meaning=equal_meaning,
-        headroom_tokens=wanted.headroom_tokens,
         count=lambda outcome: tally.add("rewrites", outcome=outcome),
     )
 

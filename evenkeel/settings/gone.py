@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_PACE: Final = "the pace follows the endpoint's `Retry-After`; lower `concurrency`, or remove it"
 _FIXED: Final = "it has a fixed value now; remove it"
 
 GONE: Final[Mapping[str, str]] = MappingProxyType(
@@ -15,7 +16,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "admin": "write `access`",
         "alert": "write `alerts`",
         "archive": "write `storage.archive` for exchanges_per_route and `storage.evidence_days` for days",
-        "changes": "write `replays.burst_minutes` and `replays.goldens`",
+        "changes": "write `replays.goldens`",
         "compounds": "write `replays.compounds`",
         "console": _FIXED,
         "languages": "write `replays.languages`",
@@ -33,24 +34,33 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "access.oidc": "let a login proxy sign people in and write `access.login` (docs/access.md)",
         "access.session_hours": _FIXED,
         "alerts.calibration": "the gate and the goldens are rated by the judge; remove it",
+        "alerts.drift_tolerance": _FIXED,
         "alerts.other_clients": _FIXED,
         "alerts.provisional_after": _FIXED,
         "budget.reserve": _FIXED,
         "embeddings.concurrency": _FIXED,
-        "embeddings.requests_per_minute": "the pace follows the endpoint's `Retry-After`; remove it",
+        "embeddings.piece_words": _FIXED,
+        "embeddings.requests_per_minute": _PACE,
         "embeddings.timeout_s": _FIXED,
-        "embeddings.tokens_per_minute": "the pace follows the endpoint's `Retry-After`; remove it",
+        "embeddings.tokens_per_minute": _PACE,
         "judge.audit_share": "only identical answers need no judge, so there is nothing to audit; remove it",
         "judge.cascade": "only identical answers need no judge; remove it",
         "judge.group": _FIXED,
         "judge.question_chars": _FIXED,
+        "judge.requests_per_minute": _PACE,
         "judge.swap_share": _FIXED,
-        "judge.tokens_per_minute": "limit `judge.requests_per_minute`, or remove it",
+        "judge.timeout_s": _FIXED,
+        "judge.tokens_per_minute": _PACE,
+        "listen.connections_per_address": "limit `listen.connections`, or clients at the load balancer",
         "replays.answer_factor": _FIXED,
+        "replays.burst_minutes": _FIXED,
         "replays.processor_s": _FIXED,
         "replays.references.burst_calls": _FIXED,
+        "replays.references.false_alarms_per_year": _FIXED,
         "replays.rewriter.check_meaning": "the judge checks every rewritten text; remove it",
         "replays.rewriter.concurrency": _FIXED,
+        "replays.rewriter.headroom_tokens": _FIXED,
+        "replays.rewriter.stronger_model": "name the stronger model as `replays.rewriter.model`",
         "replays.rewriter.timeout_s": _FIXED,
         "routes.headers": "write `match.headers`",
         "routes.hosts": "write `match.hosts`",

@@ -19,12 +19,8 @@ class RewriterSettings(Section):
     """Endpoint, up to and including the version."""
     model: str
     """Model name."""
-    stronger_model: str | None = None
-    """Asked once when `model` has failed three times."""
     api_key_env: Variable = "EVENKEEL_REWRITER_API_KEY"
     """Variable with its key."""
-    headroom_tokens: Annotated[int, Field(ge=0, le=100_000)] = 0
-    """Tokens allowed beyond the text itself; a few thousand for models that reason first."""
 
 
 class Goldens(Section):
@@ -43,8 +39,6 @@ class References(Section):
     """Calls per route, spread over the day; 0 asks none and keeps none, and so does `storage.archive: 0`."""
     usd_per_day: Annotated[float, Field(ge=0)] | None = 0.5
     """Their daily cost per route, within the budgets; `null` = no limit of their own."""
-    false_alarms_per_year: Annotated[float, Field(gt=0, le=12)] = 0.05
-    """False alarms per route on which nothing changes, at most on average."""
 
 
 class ReplaySettings(Section):
@@ -64,8 +58,6 @@ class ReplaySettings(Section):
     client_exchanges_per_hour: Annotated[int, Field(ge=1)] | None = None
     """Sampled exchanges of one client that are queued in an hour, in each data-plane process; `null` = any
     number."""
-    burst_minutes: Annotated[float, Field(ge=0)] = 30.0
-    """Minutes of sampling all requests of a route after a change, or until 300 are sampled; 0 = none."""
     goldens: Goldens = Goldens()
     references: References = References()
     rewriter: RewriterSettings | None = None

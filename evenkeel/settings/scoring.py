@@ -37,8 +37,6 @@ class EmbeddingSettings(Section):
     """OpenAI-compatible endpoint with `/embeddings`, up to and including the version; none = this machine."""
     api_key_env: Variable = "EVENKEEL_EMBEDDINGS_API_KEY"
     """Variable with its key."""
-    piece_words: Annotated[int, Field(ge=20, le=5000)] = 1000
-    """Longer texts go to the endpoint in pieces; some 300 for models that read 512 tokens."""
 
     @model_validator(mode="before")
     @classmethod
@@ -69,12 +67,8 @@ class JudgeSettings(Section):
     local: str | None = None
     """Name or folder of an entailment cross-encoder that judges here, in place of a model behind an endpoint.
     It knows prose alone, and English unless it says otherwise. Needs the extra `semantic`."""
-    timeout_s: Seconds = 60.0
-    """Limit of one call."""
     concurrency: Annotated[int, Field(ge=1, le=256)] = 4
     """Calls under way at once."""
-    requests_per_minute: Annotated[float, Field(ge=1)] | None = None
-    """Pace of the calls; `null` = as the endpoint's `Retry-After` asks."""
     reply_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
     """Usual length of a reply, for the budget; some thousand for models that reason."""
     votes: Annotated[int, Field(ge=1, le=9)] = 1
@@ -125,8 +119,6 @@ class Alerts(Section):
     """`limits.json` of `evenkeel calibrate --limits`: limits by route, in place of those not set here."""
     mean_trials_between_false_alarms: Annotated[int, Field(ge=10)] = 10_000
     """Average number of trials between two false alarms, all cells together."""
-    drift_tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Distance, up or down, that the share of shifted answers may move from the cell's baseline."""
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Fewest trials with which anything is reported of a cell."""
     webhook: HttpUrl | None = None

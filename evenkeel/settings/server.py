@@ -165,9 +165,6 @@ class Listen(Section):
     connections: Annotated[int, Field(ge=1)] | None = None
     """Connections of clients at once, in each process; more are closed. None, or more than there is room
     for = as many as the limit on open files leaves room for, at most 65,536."""
-    connections_per_address: Annotated[int, Field(ge=1)] | None = None
-    """Connections of one address at once (in IPv6, of one network of 64 bits), in each process; none = no
-    limit of its own. Everybody behind a load balancer has its address."""
 
     hosts: list[HostName] = []
     """Names and addresses, without a port, by which applications reach routes with `api_key_env`, besides

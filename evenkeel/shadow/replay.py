@@ -28,7 +28,7 @@ from evenkeel.core.text import well_formed
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import about_request, asked_pause_s, has_no_room
-from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.limits import Pauses
 from evenkeel.llm.observer import NO_REPORT, CallResult
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, RawResponse, Wire
 from evenkeel.shadow.answer import read_answer
@@ -169,23 +169,23 @@ class _Attempt(NamedTuple):
 class _Throttle:
     """Pause of a route's replays to one upstream."""
 
-    def __init__(self, limits: RateLimits) -> None:
-        self._limits = limits
+    def __init__(self, pauses: Pauses) -> None:
+        self._pauses = pauses
         self._smallest = 0
         """Bytes of the smallest request that was refused in this pause."""
 
     def left_s(self, size: int) -> float:
         """Return the seconds that a request of this size still waits."""
-        return self._limits.pause_left_s if size >= self._smallest else 0.0
+        return self._pauses.pause_left_s if size >= self._smallest else 0.0
 
     async def rest(self, size: int, patience_s: float) -> float | None:
         """Wait out the pause. Return the seconds waited, None as soon as they would exceed `patience_s`."""
-        return await self._limits.rest(patience_s) if self.left_s(size) else 0.0
+        return await self._pauses.rest(patience_s) if self.left_s(size) else 0.0
 
     def refused(self, size: int, pause_s: float) -> None:
         """Note that a request of this size was refused."""
-        self._smallest = min(self._smallest, size) if self._limits.pause_left_s else size
-        self._limits.pause(pause_s)
+        self._smallest = min(self._smallest, size) if self._pauses.pause_left_s else size
+        self._pauses.pause(pause_s)
 
 
 class Replayer:
@@ -349,7 +349,7 @@ class Replayer:
     def _throttle_of(self, target: Target) -> _Throttle:
         key = target.route, target.unix_path or httpx2.URL(target.url).netloc.decode()
         if key not in self._throttles:
-            self._throttles[key] = _Throttle(RateLimits(clock=self._clock, sleep=self._sleep))
+            self._throttles[key] = _Throttle(Pauses(clock=self._clock, sleep=self._sleep))
         return self._throttles[key]
 
 

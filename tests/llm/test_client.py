@@ -12,7 +12,7 @@ from evenkeel.core.budget import Spend
 from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.client import Endpoint, TextVectors
 from evenkeel.llm.faults import Fault
-from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
 from tests.llm.scripted import KEY, Canned, Clock, Scripted, endpoint_of, error, said, serving
 
@@ -346,14 +346,14 @@ def test_a_cancelled_call_frees_its_place() -> None:
 
 def test_a_probe_is_one_request_that_disturbs_nobody() -> None:
     """It is not repeated, tells the breaker nothing, and is not sent while the server wants a pause."""
-    breaker, limits = Breaker(failures=1), RateLimits(clock=lambda: 0.0)
+    breaker, pauses = Breaker(failures=1), Pauses(clock=lambda: 0.0)
 
     async def scene(endpoint: Endpoint, server: Scripted) -> Any:
         first = await endpoint.probe(PLAIN, 15)
-        limits.pause(30)
+        pauses.pause(30)
         return first, await endpoint.probe(PLAIN, 15), len(server.asked)
 
-    first, second, asked = run([error(500)], scene, breaker=breaker, limits=limits, max_retries=2)
+    first, second, asked = run([error(500)], scene, breaker=breaker, pauses=pauses, max_retries=2)
     assert (reason(first), reason(second), asked, breaker.is_open) == (
         "server_error",
         "rate_limited",
@@ -531,7 +531,7 @@ def test_without_retries_a_failing_server_makes_the_next_call_wait(
         list(script),
         *[PLAIN] * len(script),
         chat={"retries": 0},
-        limits=RateLimits(clock=clock, sleep=clock.sleep),
+        pauses=Pauses(clock=clock, sleep=clock.sleep),
     )
     assert got[-1] == YES
     assert clock.waited == waited
@@ -544,7 +544,7 @@ def test_a_longer_pause_than_is_waited_for_fails_without_a_call() -> None:
         [error(429, headers=("retry-after: 60",))],
         *[PLAIN] * 3,
         chat={"retries": 0, "patience_s": 20},
-        limits=RateLimits(clock=clock, sleep=clock.sleep),
+        pauses=Pauses(clock=clock, sleep=clock.sleep),
     )
     assert [reason(one) for one in got] == ["rate_limited"] * 3
     assert (len(server.asked), clock.waited) == (1, [])
@@ -588,9 +588,9 @@ def test_embedding_is_tried_again_and_paced_like_everything_else() -> None:
         got, server = embed([canned], max_retries=2)
         assert isinstance(got.vectors, Fault)
         assert (got.vectors.reason, got.tokens, len(server.asked)) == (expected, 0, requests)
-    limits = RateLimits(requests_per_minute=1, longest_wait_s=1.0, clock=lambda: 0.0)
-    limits.count(1)
-    got, server = embed(vectors, limits=limits)
+    pauses = Pauses(longest_wait_s=1.0, clock=lambda: 0.0)
+    pauses.pause(2.0)
+    got, server = embed(vectors, pauses=pauses)
     assert isinstance(got.vectors, Fault)
     assert (got.vectors.reason, server.asked) == ("rate_limited", [])
 

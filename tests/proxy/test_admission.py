@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evenkeel.proxy import Limits
-from evenkeel.proxy.admission import Admission, AdmissionRefusal, counted_as
-from tests.proxy.conftest import PATIENCE_S
+from evenkeel.proxy.admission import counted_as
 from tests.proxy.plain import GET, OK, POST, error_of
 
 HEAD = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -98,21 +94,6 @@ async def test_who_says_nothing_is_not_waited_for(relay):
         assert rig.counter("proxy_connections_refused") == 3
 
 
-async def test_one_address_does_not_take_the_place_of_another(relay):
-    """With a limit for each address a greedy one is refused and others are not."""
-    async with relay(OK, limits=Limits(max_connections=3, max_connections_per_address=1)) as rig:
-        first = await rig.client()
-        status, _ = error_of(await rig.exchange(POST))
-        assert status == 503
-        reader, writer = await asyncio.open_connection("127.0.0.1", rig.port, local_addr=("127.0.0.2", 0))
-        for read, write in ((first.reader, first.writer), (reader, writer)):
-            write.write(POST)
-            assert await asyncio.wait_for(read.readexactly(len(OK)), PATIENCE_S) == OK
-        writer.transport.abort()
-        assert rig.counter("proxy_connections_refused", reason="address") == 1
-        assert rig.counter("proxy_connections_refused", reason="full") == 0
-
-
 def seen(rig):
     """Connections that were accepted or refused."""
     return rig.counter("proxy_connections") + rig.counter("proxy_connections_refused")
@@ -120,7 +101,7 @@ def seen(rig):
 
 async def test_who_resets_the_connection_makes_room_again(relay, eventually):
     """Before anything is sent, in a head, in a request, or refused: none is counted forever, or twice."""
-    limits = Limits(max_connections=8, max_connections_per_address=4)
+    limits = Limits(max_connections=4)
     async with relay(lambda wire: None, limits=limits) as rig:
         for number, said in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
             for _ in range(6):
@@ -130,8 +111,6 @@ async def test_who_resets_the_connection_makes_room_again(relay, eventually):
             await eventually(lambda come=6 * number: seen(rig) == come)
             await eventually(lambda: rig.counter("proxy_connections_open") == 0)
         await eventually(lambda: not rig.plane._turned_away)
-        admission = rig.plane._admission
-        assert (admission._connected, admission._address_of) == ({}, {})
 
 
 async def test_draining_waits_for_nobody_who_was_turned_away(relay):
@@ -159,42 +138,3 @@ async def test_draining_waits_for_nobody_who_was_turned_away(relay):
 def test_peers_are_counted_by_address_or_network(peername, counted):
     """In IPv6 by 64 bits, of which one host has all addresses; IPv4 written as IPv6 by the address."""
     assert counted_as(peername) == counted
-
-
-class From:
-    """A transport of which only the peer's address is asked."""
-
-    def __init__(self, host):
-        self._host = host
-
-    def get_extra_info(self, name):
-        assert name == "peername"
-        return self._host, 1
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
-def test_no_order_of_coming_and_going_passes_a_limit(steps):
-    """At most five connections and two of an address; who is refused has met a limit; none are left over."""
-    admission = Admission(Limits(max_connections=5, max_connections_per_address=2))
-    inside = []
-    for number, (host, comes) in enumerate(steps):
-        if comes:
-            refusal = admission.enter(number, From(host))
-            of_host = [one for one, other in inside if other == host]
-            expected = (
-                AdmissionRefusal.FULL
-                if len(inside) == 5
-                else AdmissionRefusal.ADDRESS
-                if len(of_host) == 2
-                else None
-            )
-            assert refusal is expected
-            if refusal is None:
-                inside.append((number, host))
-        elif inside:
-            admission.leave(inside.pop(0)[0])
-        assert admission.open == len(inside)
-    for number, _ in inside:
-        admission.leave(number)
-    assert admission.open == 0
-    assert admission.enter("last", From("a")) is None

@@ -120,10 +120,9 @@ def test_a_route_that_samples_everything_needs_no_burst(store):
 
 
 def test_what_is_turned_off_is_not_done(store):
-    """No burst with 0 minutes, no goldens if they are not to be replayed."""
-    made, _ = responder(store, [record(kinds.MODEL)], burst_minutes=0, goldens={"after_change": False})
+    """No goldens if they are not to be replayed."""
+    made, _ = responder(store, [record(kinds.MODEL)], goldens={"after_change": False})
     assert made.plan() == []
-    assert store.bursts.active(NOW) == []
 
 
 def test_canaries_are_asked_every_so_many_hours(store):
@@ -192,7 +191,7 @@ def test_what_decides_a_score_is_part_of_the_fingerprint(overrides):
 def test_what_does_not_is_not(tmp_path):
     """Ports, folders, budgets and how long a judge may take."""
     assert named(data_dir=tmp_path, budget={"tokens_per_day": 1}, listen={"port": 1}) == named()
-    assert named(judge={"model": "j", "timeout_s": 1}) == named(judge={"model": "j"})
+    assert named(judge={"model": "j", "concurrency": 1}) == named(judge={"model": "j"})
 
 
 def test_no_credential_is_remembered(monkeypatch):

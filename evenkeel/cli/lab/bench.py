@@ -366,16 +366,12 @@ def _rewriter(
     if chosen is None:
         return None
     budget = PayeeBudget(costs)
-    stronger = chosen.stronger_model
     rewriter = Rewriter(
         endpoint(chosen, prices),
         cache=SqliteCache(database, "rewrites", "rewrite", kept=_KEPT),
-        stronger=endpoint(chosen, prices, model=stronger) if stronger else None,
-        headroom_tokens=chosen.headroom_tokens,
         equal_meaning=JudgedMeaning(judge, budget) if judge else None,
     )
     stack.push_async_callback(rewriter.close)
     name = f"the rewriter {chosen.model} at {chosen.base_url}"
     watch = Service(name, variable=chosen.api_key_env, option="--rewriter")
-    models = f"{chosen.model}\n{stronger or ''}"
-    return OnceRewritten(rewriter, database, costs, budget, watch, name=models)
+    return OnceRewritten(rewriter, database, costs, budget, watch, name=chosen.model)

@@ -84,11 +84,8 @@ class EncoderMeaning:
         return [MeaningScore(score) for score in await asyncio.to_thread(self._embeddings.score_all, pairs)]
 
 
-_PIECE_WORDS = 1000
-"""Words of a piece.
-
-Endpoints refuse more than some 8,000 tokens, which is less than four a word in any language with words.
-"""
+_PIECE_WORDS = 300
+"""Words of a piece: many encoders read 512 tokens, and cut off or refuse what is longer."""
 _CHARACTERS_PER_WORD = 6
 """Characters per word assumed for a piece of a text that is not divided into words."""
 _REQUEST_CHARACTERS = 200_000
@@ -130,7 +127,7 @@ class EndpointEmbeddings:
             deadline_s: Limit for all requests of one call of `score`, `score_all` or `measure_all`, in
                 seconds.
             piece_words: Longer texts are embedded in pieces of so many words, and six times as many
-                characters at most. Encoders that read 512 tokens need some 300.
+                characters at most.
             cache: Default: one of its own, for 2,048 texts.
             coverage: The languages the model knows.
         """

@@ -51,6 +51,8 @@ SUSPECTED: Final = 300.0
 """Evidence from which on all references are asked at once: reached once in that many calls by chance."""
 _DAYS: Final = 365
 _BURSTS_A_YEAR: Final = 52
+FALSE_ALARMS_PER_YEAR: Final = 0.05
+"""False alarms per route on which nothing changes, at most on average."""
 
 
 def alarm_level(calls_per_day: float, burst_calls: float, false_alarms_per_year: float) -> float:

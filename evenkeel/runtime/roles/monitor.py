@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.console import ConsoleSources, GoldenSources, ReferenceSetup, ReferenceSources, create_app
 from evenkeel.metrics.registry import publish_labels
 from evenkeel.monitor.changes.exporter import SilentCollector
+from evenkeel.monitor.detect.references import FALSE_ALARMS_PER_YEAR
 from evenkeel.monitor.export.exposition import Exposition
 from evenkeel.monitor.export.incidents import IncidentCollector
 from evenkeel.monitor.incidents import IncidentBoard
@@ -107,6 +108,7 @@ class MonitorRole:
             counted: Counters to export beside those of the monitor; may read the stores.
         """
         folding = monitor_settings(settings)
+        asked = settings.replays.references
         monitor = Monitor(
             stores.watched,
             stores.monitor,
@@ -163,7 +165,7 @@ class MonitorRole:
             goldens=GoldenSources(stores.goldens, stores.archive, changes.book.latest_runs),
             references=ReferenceSources(
                 stores.references,
-                ReferenceSetup(**settings.replays.references.model_dump(), burst_calls=BURST_CALLS),
+                ReferenceSetup(asked.calls_per_day, BURST_CALLS, asked.usd_per_day, FALSE_ALARMS_PER_YEAR),
                 tuple(route.name for route in settings.routes),
                 monitor.silent,
             ),
@@ -201,7 +203,7 @@ class MonitorRole:
                 stores.documents,
                 monitor.reports,
                 settings.alerts.min_trials,
-                partial(urgent_routes, monitor, settings.replays, time.time),
+                partial(urgent_routes, monitor, time.time),
             ),
         )
 

@@ -30,6 +30,8 @@ _HOPELESS: Final = frozenset(
     {"budget", "unauthorized", "bad_request", "too_long", "circuit_open", _UNCHECKED}
 )
 """Reasons that another attempt with the same model cannot change."""
+_HEADROOM_TOKENS: Final = 2_000
+"""Tokens that a reply may have beyond the text itself: models that reason spend them first."""
 _FIRST_SEED: Final = 7
 """First seed. Any fixed number will do: the same attempt at the same text should give the same words."""
 _REMEMBERED: Final = 1_000
@@ -55,7 +57,7 @@ EqualMeaning = Callable[[str, str], Awaitable[bool | None]]
 
 Count = Callable[[str], None]
 """Called with each outcome: "accepted", "cached", "shared", "rejected_<reason>"; and on the way there
-"retried_<reason>", "stronger"."""
+"retried_<reason>"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,6 @@ def rewrite_request(
     *,
     temperature: float,
     seed: int,
-    headroom_tokens: int = 512,
     patience: int = 1,
 ) -> ChatRequest:
     """A request for another wording of a text.
@@ -84,10 +85,9 @@ def rewrite_request(
         text: What is rewritten; the reply is taken to need at most three quarters of a token a byte.
         temperature: Of the reply.
         seed: Of the reply.
-        headroom_tokens: Added to the longest reply asked for; models that reason need some thousand.
         patience: Multiplies the limit, after a reply that was cut off.
     """
-    limit = (len(text.encode("utf-8", "replace")) * 3 // 4 + headroom_tokens) * patience
+    limit = (len(text.encode("utf-8", "replace")) * 3 // 4 + _HEADROOM_TOKENS) * patience
     return ChatRequest("rewriter", messages, temperature=temperature, seed=seed, limit_tokens=limit)
 
 
@@ -142,10 +142,10 @@ class _GivenUp:
 
 
 class Rewriter:
-    """Rewrites texts with a model, and with a stronger model if the first one fails.
+    """Rewrites texts with a model.
 
-    Flow: cache → call → gate → up to `attempts` calls, each with feedback → the stronger model once
-    → `Rejection` with the last reason. A few words that come back unchanged twice, as names do, stay as they
+    Flow: cache → call → gate → up to `attempts` calls, each with feedback → `Rejection` with the last
+    reason. A few words that come back unchanged twice, as names do, stay as they
     are. Tasks alike that are under way share one outcome. A text whose rewriting fails the gate to the end
     rests for 50 uses, then for 100, 200 and so on, so that it costs little and an instruction that all
     prompts share is not lost because a judge once erred. Of such texts the last 1,000 are remembered.
@@ -158,32 +158,25 @@ class Rewriter:
         model: Endpoint,
         *,
         cache: Cache,
-        stronger: Endpoint | None = None,
         equal_meaning: EqualMeaning | None = None,
         attempts: int = 3,
-        headroom_tokens: int = 512,
         count: Count = _uncounted,
     ) -> None:
         """Wire the rewriter, which closes its endpoints when it is closed.
 
         Args:
-            model: Tried first.
+            model: Asked.
             cache: Where accepted texts are kept.
-            stronger: Tried once when the first model has failed.
             equal_meaning: Asked last about a text that has passed the gate. False rejects it, and None,
                 unknown, leaves it out this time: a judge in trouble is no fault of the text. What passed is
                 kept with the text, so each rewriting is checked once.
-            attempts: Calls of the first model for one text.
-            headroom_tokens: Added to the longest reply asked for; models that reason need some thousand.
+            attempts: Calls for one text.
             count: Called with each outcome.
         """
         self._model = model
-        self._stronger = stronger
-        self._models = f"{model.model}\n{stronger.model if stronger else ''}"
         self._cache = cache
         self._equal_meaning = equal_meaning
         self._attempts = attempts
-        self._headroom_tokens = headroom_tokens
         self._count = count
         self._running: dict[str, asyncio.Task[str | Rejection]] = {}
         self._given_up: dict[str, _GivenUp] = {}
@@ -201,8 +194,6 @@ class Rewriter:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await self._model.close()
-        if self._stronger:
-            await self._stronger.close()
 
     async def rewrite(self, task: RewriteTask, budget: CallBudget) -> str | Rejection:
         """Rewrite one text.
@@ -210,7 +201,7 @@ class Rewriter:
         Returns: a text that has passed the gate, or why there is none. Never raises for what a
             model or its endpoint does; errors of cache and budget come through.
         """
-        key = cache_key(task, self._models)
+        key = cache_key(task, self._model.model)
         while key in self._running:
             # Shielded: who stops waiting does not take the text from the others.
             outcome = await asyncio.shield(self._running[key])
@@ -252,9 +243,9 @@ class Rewriter:
 
     async def _tried(self, task: RewriteTask, budget: CallBudget, rounds: int) -> str | Rejection:
         failed = _FailedAttempt(Rejection("empty"), None, 1)
-        first = rounds * (self._attempts + 1)
+        first = rounds * self._attempts
         for number in range(self._attempts):
-            outcome = await self._attempt(self._model, task, budget, failed, first + number)
+            outcome = await self._attempt(task, budget, failed, first + number)
             if isinstance(outcome, str):
                 return outcome
             again = {failed.rejection.reason, outcome.rejection.reason} == {"unchanged"}
@@ -265,16 +256,10 @@ class Rewriter:
                 break
             if number + 1 < self._attempts:
                 self._count(f"retried_{failed.rejection.reason}")
-        if self._stronger and failed.rejection.reason not in {"budget", _UNCHECKED}:
-            self._count("stronger")
-            outcome = await self._attempt(self._stronger, task, budget, failed, first + self._attempts)
-            if isinstance(outcome, str):
-                return outcome
-            failed = outcome
         return failed.rejection
 
     async def _attempt(
-        self, model: Endpoint, task: RewriteTask, budget: CallBudget, before: _FailedAttempt, number: int
+        self, task: RewriteTask, budget: CallBudget, before: _FailedAttempt, number: int
     ) -> str | _FailedAttempt:
         keep = () if task.kind in ("blocks", "contrast") else passages_to_keep(task)
         messages = request_for(task, keep, before.feedback)
@@ -282,12 +267,11 @@ class Rewriter:
         request = rewrite_request(
             messages,
             task.text,
-            headroom_tokens=self._headroom_tokens,
             patience=before.patience,
             temperature=0.0 if number == 0 else 0.5,
             seed=_FIRST_SEED + number,
         )
-        said = await reply_to(model, request, budget)
+        said = await reply_to(self._model, request, budget)
         if isinstance(said, Fault):
             patience = before.patience * (2 if said.reason == "truncated" else 1)
             return _FailedAttempt(Rejection(said.reason, said.detail), before.feedback, patience)

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evenkeel.llm.limits import RateLimits
+from evenkeel.llm.limits import Pauses
 from evenkeel.shadow.perturbations.protocol import RewriteTask
 from evenkeel.shadow.rewriter import Rewriter
 from tests.llm import scripted
-from tests.llm.scripted import KEY, Canned, Clock, MemoryCache, Scripted, endpoint_of, error, serving
+from tests.llm.scripted import KEY, Canned, Clock, MemoryCache, Scripted, endpoint_of, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -66,14 +66,13 @@ class Scene:
 
     rewriter: Rewriter
     model: Scripted
-    stronger: Scripted
     budget: CountedBudget
     counts: Counter[str]
 
 
 @asynccontextmanager
 async def staged(
-    script: Any, stronger: Any = None, *, limit: int = 10**9, cache: Any = None, **settings: Any
+    script: Any, *, limit: int = 10**9, cache: Any = None, **settings: Any
 ) -> AsyncIterator[Scene]:
     """A rewriter connected to scripted models; all are stopped at the end."""
     clock = Clock()
@@ -82,32 +81,27 @@ async def staged(
         for name in ("timeout_s", "concurrency", "breaker", "price")
         if name in settings
     }
-    async with serving(script) as first, serving(stronger or [error(500)]) as second:
-        endpoints = [
-            endpoint_of(
-                base_url=server.url,
-                model=name,
-                api_key=KEY,
-                limits=RateLimits(clock=clock, sleep=clock.sleep),
-                **shared,
-            )
-            for name, server in (("scripted", first), ("strong", second))
-        ]
+    async with serving(script) as server:
+        endpoint = endpoint_of(
+            base_url=server.url,
+            model="scripted",
+            api_key=KEY,
+            pauses=Pauses(clock=clock, sleep=clock.sleep),
+            **shared,
+        )
         counts: Counter[str] = Counter()
         rewriter = Rewriter(
-            endpoints[0],
+            endpoint,
             cache=cache or MemoryCache(),
-            stronger=endpoints[1] if stronger else None,
             count=lambda outcome: counts.update([outcome]),
             **settings,
         )
-        async with endpoints[1], rewriter:
-            yield Scene(rewriter, first, second, CountedBudget(limit), counts)
+        async with rewriter:
+            yield Scene(rewriter, server, CountedBudget(limit), counts)
 
 
 def play(
     script: Any,
-    stronger: Any = None,
     *,
     task: RewriteTask = TASK,
     act: Callable[[Scene], Awaitable[Any]] | None = None,
@@ -116,7 +110,7 @@ def play(
     """What comes of one task, or of an act, and the scene afterwards; every reservation is settled."""
 
     async def run() -> tuple[Any, Scene]:
-        async with staged(script, stronger, **settings) as scene:
+        async with staged(script, **settings) as scene:
             outcome = await (act(scene) if act else scene.rewriter.rewrite(task, scene.budget))
         assert scene.budget.open == 0
         assert scene.budget.reserved == 0

@@ -33,10 +33,10 @@ def test_an_empty_budget_does_not_speak_for_another() -> None:
 
 
 def test_without_a_budget_nothing_is_called() -> None:
-    """A used-up budget is a rejection of its own, and no reason to ask the stronger model."""
-    outcome, scene = play([said(GOOD)], [said(GOOD)], limit=100)
+    """A used-up budget is a rejection of its own."""
+    outcome, scene = play([said(GOOD)], limit=100)
     assert outcome.reason == "budget"
-    assert scene.model.asked == scene.stronger.asked == []
+    assert scene.model.asked == []
     assert scene.counts == {"rejected_budget": 1}
 
 

@@ -14,7 +14,7 @@ from evenkeel.shadow.perturbations.protocol import Draft, RewriteTask
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.rewriter import Rejection
 from tests.llm.scripted import Canned, error
-from tests.shadow.rewriter.scripted_rewriter import BETTER, GOOD, TASK, TEXT, Scene, play, said, shown_tag
+from tests.shadow.rewriter.scripted_rewriter import GOOD, TASK, TEXT, Scene, play, said, shown_tag
 
 
 def test_a_good_rewriting_is_accepted_and_kept() -> None:
@@ -82,23 +82,6 @@ def test_a_cut_reply_gets_more_room() -> None:
     _, scene = play([said("Our", finish_reason="length"), said(GOOD)])
     first, second = (request["max_tokens"] for request in scene.model.asked)
     assert second == 2 * first
-
-
-def test_the_stronger_model_is_asked_once_after_three_attempts() -> None:
-    """It is told the last faults, and its text passes the same gate."""
-    outcome, scene = play([said(TEXT)], [said(BETTER)])
-    assert outcome == BETTER
-    assert len(scene.model.asked) == 3
-    assert [request["model"] for request in scene.stronger.asked] == ["strong"]
-    assert "the original text again" in scene.stronger.asked[0]["messages"][-1]["content"]
-    assert scene.counts == {"retried_unchanged": 2, "stronger": 1, "accepted": 1}
-
-
-def test_the_last_reason_counts_if_the_stronger_model_fails_too() -> None:
-    """Four calls and no valid text: the rejection is the stronger model's."""
-    outcome, scene = play([said(TEXT)], [said("")])
-    assert outcome.reason == "empty"
-    assert scene.counts == {"retried_unchanged": 2, "stronger": 1, "rejected_empty": 1}
 
 
 @pytest.mark.parametrize("kind", ["paraphrase", "tone", "translation"])
