@@ -20,7 +20,7 @@ import pytest
 
 from evenkeel.core.budget import Budget, RouteBudget
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.llm.wire import Wire
 from evenkeel.metrics.judge.client import Judge
@@ -256,7 +256,7 @@ class Process:
             price=PRICES.usd,
             sleep=self.world.sleep,
             breaker=Breaker(failures=10_000),
-            limits=RateLimits(clock=self.world.monotonic, sleep=self.world.sleep),
+            pauses=Pauses(clock=self.world.monotonic, sleep=self.world.sleep),
             budget=RouteBudget(self.costs, "", "judge"),
         )
         made._wire = Wire(transport=transport)

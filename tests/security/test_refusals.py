@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.faults import asked_pause_s
-from evenkeel.llm.limits import Breaker, RateLimits
+from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling
@@ -64,14 +64,14 @@ class Stage:
     def __init__(self, url: str, **settings: Any) -> None:
         self.clock = Clock()
         self.breaker = Breaker(clock=self.clock)
-        self.limits = RateLimits(clock=self.clock, sleep=self.clock.sleep)
+        self.pauses = Pauses(clock=self.clock, sleep=self.clock.sleep)
         endpoint = endpoint_of(
             base_url=url,
             model="scripted",
             api_key="",
             timeout_s=240,
             breaker=self.breaker,
-            limits=self.limits,
+            pauses=self.pauses,
             sleep=self.clock.sleep,
         )
         self.judge = Judge(endpoint, **settings)
@@ -254,11 +254,11 @@ def test_one_text_that_an_encoder_refuses_costs_the_others_nothing() -> None:
 def test_no_retry_after_silences_for_longer_than_a_minute(headers: dict[str, str]) -> None:
     """Whatever a server writes, the pause is a number from 0 to 60 s, or none is asked for."""
     asked_s = asked_pause_s(headers)
-    limits = RateLimits(clock=lambda: 0.0)
+    pauses = Pauses(clock=lambda: 0.0)
     if asked_s is not None:
         assert asked_s >= 0
-        limits.pause(asked_s)
-    assert 0 <= limits.pause_left_s <= 60
+        pauses.pause(asked_s)
+    assert 0 <= pauses.pause_left_s <= 60
 
 
 def test_one_routes_throttle_pauses_that_route_alone() -> None:

@@ -127,17 +127,16 @@ def test_missing_text_is_not_sent() -> None:
 
 
 def test_long_texts_go_in_pieces_whatever_they_are_written_in() -> None:
-    """2,500 words and 13,000 characters without a space are three pieces each."""
+    """In pieces of 300 words or 1,800 characters, 2,500 words are nine and 13,000 characters eight."""
     endpoint = Pretended()
     ask(endpoint, [pair("north " * 2500, "再" * 13_000)])
-    ask(endpoint, [pair("north " * 2500, "east")], piece_words=300)
-    assert [len(texts) for texts in endpoint.asked] == [6, 10]
+    assert [len(texts) for texts in endpoint.asked] == [17]
 
 
 def test_a_request_has_at_most_so_many_characters() -> None:
     """Two texts of 150,000 characters, in pieces of 6,000, are two requests and not one of 50 texts."""
     endpoint = Pretended()
-    ask(endpoint, [pair("北" * 150_000, "南" * 150_000)])
+    ask(endpoint, [pair("北" * 150_000, "南" * 150_000)], piece_words=1000)
     assert [sum(map(len, texts)) for texts in endpoint.asked] == [198_000, 102_000]
 
 
