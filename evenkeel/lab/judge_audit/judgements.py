@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenkeel.core.verdict import Failure
+from evenkeel.lab.judge_audit.published import recorded_preferences
 from evenkeel.lab.rows import InputRow, check_columns, metric_key, read_rows, suggestion
 
 if TYPE_CHECKING:
@@ -76,11 +77,13 @@ def read_recorded(path: Path, ratings: Ratings) -> dict[RatingSlot, RatingWithRe
     `strategy` is any name, "knowledge" where it is not given; `condition` is "plain" where it is not. A row
     may have a `failure` (a short word) in place of its rating; a rating off the scale is the failure
     "out_of_scale".
+    The files of LLMBar's judges are read as they were published.
     Rows about items that no person rated are an error: the files do not belong together.
 
     Raises: InputError naming file, line and field.
     """
     rows = read_rows(path)
+    rows = recorded_preferences(rows) or rows
     check_columns(rows, required=("item", "metric", "rating"), known=_FIELDS)
     columns = list(dict.fromkeys(column for row in rows for column in row.cells))
     for column in columns:

@@ -1,4 +1,4 @@
-"""Human ratings of SummEval and USR in the files that their authors published, as rows like any others."""
+"""Ratings of SummEval, USR and LLMBar in the files that their authors published, as rows like any others."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ _USR_METRICS: Final = {
 }
 """Field → the metric, by the name that the paper has for it, and its scale."""
 
+_PAIR: Final = frozenset(("input", "output_1", "output_2", "label"))
+_SIDES: Final = ("1", "2")
+_BETTER: Final = "better_output"
+_ORDERS: Final = {"swap = False": "as_given", "swap = True": "swapped"}
+"""Order in which LLMBar's judges saw the outputs → the strategy it is counted as."""
+
 
 def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) -> list[InputRow]:
     """Return a row for each text and metric, with `ratings` by rater.
@@ -35,8 +41,10 @@ def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) 
     the article's text, which only the file paired with the articles has. USR (`tc_usr_data.json`,
     `pc_usr_data.json`) has an entry for each dialogue, with several responses; `dialogue` and `system` may be
     clusters, and the context holds the fact as well. What USR's files call "Engaging" is `interesting`.
+    LLMBar (`Natural.json`, `Adversarial_….json`) has an entry for each pair of outputs; its one rater says
+    which of them is better, 1 or 2.
 
-    Returns: nothing if the rows are of neither.
+    Returns: nothing if the rows are of none of them.
     Raises: InputError naming file, place and field.
     """
     first = rows[0].cells
@@ -44,7 +52,44 @@ def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) 
         return [row for each in rows for row in _summary(each, rater_columns or (_EXPERTS,))]
     if isinstance(first.get("responses"), list):
         return [row for number, each in enumerate(rows, start=1) for row in _dialogue(each, number)]
+    if _PAIR.issubset(first):
+        return [_preference(each, number) for number, each in enumerate(rows, start=1)]
     return []
+
+
+def recorded_preferences(rows: Sequence[InputRow]) -> list[InputRow]:
+    """Return the ratings in a file of LLMBar's judges, for both orders of each pair of outputs.
+
+    A winner that is neither of the two is left as a failure. Returns: nothing for any other file.
+    """
+    found: list[InputRow] = []
+    for number, row in enumerate(rows, start=1):
+        results = row.cells.get("results")
+        if not _PAIR.issubset(row.cells) or not isinstance(results, list):
+            return []
+        # Some judges wrote down what they would look at before they judged.
+        judged = next(
+            (part for part in results if isinstance(part, dict) and _ORDERS.keys() <= part.keys()), {}
+        )
+        for order, strategy in _ORDERS.items():
+            said = judged.get(order, {}).get("winner")
+            rating = {"rating": said} if said in _SIDES else {"rating": None, "failure": "no_winner"}
+            cells = {"item": f"pair {number}", "metric": _BETTER, "strategy": strategy, **rating}
+            found.append(InputRow(row.source, row.place, cells))
+    return found
+
+
+def _preference(row: InputRow, number: int) -> InputRow:
+    outputs = "\n\n".join(f"Output {side}:\n{row.text(f'output_{side}')}" for side in _SIDES)
+    cells = {
+        "item": f"pair {number}",
+        "metric": _BETTER,
+        "scale": "1-2",
+        "text": outputs,
+        "context": row.text("input"),
+        "ratings": {"label": row.cells["label"]},
+    }
+    return InputRow(row.source, row.place, cells)
 
 
 def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:

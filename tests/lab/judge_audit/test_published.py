@@ -1,4 +1,4 @@
-"""Small files in the formats of SummEval and USR, written for these tests."""
+"""Small files in the formats of SummEval, USR and LLMBar, written for these tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
+from evenkeel.lab.judge_audit.judgements import read_recorded
 from evenkeel.lab.judge_audit.ratings import RatingScale, read_ratings
 from evenkeel.release.kit.arguments import InputError
 
@@ -120,3 +121,24 @@ def test_people_alone_are_audited_from_the_published_file(summaries, tmp_path):
     assert metrics["coherence"]["people"]["value"] == pytest.approx(1 - 11 * 8 / (2 * 8 * 4))
     assert metrics["consistency"]["people"]["failure"] == "no_variation"
     assert metrics["coherence"]["clusters"] == 2
+
+
+def test_a_pair_of_llmbar_is_an_item_and_its_judges_are_read_in_both_orders(tmp_path):
+    """The label is the people's rating; a judge without a winner is a failure, never a number."""
+    pair = {"input": "Add 1 and 1.", "output_1": "2", "output_2": "3", "label": 1}
+    results = {"swap = False": {"winner": "1"}, "swap = True": {"winner": "2"}}
+    labels, judge = tmp_path / "Natural.json", tmp_path / "judge.json"
+    labels.write_text(json.dumps([pair, pair]))
+    judge.write_text(json.dumps([pair | {"results": ["looked at", results]}, pair | {"results": []}]))
+    ratings = read_ratings(labels)
+    assert [(item.id, item.metric, str(item.scale)) for item in ratings.items] == [
+        ("pair 1", "better_output", "1–2"),
+        ("pair 2", "better_output", "1–2"),
+    ]
+    judged = read_recorded(judge, ratings)
+    assert {(slot.item, slot.strategy): getattr(found, "rating", None) for slot, found in judged.items()} == {
+        ("pair 1", "as_given"): 1,
+        ("pair 1", "swapped"): 2,
+        ("pair 2", "as_given"): None,
+        ("pair 2", "swapped"): None,
+    }
