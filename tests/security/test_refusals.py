@@ -147,7 +147,7 @@ def test_a_judge_that_refuses_all_is_down_after_five(header: tuple[str, ...]) ->
 
     async def scene(stage: Stage, server: Scripted) -> Any:
         found = await stage.asked(*(question(n) for n in range(5)))
-        return found, stage.up, stage.limits.pause_left_s <= 60, len(server.asked)
+        return found, stage.up, stage.pauses.pause_left_s <= 60, len(server.asked)
 
     found, up, bounded, requests = staged([refusal(429, *header)], scene)
     assert set(found) <= {"rate_limited", "circuit_open"}
