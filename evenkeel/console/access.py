@@ -93,6 +93,7 @@ def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
     scope: Any = connection.scope
     found = scope.get(SCOPE_KEY)
     visitor = found if isinstance(found, Visitor) else Visitor()
+    # A visitor with a name needs no proposal, and who may only read fills in no form.
     if visitor.name or not visitor.may("labeller"):
         return visitor
     return replace(visitor, proposed=_signed_in(connection.headers.get("authorization", "")))
@@ -277,6 +278,7 @@ class Failures:
     def count(self, client: str) -> int:
         """Count a failure and return the number in the current window, including this one."""
         address = self._counted_as(client)
+        # Taken out and put back at the end, so that the address that failed longest ago is forgotten first.
         since, number = self._by_address.pop(address, (self._timer(), 0))
         if self._timer() - since >= self.WINDOW_S:
             since, number = self._timer(), 0
@@ -296,6 +298,7 @@ class Failures:
         except ValueError:
             return client
         if isinstance(address, IPv6Address):
+            # A dual-stack socket reports IPv4 clients in this form.
             if address.ipv4_mapped:
                 return str(address.ipv4_mapped)
             return str(int(address) >> (address.max_prefixlen - self._HOST_BITS))
@@ -321,6 +324,7 @@ class Tokens:
         Compares with every token, so that response time does not reveal a match.
         """
         found = None
+        # No early return: the time must not tell which token came close.
         for token, visitor in self._tokens:
             if hmac.compare_digest(given, token):
                 found = visitor

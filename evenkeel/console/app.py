@@ -98,6 +98,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
     """
     assets = Assets()
     situation = Situation(sources.monitor_store, sources.reports)
+    # Pages share the cells that were read last; programs and downloads get what is measured now.
     measured, sources = sources, replace(sources, reports=situation.cells)
     goldens = sources.goldens
     challengers = sources.challengers
@@ -201,7 +202,7 @@ async def _add_headers(message: Message, _scope: Scope) -> None:
     headers = list(message.get("headers", []))
     headers.extend(SECURITY_HEADERS)
     if not any(name.lower() == b"cache-control" for name, _ in headers):
-        # Prompts and answers do not belong in a browser's cache.
+        # Only static files may be kept: prompts and answers do not belong in a browser's cache.
         headers.append((b"cache-control", b"no-store"))
     message["headers"] = headers
 
@@ -220,6 +221,7 @@ def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> An
         """Answer an error with a page for people, or JSON for programs; only the log has details."""
         if isinstance(error, HTTPException):
             status_code, text = error.status_code, str(error.detail)
+            # The router's own words; a handler that finds nothing says what it looked for.
             if isinstance(error, NotFoundException) and not error.extra and text == "Not Found":
                 text = _NO_PAGE
             if isinstance(error, PermissionDeniedException):
@@ -238,6 +240,7 @@ def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> An
             )
             # Where the store is away no page can be shown; what is held up can still be said.
             text = " ".join([*(f"Held up: {said}" for said in measuring().sentences()), text])
+        # Programs and health checks read JSON, whatever failed.
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
         said: dict[str, Any] = {

@@ -117,6 +117,7 @@ def _approval(sources: ConsoleSources, asked: Mapping[str, Any], now: float) -> 
         seen_at = float(asked.get("seen_at", ""))
     except ValueError:
         seen_at = math.nan
+    # People approve what they saw, so it must still be what is there.
     if not 0 <= now - seen_at <= _FRESH_S:
         raise ApprovalError("this was shown too long ago")
     marks = [mark for changes in sources.changes() if changes.route == route for mark in changes.latest]

@@ -85,6 +85,7 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
             runs.extend(_shortened(old, context_words if place else 0, before_change))
         else:
             runs.extend(_replaced(old, new))
+    # Only the stretch around the differences was compared; say so where text was left out before it.
     if start and runs[0].kind != "gap":
         runs.insert(0, DiffRun("gap", "… "))
     if end and runs[-1].kind != "gap":
@@ -188,6 +189,7 @@ def _opcodes(
 
 def _side(words: Sequence[_Word], kind: Kind) -> DiffRun:
     text = _joined(words)
+    # White space alone is never marked: a new line break is no difference between answers.
     return DiffRun(kind if text.strip() else "same", text)
 
 

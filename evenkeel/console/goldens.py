@@ -71,13 +71,7 @@ def golden_list(
         rows=found[start : start + ROWS],
         start=start,
         count=len(found),
-        filters={
-            name: [
-                FilterLink(label, links.goldens_link(**{**chosen, name: value}), chosen[name] == value)
-                for label, value in options.items()
-            ]
-            for name, options in choices.items()
-        },
+        filters={name: _filter_links(name, options, chosen) for name, options in choices.items()},
         narrowed=any(chosen.values()),
         start_href=links.goldens_link(**chosen) if start else "",
         next_href=further,
@@ -85,6 +79,17 @@ def golden_list(
         answer=lambda golden: one_line(answer_text(golden.answer), _ANSWER_CHARS),
         rating=partial(last_rating, sources.goldens.last_runs() if sources.goldens else {}),
     )
+
+
+def _filter_links(
+    name: str, options: Mapping[str, str | None], chosen: Mapping[str, str | None]
+) -> list[FilterLink]:
+    """Return a link for each value of a filter; the other filters stay as they are chosen."""
+    found = []
+    for label, value in options.items():
+        href = links.goldens_link(**{**chosen, name: value})
+        found.append(FilterLink(label, href, chosen[name] == value))
+    return found
 
 
 class GoldenRating(NamedTuple):
@@ -105,6 +110,7 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     found = next((result for result in run.results if result.golden == key), None) if run else None
     if run is None or found is None:
         return None
+    # No breach is known where the call or its scoring failed.
     if not found.breaches:
         return GoldenRating(f"not rated: {found.failure.replace('_', ' ')}", run.at, run.model, changed=False)
     breached = [name.replace("_", " ") for name, breach in found.breaches.items() if breach]
@@ -126,9 +132,11 @@ def golden_page(
         rating: its last rating, None if there is none.
     """
     newest = history[-1]
-    known = {
-        (action.by, action.at): action.known_by for action in actions if action.what.startswith("golden")
-    }
+    # The trail says who did what; only the audit log says how the name is known.
+    known = {}
+    for action in actions:
+        if action.what.startswith("golden"):
+            known[action.by, action.at] = action.known_by
     return Page(
         f"{newest.id} · evenkeel",
         golden=newest,

@@ -64,6 +64,7 @@ class TokenGuard:
         """
         self._app = app
         known = tuple(people)
+        # Where people have tokens of their own, the shared one only reads: it would act under no name.
         named = any(visitor.name and not visitor.program for _, visitor in known)
         shared = Visitor(role="viewer") if named or login else Visitor()
         scrapers = [member for member in known if member[1].role == "scraper"]
@@ -87,6 +88,7 @@ class TokenGuard:
         if self._sign_in is not None and _OPEN_FILE.fullmatch(scope["path"]):
             await self._app(scope, receive, send)
             return
+        # The sign-in page answers before any token is checked, but only under a known name.
         if self._sign_in is not None and scope["path"] in PATHS:
             refused = self._misnamed(scope) if self._hosts else None
             await (refused or await self._sign_in.answer(scope, receive, self._tokens))(scope, receive, send)
@@ -113,6 +115,7 @@ class TokenGuard:
         visitor = visitor or self._tokens.find(given)
         if visitor is None and not given and self._sign_in is not None:
             visitor = self._sign_in.visitor(scope, self._tokens)
+        # From here on a visitor may come from what any page could send, such as a header of the proxy.
         secret = visitor is not None
         if visitor is None and self._login is not None:
             visitor = self._login.visitor(scope)

@@ -89,6 +89,7 @@ def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[Incide
 
 def _line(incident: Incident, writer: Writer) -> IncidentLine:
     over = incident.state == "resolved"
+    # The page says what a first message would say, so that both read alike.
     notice = writer.notice(incident, "resolved" if over else "opened", 1)
     step = "" if over else next_step(incident, notice.contact)
     return IncidentLine(incident, notice.headline, notice.facts, step, notice.contact)
@@ -131,6 +132,7 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
     if worst is not None and worst.raised.clients:
         several = len(worst.raised.clients) > 1
         said = f"{len(worst.raised.clients)} affected. " if several else ""
+        # One client among several on the route: its prompts may be fragile, rather than the model.
         alone = not several and cell is not None and len(cell.clients) > 1
         found.append(IncidentCheck("Clients", f"{said}{figures.clients(worst.raised.clients)}", not alone))
     found.append(_judge_check(sources, cell))
@@ -155,6 +157,7 @@ def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> IncidentCh
 
 def _worst(incident: Incident) -> Part | None:
     """Return the alert of a cell that is furthest beyond its limit."""
+    # Once all alerts are over, the page still shows the one that was worst.
     cells = [part for part in incident.up or incident.parts if part.raised.perturbation]
     cells = by_themselves(cells, lambda part: part.raised.perturbation)
     return max(cells, key=lambda part: (part.raised.what == "excess", part.raised.value or 0.0), default=None)
@@ -167,6 +170,7 @@ def _decide(
     visitor = visitor_of(request)
     said = signed(visitor, asked)
     texts = {name: said.get(name, "") for name in ("decided", "by", "note")}
+    # Unknown members are refused: a misspelt one would lose what somebody meant to record.
     if set(said) - set(texts) or not all(isinstance(text, str) for text in texts.values()):
         raise HTTPException(
             f'say what is decided: {{"decided": one of {", ".join(DECIDED)}, "note": "…"}}',
@@ -265,6 +269,7 @@ def incident_handlers(
 
     def listing(request: AnyRequest) -> Page:
         going = situation.going()
+        # Neither resolved nor going: answers became steadier, which pages nobody.
         calmer = [
             incident for incident in board.all() if incident.state != "resolved" and incident not in going
         ]

@@ -93,12 +93,12 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     labelled = store.labelled([verdict.id for verdict in rated])
     left = [verdict for verdict in rated if verdict.id not in labelled]
     at_random = [verdict for verdict in left if verdict.drawn]
-    first, judged = (
-        [verdict for verdict in some if decided_by(verdict) == "judge"] for some in (at_random, left)
-    )
+    judged_at_random = [verdict for verdict in at_random if decided_by(verdict) == "judge"]
+    judged = [verdict for verdict in left if decided_by(verdict) == "judge"]
     rng = Random(f"{store.revision()}:{stretch.verdicts[0].offset // _DRAWN_FROM if left else 0}")
-    for some in (first, at_random, judged or left):
-        for verdict in rng.sample(some, min(len(some), 50)):
+    for group in (judged_at_random, at_random, judged or left):
+        # Texts are kept for a shorter time than verdicts, so several may have to be tried.
+        for verdict in rng.sample(group, min(len(group), 50)):
             if readable_evidence(log, verdict.id) is not None:
                 return verdict.id
     return None

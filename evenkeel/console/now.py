@@ -46,6 +46,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     going = case_lines(situation.going(), sources.writer)
     over = [incident for incident in situation.board.all() if now - (incident.closed_at or 0.0) < _LATELY_S]
     state = state_of(reports, measuring, going)
+    # A queue that waits for the judge or a worker is the consequence of a cause that the page names already.
     behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)
     known = {report.key.route for report in reports}
     live = [report for report in reports if not report.retired]
@@ -73,6 +74,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
 
 def state_of(reports: Sequence[CellReport], measuring: Measuring, going: Sequence[IncidentLine]) -> str:
     """Return what the top of the page is about: a key of the titles."""
+    # An incident comes before what holds measuring up: somebody has to act on it in either case.
     if going:
         return "incident"
     if measuring.state == "learning" and not any(

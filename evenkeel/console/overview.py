@@ -134,6 +134,7 @@ def overview(
     rows: list[Row] = []
     drawn = 0
     for (route, model), cells in sorted(models.items(), key=lambda one: (one[0][0] not in alerting, one[0])):
+        # The limit counts whole rows: half a row of sparklines would look like missing data.
         with_course = drawn < SPARKS
         drawn += len(cells)
         found = tuple(
@@ -218,9 +219,11 @@ def _cell(
     known = [cells[name] for name in column.perturbations if name in cells]
     if not known:
         return None
+    # A column of several language pairs shows the worst, which is the one to look at.
     worst = min(known, key=_rank)
     several = len(column.perturbations) > 1
     drawn = None
+    # The noise floor has no limit, and so no course towards one.
     if store is not None and worst.key.perturbation != BASELINE:
         course = [sample for sample in samples(store, worst, _SPARK_POINTS) if sample.at > now - _DAY_S]
         drawn = spark(course, worst.detection.threshold, now)

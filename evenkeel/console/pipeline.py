@@ -79,15 +79,12 @@ def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, 
         )
         groups.setdefault(key, []).append(perturbation)
     ordered = sorted(groups.items(), key=lambda item: (not item[0][3], -_total(item[1]), item[0]))
-    return tuple(
-        UntriedLine(
-            route,
-            _kinds(category, found),
-            reason_in_words(reason),
-            "always" if always else f"{_total(found):,}",
-        )
-        for (route, category, reason, always), found in ordered
-    )
+    lines = []
+    for (route, category, reason, always), found in ordered:
+        # What the settings rule out was never counted: no trial of it was ever begun.
+        count = "always" if always else f"{_total(found):,}"
+        lines.append(UntriedLine(route, _kinds(category, found), reason_in_words(reason), count))
+    return tuple(lines)
 
 
 def reason_in_words(reason: str) -> str:
@@ -131,10 +128,10 @@ class PipelineLine(NamedTuple):
 
 def pipeline_line(view: PipelineView) -> PipelineLine:
     """Sum the routes and put queue and spend into words."""
-    eligible, sampled, queued, scored = (
-        sum(getattr(flow, name) for flow in view.routes)
-        for name in ("eligible", "sampled", "queued", "scored")
-    )
+    eligible = sum(flow.eligible for flow in view.routes)
+    sampled = sum(flow.sampled for flow in view.routes)
+    queued = sum(flow.queued for flow in view.routes)
+    scored = sum(flow.scored for flow in view.routes)
     skipped: Counter[str] = Counter()
     for flow in view.routes:
         skipped.update(flow.skipped)
@@ -144,6 +141,7 @@ def pipeline_line(view: PipelineView) -> PipelineLine:
             Stage("sampled", sampled, eligible),
             Stage("queued", queued, sampled),
             Stage("scored", scored, queued),
+            # Of the sampled ones: most skips happen before the queue.
             Stage("skipped", skipped.total(), sampled),
         ),
         skipped=skipped,
@@ -260,8 +258,13 @@ def pipeline_page(sources: ConsoleSources) -> Page:
 
 def skips(view: PipelineView) -> list[tuple[int, str, str]]:
     """List count, route and reason of what was not scored, most frequent first."""
-    found = [(count, flow.route, reason) for flow in view.routes for reason, count in flow.skipped.items()]
-    return sorted((row for row in found if row[0]), key=lambda one: (-one[0], *one[1:]))
+    found = []
+    for flow in view.routes:
+        for reason, count in flow.skipped.items():
+            # Counters stay at 0 for reasons of an earlier process.
+            if count:
+                found.append((count, flow.route, reason))
+    return sorted(found, key=lambda row: (-row[0], *row[1:]))
 
 
 def skipped_because(reason: str) -> str:

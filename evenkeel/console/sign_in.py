@@ -127,6 +127,7 @@ class SignIn:
                 answer = self._page(200, onward)
             case "POST" if path in {LOGIN, LOGOUT} and comes_from_elsewhere(scope):
                 answer = self._page(403, "/", "The form was sent by a page of another site.")
+            # Signing out takes a form as well: a link would let any page sign people out.
             case "POST" if path == LOGOUT:
                 answer = _see_other(LOGIN, self._sessions.ended())
             case "POST" if path == LOGIN:
@@ -168,6 +169,7 @@ class SignIn:
             return throttled(wait_s)
         token = given.strip().encode("utf-8", "replace")
         if tokens.find(token) is None:
+            # An empty form is a slip and no guess.
             if token:
                 tokens.note_failure(client, LOGIN)
             return self._page(401, onward, "This is not the token.")

@@ -66,6 +66,7 @@ def trends(
         if report.current.excess is None or report.key.perturbation == BASELINE:
             continue
         place = (report.key.route, report.key.perturbation)
+        # Earlier models of a chosen cell join its chart even when the charts are full.
         if place in chosen or len(chosen) < limit:
             chosen.setdefault(place, []).append(report)
 
@@ -118,6 +119,7 @@ def incident_trend(
         key=lambda one: one.last_scored_at or 0.0,
     )[-MAX_MODELS:]
     series = [samples(store, report, POINTS_READ) for report in members]
+    # Marks of one change carry the same time: one line for all of them.
     changed = dict.fromkeys(mark.at for mark in (*incident.marks[:1], *incident.later))
     marks = [ChartMark(at, f"change {figures.moment(at, now)}", "change") for at in changed]
     marks.append(

@@ -73,6 +73,7 @@ def approval(sources: GoldenSources, exchange_id: str) -> GoldenApproval:
 
 def _archived(sources: GoldenSources, exchange_id: str) -> ArchivedExchange | None:
     """Return the exchange, None if it is not archived or cannot be read."""
+    # Without its key an exchange is as good as gone here; the page of the trial says what is missing.
     try:
         return sources.archive.find(exchange_id)
     except SealError:
@@ -134,16 +135,15 @@ class TrialView(NamedTuple):
     def details(self) -> list[tuple[str, str]]:
         """Scores behind a rating of heuristics, and ratings beside the one that counts, by name."""
         given = self.verdict.scoring.details
-        scores = [
-            (wording.score_words(name), figures.number(value, 2))
-            for name, value in given.items()
-            if name not in PROVENANCE
-        ]
-        others = [
-            (words, wording.rating_words(round(given[name])))
-            for name, words in wording.SECOND_RATINGS.items()
-            if name in given
-        ]
+        scores = []
+        for name, value in given.items():
+            # The rest of the details say who rated, not how.
+            if name not in PROVENANCE:
+                scores.append((wording.score_words(name), figures.number(value, 2)))
+        others = []
+        for name, words in wording.SECOND_RATINGS.items():
+            if name in given:
+                others.append((words, wording.rating_words(round(given[name]))))
         if self.verdict.free.similarity is not None:
             rating, near = self.verdict.free.rating, figures.number(self.verdict.free.similarity, 2)
             words = "unsure" if rating is None else wording.rating_words(rating)
@@ -159,6 +159,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         control: the answer to the control of the same exchange, None if there is none to show.
     """
     said, prompt, variant = answer_text(evidence.reference), evidence.prompt, evidence.variant
+    # Of a control there is nothing to mark, so its question is cut as one text.
     if prompt == variant:
         shown = plain(question(prompt, evidence.asked), _QUESTION_CHARS)
     else:
@@ -171,10 +172,14 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         whole_prompt=whole if whole != shown else (),
         answers=diffs.side_by_side(said, answer_text(evidence.candidate), max_chars=_PAGE_CHARS),
         no_candidate=evidence.candidate is None,
-        control=diffs.side_by_side(said, answer_text(control), max_chars=_PAGE_CHARS).right
-        if control
-        else (),
+        control=_control_runs(said, control),
     )
+
+
+def _control_runs(said: str, control: Answer | None) -> tuple[DiffRun, ...]:
+    if control is None:
+        return ()
+    return diffs.side_by_side(said, answer_text(control), max_chars=_PAGE_CHARS).right
 
 
 def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[DiffRun, ...]:
@@ -278,6 +283,7 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             before=_change(sources, verdict, after=False),
             after=_change(sources, verdict, after=True),
             feedback=said,
+            # Once somebody has rated the trial, hiding the rating helps nobody.
             blind=bool(blind) and said is not None and not said.labels,
             token=form_token(request),
             visitor=visitor_of(request),
@@ -307,6 +313,7 @@ def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
     elif verdict.perturbation != BASELINE and (
         control.evidence is None or control.evidence.candidate is None
     ):
+        # The verdict keeps the control's rating after its texts are gone.
         if verdict.control.rating is None and verdict.control.similarity is None:
             found.append("There is no rated control of this exchange, so chance cannot be ruled out.")
         else:

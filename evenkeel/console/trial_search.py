@@ -79,6 +79,7 @@ class TrialFilter:
         for name in ("since", "until"):
             if unix_time(given[name]) is None:
                 given[name] = ""
+        # A side without its change would silently narrow nothing.
         if not given["change"]:
             given["side"] = ""
         return cls(**given)
@@ -158,6 +159,7 @@ def _within(narrow: Narrow, since: float | None, until: float | None) -> Narrow:
 
 def _cell(part: Part) -> Narrow:
     raised = part.raised
+    # A silent change names the requested model and "other" stands for many: neither is a trial's model.
     model = None if raised.what == "change" or raised.model == OTHER_MODEL else raised.model
     return Narrow.by(route=raised.route, model=model or None, perturbation=raised.perturbation or None)
 
@@ -216,6 +218,7 @@ def search(log: VerdictLog, narrow: Narrow | None, *, most: int, before: int | N
         step = min(_LONGEST_STEP, 4 * step)
         at, looked_at = stretch.reached, looked_at + stretch.looked_at
         found += stretch.verdicts
+    # The last step may find more than asked for: the next page begins with what is cut off.
     if len(found) > most:
         found = found[:most]
         at = found[-1].offset

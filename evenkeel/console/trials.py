@@ -114,6 +114,7 @@ def _chips(chosen: TrialFilter, fields: Iterable[SearchField]) -> list[FilterLin
     chips = []
     for name, value in chosen.parts().items():
         if value and name != "order":
+            # The side belongs to the change and goes with it.
             undone = {name: ""} | ({"side": ""} if name == "change" else {})
             said = words.get(name, {}).get(value, value.replace("T", " "))
             href = links.trials_link(**chosen.parts(**undone))
@@ -148,6 +149,7 @@ def trials_page(
     narrow = narrowed(chosen, _changes(sources), incidents, lambda one: _began(sources, one), worst=worst)
     found = search(sources.log, narrow, most=RANKED if worst else _ROWS, before=before)
     shown = found.trials
+    # "Worst first" ranks a bounded number of trials, so it is one page; "newest first" pages through all.
     if worst:
         shown = tuple(sorted(shown, key=lambda one: (badness(one.verdict), -one.offset))[:_ROWS])
     fields, parts = filter_fields(sources, chosen, incidents, now), chosen.parts()
@@ -260,12 +262,13 @@ def _began(sources: ConsoleSources, incident: Incident) -> float:
     change = next(called, None)
     if change is not None:
         return change.at
-    times = [mark.at for mark in incident.marks] + [
-        time for part in incident.parts for time in (part.raised.after, part.raised.since) if time
-    ]
+    times = [mark.at for mark in incident.marks]
+    for part in incident.parts:
+        times += [time for time in (part.raised.after, part.raised.since) if time]
     if not times:
-        behind = (verdicts_behind(sources.log, part.raised) for part in incident.parts)
-        times = [trial.verdict.scored_at for trials in behind for trial in trials]
+        # Without a known change, the trials behind the alerts are all that says when it began.
+        for part in incident.parts:
+            times += [trial.verdict.scored_at for trial in verdicts_behind(sources.log, part.raised)]
     return min(times, default=incident.opened_at)
 
 
