@@ -49,7 +49,9 @@ _TESTS = ("request", "replay", "judge", "rewriter", "embeddings", "notification"
     help="Try every outgoing call, or the one named: a request through the running data plane, a replay, a "
     "question to the judge, the rewriter, the embeddings, a message to every channel; repeatable.",
 )
-@click.option("--test-model", default="", metavar="NAME", help="Model of the test request.")
+@click.option(
+    "--test-model", default="", show_default=False, metavar="NAME", help="Model of the test request."
+)
 @settings_options
 @json_option
 def check_config(

@@ -9,7 +9,15 @@ import click
 from rich.table import Table
 
 from evenkeel.cli.baseline import reports_of
-from evenkeel.cli.options import by_option, emit, json_option, store_options, table_console, with_stores
+from evenkeel.cli.options import (
+    by_option,
+    emit,
+    json_option,
+    note_option,
+    store_options,
+    table_console,
+    with_stores,
+)
 from evenkeel.core import figures
 from evenkeel.core.incidents import DECIDED, Decision, DecisionError
 from evenkeel.core.text import visible
@@ -84,7 +92,7 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
 @json_option
 @store_options
 def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: bool) -> None:
-    """Say what happened in one incident, whom to call, how to roll back, and which alerts it consists of."""
+    """Show one incident: what happened, who owns it, how to roll back, and its alerts."""
     settings = settings_of_stores(config, data_dir)
     with opened(settings) as stores:
         found = _found(stores, incident)
@@ -117,7 +125,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
 @incidents.command()
 @click.argument("incident", metavar="ID")
 @click.argument("decided", type=click.Choice(DECIDED))
-@click.option("--note", default="", metavar="TEXT", help="Reason, for the record.")
+@note_option
 @by_option
 @json_option
 @with_stores

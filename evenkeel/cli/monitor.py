@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import announce, settings_options, settings_source
+from evenkeel.cli.options import announce, monitor_options, settings_source
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--name", metavar="NAME", help="Names its checkpoint in Redis.  [default: name of the host]")
-@settings_options
+@monitor_options
 def monitor(config: Path | None, name: str | None, **given: Any) -> None:
     """Run a monitor: read verdicts from Redis, raise incidents, export metrics, serve the console.
 

@@ -184,11 +184,11 @@ def _default(section: type[Section], name: str) -> str:
     return f"[default: {value:g}]" if isinstance(value, float) else f"[default: {value}]"
 
 
-settings_options = together(
-    click.option(
-        "--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to; with or without /v1."
-    ),
-    file_option("--config", "Settings file (YAML); options override it."),
+_upstream_option = click.option(
+    "--upstream", metavar="URL", help="OpenAI-compatible endpoint to forward to; with or without /v1."
+)
+_config_option = file_option("--config", "Settings file (YAML); options override it.")
+_listen_options = together(
     click.option(
         "--host",
         metavar="ADDRESS",
@@ -200,13 +200,18 @@ settings_options = together(
     click.option(
         "--processes", type=int, metavar="N", help=f"Data-plane processes.  {_default(Listen, 'processes')}"
     ),
-    click.option(
-        "--admin-port",
-        type=int,
-        help=f"Port for console, API and metrics; 0 picks a free one.  {_default(Access, 'port')}",
-    ),
-    file_option("--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR"),
-    click.option("--redis-url", metavar="URL", help="Redis to use instead of the data folder."),
+)
+_console_option = click.option(
+    "--admin-port",
+    type=int,
+    help=f"Port for console, API and metrics; 0 picks a free one.  {_default(Access, 'port')}",
+)
+_metrics_option = click.option(
+    "--admin-port", type=int, help="Port for metrics and health; 0 picks a free one.  [default: none]"
+)
+_data_dir_option = file_option("--data-dir", "Data folder.  [default: ./evenkeel-data]", metavar="DIR")
+_redis_option = click.option("--redis-url", metavar="URL", help="Redis to use instead of the data folder.")
+_sampling_options = together(
     click.option(
         "--sampling-rate",
         type=float,
@@ -216,6 +221,8 @@ settings_options = together(
     click.option(
         "--task", metavar="NAME", help="Task of the requests, such as case_summary.  [default: recognized]"
     ),
+)
+_scoring_options = together(
     click.option(
         "--budget-usd",
         type=float,
@@ -241,11 +248,40 @@ settings_options = together(
         help="Environment variable with the judge's API key.  "
         f"[default: that of replays; with --judge-url {JUDGE_KEY}]",
     ),
-    click.option("--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."),
+)
+_webhook_option = click.option(
+    "--webhook", metavar="URL", help="URL that receives each incident as a JSON POST."
+)
+
+settings_options = together(
+    _upstream_option,
+    _config_option,
+    _listen_options,
+    _console_option,
+    _data_dir_option,
+    _redis_option,
+    _sampling_options,
+    _scoring_options,
+    _webhook_option,
     log_options,
     click.option("--simulated", is_flag=True, default=None, hidden=True),
 )
-"""Options that stand for settings."""
+"""Options that stand for settings, all of them."""
+proxy_options = together(
+    _upstream_option,
+    _config_option,
+    _listen_options,
+    _metrics_option,
+    _data_dir_option,
+    _redis_option,
+    _sampling_options,
+    log_options,
+)
+"""Options of the data plane alone."""
+worker_options = together(_config_option, _redis_option, _metrics_option, _scoring_options, log_options)
+"""Options of a worker, which learns of the upstreams by the settings file."""
+monitor_options = together(_config_option, _redis_option, _console_option, _webhook_option, log_options)
+"""Options of a monitor."""
 
 
 def with_stores(command: Callable[..., None]) -> Callable[..., None]:
@@ -277,7 +313,7 @@ def settings_of(
 
     Args:
         config: the file, if there is one.
-        given: the options.
+        given: the options; a command has those that its role reads.
         more: further values, by section.
         injecting: True if the keys that routes send upstream must be set.
 
@@ -302,16 +338,19 @@ def settings_of(
     }
     overrides: dict[str, Any] = {**more} if more else {}
     for name, path in places.items():
-        if given[name] is not None:
+        if given.get(name) is not None:
             section = overrides
             for part in path[:-1]:
                 section = section.setdefault(part, {})
             section[path[-1]] = given[name]
-    if given["no_judge"]:
+    if given.get("no_judge"):
         if "judge" in overrides:
             raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
         overrides["judge"] = None
-    route = {name: given[name] for name in ("upstream", "sampling_rate", "task") if given[name] is not None}
+    route = {}
+    for name in ("upstream", "sampling_rate", "task"):
+        if given.get(name) is not None:
+            route[name] = given[name]
     settings = load(config, overrides, route)
     if injecting:
         try:

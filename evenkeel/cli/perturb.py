@@ -108,8 +108,8 @@ def perturb(
 
     FILE holds a request body (JSON, any supported API) or a prompt as plain text. Shows how the prompt splits
     into template and input, which parts are protected, each variant as a diff, which perturbations need a
-    rewriter, and why the others do not apply. No calls are made, unless --rewriter-model names a model: then
-    what needs one is shown as that writes it.
+    rewriter, and why the others do not apply. No calls are made, unless --rewriter-model names
+    a model that writes the variants that need one.
 
     \b
       evenkeel perturb request.json

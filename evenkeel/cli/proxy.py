@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import announce, settings_options, settings_source
+from evenkeel.cli.options import announce, proxy_options, settings_source
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@settings_options
+@proxy_options
 def proxy(config: Path | None, **given: Any) -> None:
     """Run the data plane alone: forward requests and queue a sample in Redis, or in the data folder.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import announce, settings_options, settings_source
+from evenkeel.cli.options import announce, settings_source, worker_options
 from evenkeel.runtime.launcher import launch
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@settings_options
+@worker_options
 def worker(config: Path | None, **given: Any) -> None:
     """Run a worker: replay and score the requests that proxies sampled into Redis.
 

@@ -66,7 +66,7 @@ def test_a_route_is_approved_and_the_monitor_takes_it_up(database):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--route", "nowhere"), "no trial of nowhere has been scored"),
+        (("--route", "nowhere"), "no scored trials of nowhere"),
         (("--route", VERDICT.route, "--perturbation", "a.b"), "need 30 trials .* have 3 at most"),
     ],
 )

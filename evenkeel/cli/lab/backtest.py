@@ -106,13 +106,13 @@ def backtest(
       evenkeel backtest verdicts.jsonl
       evenkeel backtest verdicts.jsonl.gz --threshold 0.1 --threshold 0.05 --plot backtest.html
       evenkeel backtest --config evenkeel.yaml --from 30d --sample 1 --sample 0.5 --sample 0.1
-      evenkeel backtest verdicts.jsonl --only general.typos,positional.* --json | jq .alerts
+      evenkeel backtest verdicts.jsonl --only general.spelling,positional.* --json | jq .alerts
 
     \b
     Example of a log:
-      {"time": "2026-11-01T10:00:00Z", "perturbation": "general.typos", "rating": 3, "control_rating": 3}
-      {"time": "2026-11-01T10:00:09Z", "perturbation": "general.typos", "rating": 1, "control_rating": 3}
-      {"time": "2026-11-01T10:00:20Z", "perturbation": "general.typos", "rating": 2, "control_rating": 2}
+      {"time": "2026-11-01T10:00:00Z", "perturbation": "general.spelling", "rating": 3, "control_rating": 3}
+      {"time": "2026-11-01T10:00:09Z", "perturbation": "general.spelling", "rating": 1, "control_rating": 3}
+      {"time": "2026-11-01T10:00:20Z", "perturbation": "general.spelling", "rating": 2, "control_rating": 2}
 
     Exit code: 0 done, with or without alerts; 2 invalid log or options.
     """

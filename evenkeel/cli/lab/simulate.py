@@ -90,7 +90,7 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
 
     \b
       evenkeel up --upstream http://localhost:8102 --judge-url http://localhost:8102/v1 \\
-        --judge-model simulated-judge
+        --judge simulated-judge
       curl -X PUT localhost:8102/simulate/models/simulated-judge -d '{"judge_noise": 0.1}'
 
     With --recorded it repeats what real models answered to the same prompts, also if these are slightly
