@@ -106,7 +106,9 @@ class ChatReader(ChoicesReader):
         self.draft.refusal.append(text_of(message.get("refusal")))
         tokens = map(fields, elements(fields(choice.get("logprobs")).get("content")))
         self.draft.note_logprobs(token.get("logprob") for token in tokens)
-        calls = elements(message.get("tool_calls"))
+        calls = message.get("tool_calls")
+        # TGI streams a call by itself where others have a list of calls.
+        calls = [calls] if isinstance(calls, dict) else elements(calls)
         for number, raw in enumerate(calls):
             call = fields(raw)
             if whole:
