@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.detection.traffic import delays_table, quiet_table
+from benchmarks.detection.traffic import KINDS, delays_table, quiet_table
 
 
 def main() -> None:
@@ -18,13 +18,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=8, help="logs for each figure")
     parser.add_argument("--exchanges", type=int, default=5_000, help="exchanges of a quiet log")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), metavar="KIND", help="kinds of traffic")
+    parser.add_argument("--without-delays", action="store_true")
     options = parser.parse_args()
-    tables = [
-        delays_table(options.runs, options.seed),
-        quiet_table(options.runs, options.exchanges, options.seed),
-    ]
-    for table in tables:
-        print(f"## {table.name}\n\n{table.markdown()}", flush=True)
+    if not options.without_delays:
+        print(f"## Delays\n\n{delays_table(options.runs, options.seed).markdown()}", flush=True)
+    if options.kinds:
+        table = quiet_table(options.runs, options.exchanges, options.seed, options.kinds)
+        print(f"## Quiet\n\n{table.markdown()}", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,10 @@ outcomes of a prompt are fixed (Zipf, families), the truth is what the log itsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
 from math import inf, pi, sin
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +33,8 @@ _LOOKED: Final = 100
 _PROMPTS: Final = 500
 _BATCHED: Final = 0.8
 """Share of a batch that has its one outcome."""
+_FIXED: Final = ("Zipf", "12")
+"""First letters of the kinds whose prompts or families keep their outcomes or rates."""
 _KIND: Final = "general.typos"
 
 Shift = Callable[[int, float, Random], bool]
@@ -59,13 +63,13 @@ def bursts(repeating: float) -> Shift:
     return shift
 
 
-def batch(size: int) -> Shift:
+def batch(size: int, first: int = 0) -> Shift:
     """Every fifth stretch is a batch, four in five of its exchanges with one outcome."""
     outcome = False
 
     def shift(number: int, rate: float, rng: Random) -> bool:
         nonlocal outcome
-        place = number % (5 * size)
+        place = (number - first) % (5 * size)
         if place == 0:
             outcome = rng.random() < rate
         shifted = rng.random() < rate
@@ -116,6 +120,7 @@ KINDS: Final[dict[str, Callable[[], Shift]]] = {
     "Zipf 1.5": lambda: zipf(1.5),
     "12 families": families,
     "nightly batch of 40": lambda: batch(40),
+    "the same, across two blocks": lambda: batch(40, first=20),
     "rate swings over 1,000": lambda: diurnal,
     "rates in turn, 300 each": lambda: alternating,
 }
@@ -165,18 +170,16 @@ def _misses(report: CellReport, truth: float) -> bool:
     return report.key.perturbation == _KIND and rate is not None and not rate.lower <= truth <= rate.upper
 
 
-def quiet_table(runs: int, exchanges: int, seed: int) -> Table:
+def quiet_table(runs: int, exchanges: int, seed: int, kinds: Sequence[str] = tuple(KINDS)) -> Table:
     """Verdicts between alerts, and coverage at every look, of quiet traffic and of traffic on its limit."""
     rows = []
-    for name, make in KINDS.items():
+    for name in kinds:
+        make = KINDS[name]
         for rate, said in ((NOISE, "quiet"), (NOISE + LIMIT, "on the limit")):
             verdicts = alerts = covered = 0
             for run in range(runs):
-                rng = Random(f"{seed}/{name}/{run}")
-                log = list(lines(make(), iter([rate] * exchanges), rng))
-                share = sum(line["rating"] < 3 for line in log[1::2]) / exchanges  # noqa: PLR2004 - shifted
-                fixed = name.startswith(("Zipf", "12"))
-                found = folded(log, share if fixed else rate)
+                log, share = _within_limit(name, make, [rate] * exchanges, f"{seed}/{run}")
+                found = folded(log, share if name.startswith(_FIXED) else rate)
                 verdicts, alerts = verdicts + found.verdicts, alerts + len(found.alerts)
                 covered += not found.missed
             between = f"{verdicts / alerts:,.0f}" if alerts else f"> {verdicts:,}"
@@ -187,17 +190,68 @@ def quiet_table(runs: int, exchanges: int, seed: int) -> Table:
     )
 
 
+def _within_limit(
+    name: str, make: Callable[[], Shift], rates: list[float], seed: str
+) -> tuple[list[dict[str, Any]], float]:
+    """Return a log and its share of shifts.
+
+    Where prompts have their outcomes for good, a log may be over its limit: then an alert would be right, and
+    another log is drawn.
+    """
+    for attempt in count():
+        log = list(lines(make(), iter(rates), Random(f"{seed}/{name}/{attempt}")))
+        share = sum(line["rating"] < 3 for line in log[1::2]) / len(rates)  # noqa: PLR2004 - shifted
+        if share <= NOISE + LIMIT or not name.startswith(_FIXED):
+            return log, share
+    raise AssertionError("unreachable")
+
+
 def delays_table(runs: int, seed: int) -> Table:
-    """Exchanges from a change after 1,500 quiet ones to the first alert of any detector."""
+    """Exchanges from a change to the first alert of any detector."""
     rows = []
-    for points in (0.2, 0.4, 0.9):
+
+    def measure(name: str, before: int, log: Callable[[Random], list[dict[str, Any]]]) -> None:
         delays = []
         for run in range(runs):
-            rates = iter([NOISE] * 1_500 + [NOISE + points] * 1_500)
-            log = list(lines(independent, rates, Random(f"{seed}/{points}/{run}")))
-            after = [alert for alert in folded(log, None).alerts if alert > 3_000]  # noqa: PLR2004 - both
-            delays.append((after[0] - 3_000) // 2 if after else 1_500)
-        rows.append(
-            (f"+{100 * points:.0f} points", sum(delays) / runs, sorted(delays)[runs // 2], max(delays))
+            alerts = folded(log(Random(f"{seed}/{name}/{run}")), None).alerts
+            after = [alert for alert in alerts if alert > 2 * before]
+            delays.append((after[0] - 2 * before) / 2 if after else inf)
+        rows.append((name, sum(delays) / runs, sorted(delays)[runs // 2], max(delays)))
+
+    for points in (0.2, 0.4, 0.9):
+        rates = [NOISE] * 1_500 + [NOISE + points] * 1_500
+        measure(f"+{points:.0%}", 1_500, lambda rng, rates=rates: list(lines(independent, iter(rates), rng)))
+    measure("every answer of a new cell", 0, lambda rng: list(lines(independent, iter([1.0] * 500), rng)))
+    for jobs, share in ((1, 0.2), (1, 0.4), (1, 0.6), (5, 0.6)):
+        name = (
+            f"a job of {share:.0%} breaks" if jobs == 1 else f"one of {jobs} jobs, {share / jobs:.0%}, breaks"
         )
+        measure(name, 1_000, lambda rng, share=share / jobs: job(share, 1_000, 1_500, rng))
+    for versions in (1, 20):
+        measure(f"drift +15%, {versions} prompt versions", 2_000, partial(drifting, versions))
     return Table("traffic-delays", ("change", "mean", "median", "most"), tuple(rows), digits=0)
+
+
+def job(share: float, before: int, after: int, rng: Random) -> list[dict[str, Any]]:
+    """Return a log in which from some exchange on every answer of a job with this share moves."""
+    rates = []
+    for number in range(before + after):
+        broken = number >= before and rng.random() < share
+        rates.append(1.0 if broken else NOISE)
+    return list(lines(independent, iter(rates), rng))
+
+
+def drifting(versions: int, rng: Random) -> list[dict[str, Any]]:
+    """Return a log in which, of prompt versions in random order, all move 15 points more often in the end.
+
+    Resends move as often, so that only the detector of drift can find it.
+    """
+    log = []
+    for number in range(3_500):
+        rate = 0.1 if number < 2_000 else 0.25  # noqa: PLR2004 - exchanges before the change
+        version = f"v{rng.randrange(versions)}"
+        for line in lines(independent, iter([rate]), rng):
+            line |= {"time": _START + _STEP_S * number, "exchange": f"x{number}", "prompt_version": version}
+            line |= {"rating": 2 if rng.random() < rate else 3}
+            log.append({name: value for name, value in line.items() if name not in {"similarity", "quality"}})
+    return log

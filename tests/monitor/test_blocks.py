@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from evenkeel.monitor.estimate import BLOCK, DesignEffect, bounded_mean
+from evenkeel.monitor.estimate.blocks import CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 
 
@@ -24,36 +25,49 @@ def _independent(count: int, seed: int) -> list[float]:
 
 
 def _bursts(count: int, seed: int) -> list[float]:
-    """Every block of twenty answers alike."""
+    """Every block of forty answers alike."""
     rng = Random(seed)
     return [value for _ in range(count // BLOCK) for value in [float(rng.random() < 0.2)] * BLOCK]
 
 
 def test_nothing_is_known_at_first() -> None:
-    """Intervals start as if ten trials told as much as one; bets as if trials were independent."""
+    """Intervals start as if eight trials told as much as one; bets as if all did, for two stretches."""
     effect = DesignEffect()
-    assert (effect.intervals, effect.bets) == (10.0, 1.0)
+    assert (effect.intervals, effect.bets) == (8.0, 1.0)
+    for trial in _independent(160, 1):
+        effect.add(trial)
+    assert effect.bets == 4.0
+
+
+def test_a_series_without_trials_says_nothing() -> None:
+    """Where similarity is not measured, the cell's effect is that of its content."""
+    effects = CellEffects()
+    for trial in _independent(8_000, 1):
+        effects.content.add(trial)
+    assert (effects.bets, effects.intervals) == (effects.content.bets, effects.content.intervals)
+    assert effects.bets < 2
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_independent_trials_come_to_count_as_what_they_are(seed: int) -> None:
-    """After 4,000 trials the start is nearly forgotten, and no bet is lowered by much."""
-    effect = _effect(_independent(4_000, seed))
+    """After 16,000 trials the start is nearly forgotten, and no bet is lowered by much."""
+    effect = _effect(_independent(16_000, seed))
     assert 1.0 <= effect.intervals < 1.6
-    assert 1.0 <= effect.bets < 1.5
+    assert 1.0 <= effect.bets < 1.6
 
 
 def test_blocks_that_answer_alike_count_once() -> None:
-    """Twenty trials of one outcome tell as much as one."""
-    effect = _effect(_bursts(4_000, 1))
-    assert effect.intervals > 15
-    assert effect.bets > 12
+    """Forty trials of one outcome tell as much as one."""
+    effect = _effect(_bursts(16_000, 1))
+    assert effect.intervals == pytest.approx(40, abs=10)
+    assert effect.bets == pytest.approx(40, abs=10)
 
 
 def test_a_rate_that_rises_once_is_no_dependence() -> None:
-    """Bets do not know of the latest hundred trials, and one step is one difference of many."""
-    effect = _effect([0.0] * 1_000 + [float(place % 2) for place in range(100)])
-    assert effect.bets == 1.0
+    """Bets do not know of the latest pair of stretches, and one step is one difference of many."""
+    quiet = [float(place % 20 == 0) for place in range(1_600)]
+    risen = quiet + [float(place % 2) for place in range(80)]
+    assert _effect(risen).bets <= _effect(quiet).bets
 
 
 def test_a_tracker_read_again_goes_on_equally() -> None:

@@ -53,11 +53,11 @@ def test_a_cell_weighs_its_trials_in_every_figure_and_window():
     state = folded(log)
     found = report(state)
     histogram = {(0.0, 1.0): 2, (1.0, 0.125): 4, (0.0, 0.125): 4}
-    expected = weighted_mean(histogram, alpha=SETTINGS.alpha)
+    expected = weighted_mean(histogram, alpha=SETTINGS.alpha, effect=8.0)
     assert expected.value == pytest.approx(1 / 6)
     assert found.estimates.content_delta == found.windows["500"].content_delta == expected
     assert found.estimates.excess.value == pytest.approx(1 / 6)
-    assert (found.counts.trials, found.counts.effective, found.estimates.content_delta.n) == (10, 10, 10)
+    assert (found.counts.trials, found.counts.effective, found.estimates.content_delta.n) == (10, 1, 10)
     assert found.counts.ratings == {0: 0, 1: 4, 2: 0, 3: 6}, "counts are of trials, whatever they weigh"
     again = MonitorState.from_bytes(state.to_bytes(), SETTINGS)
     assert report(again) == found

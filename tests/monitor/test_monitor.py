@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenkeel.core.cells import OTHER_MODEL, CellKey
+from evenkeel.core.cells import OTHER_MODEL, CellKey, Estimate
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
-from evenkeel.monitor.estimate import paired_excess, proportion
+from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import summary
@@ -137,6 +137,12 @@ def reports_of(verdicts: list[LoggedVerdict], monitor_settings: MonitorSettings 
     return {report.key: report for report in state.reports()}
 
 
+def interval(histogram: dict[float, int], low: float = 0.0) -> Estimate | None:
+    """Mean of a new cell's trials, whose design effect is taken for 8."""
+    weighted = {(value, 1.0): count for value, count in histogram.items()}
+    return weighted_mean(weighted, low=low, alpha=1 - 0.95, effect=8.0)
+
+
 def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
     """Perturbed trials make deltas and excess, identical resends the noise floor and their own cell."""
     shifted = altered(VERDICT, rating=1, quality=(QualityScore("faithfulness", 1, 3, 1),), scorer="judge")
@@ -157,10 +163,10 @@ def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():
         {0: 0, 1: 4, 2: 0, 3: 6},
     )
     assert (perturbed.scorer, perturbed.last_scored_at) == ("judge", 12.0)
-    assert perturbed.estimates.content_delta == proportion(4, 10, alpha=1 - 0.95)
+    assert perturbed.estimates.content_delta == interval({0.0: 6, 1.0: 4})
     assert perturbed.estimates.quality_delta is None, "four shifted trials are below the minimum of five"
-    assert perturbed.estimates.excess == paired_excess(4, 0, 6, alpha=1 - 0.95)
-    assert perturbed.noise_floor == baseline.estimates.content_delta == proportion(1, 10, alpha=1 - 0.95)
+    assert perturbed.estimates.excess == interval({0.0: 6, 1.0: 4}, low=-1.0)
+    assert perturbed.noise_floor == baseline.estimates.content_delta == interval({0.0: 9, 1.0: 1})
     assert perturbed.detection.threshold == 0.1
     assert perturbed.detection.alarm_log10 == pytest.approx(1.69897, abs=1e-5)
     assert baseline.estimates.excess is None
@@ -199,16 +205,9 @@ def test_an_alert_event_tells_when_where_and_how_much():
     assert raised.id != resolved.id
     assert summary(raised) == (
         "Answers are fragile for general.spelling on chat (m): content moved 100 points above noise over "
-        f"the last {raised.trials} trials, limit 10 (default); over all {raised.trials} pairs content +100% "
-        f"[{state_lower(raised.trials):+.0%}, +100%]."
+        f"the last {raised.trials} trials, limit 10 (default)."
     )
     assert (raised.measure, raised.limit, raised.limit_source) == ("content", 0.1, "default")
-
-
-def state_lower(trials: int) -> float:
-    """Lower end of the excess if all of some trials shifted."""
-    estimate = paired_excess(trials, 0, 0, alpha=0.05)
-    return estimate.lower
 
 
 def test_models_beyond_the_limit_are_counted_together():

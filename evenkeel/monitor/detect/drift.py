@@ -18,8 +18,7 @@ rate was drawn from Jeffreys' prior and has not changed since. No bet wins on av
 trials to an alarm is at least the level, averaged over that prior. For a single rate, or several strata, it
 is no theorem: `python -m benchmarks.detection` measures it for rates from .02 to .5. Whatever is done below
 is decided before the next trial is seen or takes wealth away, so it changes nothing about that. Trials that
-depend on their neighbours are bet on less, and evidence grows tenfold at most within a block, as in any
-alert.
+depend on their neighbours are bet on less, and evidence grows fifteenfold at most within a block of forty.
 
 **The run** of a side is what CUSUM takes for the time since the change: the trials since the sum of
 (x − before − tolerance/2) was last at its lowest, `before` being the stratum's rate without the run. An
@@ -45,6 +44,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from evenkeel.core.suspicion import MOST_SUSPICION, risen_log_ratio
 from evenkeel.monitor.detect.e_detector import BlockLimit
+from evenkeel.monitor.estimate.blocks import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ _SUSPECTED_RISE: Final = 0.1
 """Smallest rise that trials are suspected of."""
 _LEAST_RATE: Final = 0.05
 """Lowest rate for which a rise is suspected: few trials say little about rare hits."""
-_BLOCK_GAIN: Final = 10.0
+_BLOCK_GAIN: Final = 15.0
 """Factor by which evidence grows within a block at most: bets on a rare hit win more than any other."""
 _END: Final = 0.001
 """Distance from 0 and 1 that a line for the way back keeps."""
@@ -307,7 +307,7 @@ class DriftAlert:
         self.suspicion = 0.0
         """Log of the likelihood ratio of a rise by a tenth, at least 0; 0 while the alert is up."""
         self._rise, self._fall, self._back = _DriftRun(), _DriftRun(), _DriftRun()
-        self._limit = BlockLimit(_BLOCK_GAIN)
+        self._limit = BlockLimit(_BLOCK_GAIN, BLOCK)
 
     def _begin(self, stratum: Stratum) -> _Tally:
         tally = self._strata[stratum] = _Tally()
@@ -566,5 +566,5 @@ class DriftAlert:
         if raw["tolerance"] == rules.tolerance:
             for run, state in zip((alert._rise, alert._fall, alert._back), raw["runs"], strict=True):
                 run.read(state)
-            alert._limit = BlockLimit.from_json(raw["limit"], _BLOCK_GAIN)
+            alert._limit = BlockLimit.from_json(raw["limit"], _BLOCK_GAIN, BLOCK)
         return alert

@@ -2,22 +2,25 @@
 
 Traffic depends on itself: a client tries again, a job sends one template all night. Every trial counts in
 every rate, whatever it resembles, so a rate is a share of the traffic. What dependence changes is how much is
-known. So consecutive trials form *blocks*, and the sums of neighbouring blocks are compared: if trials were
-independent, these would differ by chance alone. The ratio of how much they do differ to that is the design
-effect (Kish): 1 for independent trials, 20 if all trials of a block of twenty answer alike. Neighbours are
-compared, not all blocks with their mean, so a rate that rises once is no dependence.
+known. So consecutive trials form *stretches* of eighty, and the sums of neighbouring stretches are compared:
+if trials were independent, these would differ by chance alone. The ratio of how much they do differ to that
+is the design effect (Kish): 1 for independent trials, 80 if all trials of a stretch answer alike. Neighbours
+are compared, not all stretches with their mean, so a rate that rises once is no dependence. A stretch is two
+blocks long, so that a burst or a nightly batch of up to a block lies within one stretch more often than not.
 
-Blocks of 20 see bursts, blocks of 100 a nightly batch; the larger effect counts. Within a block anything may
-depend on anything. Between blocks exchangeability is assumed, and wherever a rate of false alarms is stated,
-that condition belongs to it. Where the rate itself swings over hundreds of trials, blocks differ for that
-reason: intervals widen and alerts wait, because nobody can know then what the rate will be.
+Within a block of forty, anything may depend on anything. Between blocks exchangeability is assumed, and
+wherever a rate of false alarms is stated, that condition belongs to it. Where the rate itself swings over
+hundreds of trials, stretches differ for that reason: intervals widen and alerts wait, because nobody can know
+then what the rate will be.
 
-**Intervals** divide the logarithm of a gambler's capital by the effect. Nothing is known of a new cell, so it
-starts at 10, as if twice five blocks had shown that, and its own blocks take over.
+**Intervals** divide the logarithm of a gambler's capital by the effect. Of a new cell nothing is known, so it
+starts at 8, as if four pairs of stretches had shown that, and its own trials take over.
 
 **Bets** against a limit are raised to the power of one over the effect. Of independent trials no bet then
-wins on average (Jensen), as long as the effect is known before the trial. So it is the effect of blocks that
-ended five blocks ago: a change must not look like dependence while it is being found.
+wins on average (Jensen), as long as the effect is known before the trial. So the latest pair of stretches
+does not count yet: a change must not look like dependence while it is being found. From the second stretch
+on, bets start at 4, the effect of traffic a fifth of which is bursts of twenty; until then they are those of
+independent trials, so that a cell that is broken from its first trial on is found after thirty of them.
 
 **Sessions.** The steps of one run of an agent depend on each other wherever they are in the log: thirty runs
 at once leave blocks of consecutive trials that look independent. So a session is a block as well, of effect
@@ -35,77 +38,27 @@ from typing import Final
 
 from msgspec import Struct, field
 
-BLOCK: Final = 20
-"""Trials of a block."""
-BATCH: Final = 100
-"""Trials of a block of the larger size."""
-_LAG: Final = {BLOCK: 5, BATCH: 1}
-"""Latest blocks that bets do not know of yet: a hundred trials."""
-_UNKNOWN: Final = 10.0
-"""Design effect of a cell of which nothing is known, for its intervals."""
-_WEIGHT: Final = {BLOCK: 5, BATCH: 3}
-"""Pairs of blocks that this counts for."""
-_PATIENCE: Final = {BLOCK: 10, BATCH: 5}
-"""Pairs of blocks that independence counts for in bets."""
+BLOCK: Final = 40
+"""Trials of a block, within which anything may depend on anything."""
+STRETCH: Final = 2 * BLOCK
+"""Trials of a stretch. With stretches of forty, a batch of forty that starts anywhere raises 1.7 times as
+many false alarms."""
+_UNKNOWN: Final = 4.0
+"""Design effect for bets of a cell that shows none."""
+_DOUBTFUL: Final = 8.0
+"""The same for intervals, which nothing bounds within a block."""
+_WEIGHT: Final = 4
+"""Pairs of stretches that this counts for."""
 _SESSION: Final = 20
 """Trials of a session at first."""
 _DIFFERENCES: Final = 4.0
 """Trials that differ from another session's, but not within their own, that are taken for seen at first."""
 _MOST_OPEN: Final = 500
 """Sessions that are remembered: steps further apart than so many sessions count as two sessions."""
+_LARGEST_SESSION: Final = 100.0
+"""Largest mean size of a session that counts."""
 _CHANCE: Final = 1.25
 """Smallest effect that bets take for one: below it, it may be chance."""
-
-
-class BlockScale(Struct):
-    """Blocks of one size."""
-
-    size: int
-    trials: int = 0
-    """Trials of the running block; their sum, and the sum of their squares."""
-    total: float = 0.0
-    squares: float = 0.0
-    ended: tuple[float, float] | None = None
-    """Sum and sum of squares of the block before it."""
-    count: int = 0
-    """Pairs of neighbouring blocks; how much their sums differed, and how much by chance."""
-    between: float = 0.0
-    within: float = 0.0
-    latest: list[tuple[float, float]] = field(default_factory=list)
-    """The same of each of the latest pairs, which bets do not know of yet."""
-
-    def add(self, observation: float) -> bool:
-        """Take a trial; return whether it ends a block."""
-        self.trials += 1
-        self.total += observation
-        self.squares += observation * observation
-        if self.trials < self.size:
-            return False
-        block = self.total, self.squares
-        if self.ended is not None:
-            total, squares = self.ended
-            mean = (total + self.total) / (2 * self.size)
-            between = (self.total - total) ** 2 / (2 * self.size)
-            within = (squares + self.squares - 2 * self.size * mean * mean) / (2 * self.size - 1)
-            self.latest.append((between, max(within, 0.0)))
-            if len(self.latest) > _LAG[self.size]:
-                between, within = self.latest.pop(0)
-                self.count += 1
-                self.between += between
-                self.within += within
-        self.ended = block
-        self.trials, self.total, self.squares = 0, 0.0, 0.0
-        return True
-
-    def effect(self, unknown: float, weight: int, *, lagged: bool) -> float:
-        """Return the design effect, as if `weight` pairs of blocks had shown that of `unknown`."""
-        count, between, within = self.count, self.between, self.within
-        if not lagged:
-            count += len(self.latest)
-            between += sum(pair[0] for pair in self.latest)
-            within += sum(pair[1] for pair in self.latest)
-        shown = between / within if within > 0 else 1.0
-        return min(float(self.size), max(1.0, (shown * count + unknown * weight) / (count + weight)))
 
 
 class SessionScale(Struct):
@@ -149,44 +102,81 @@ class SessionScale(Struct):
         """Design effect of all trials: at least 1."""
         if not self.inside:
             return 1.0
-        size = min(float(BATCH), self.squares / self.trials)
+        size = min(_LARGEST_SESSION, self.squares / self.trials)
         return 1.0 + (size - 1.0) * max(0.0, 1.0 - self.within / self.apart)
 
 
 class DesignEffect(Struct):
     """Design effect of one series of trials, in bounded memory. Not thread-safe."""
 
-    block: BlockScale = field(default_factory=lambda: BlockScale(BLOCK))
-    batch: BlockScale = field(default_factory=lambda: BlockScale(BATCH))
+    trials: int = 0
+    """Trials of the running stretch; their sum, and the sum of their squares."""
+    total: float = 0.0
+    squares: float = 0.0
+    ended: tuple[float, float] | None = None
+    """Sum and sum of squares of the stretch before it."""
+    pairs: int = 0
+    """Pairs of neighbouring stretches; how much their sums differed, and how much by chance."""
+    between: float = 0.0
+    within: float = 0.0
+    latest: tuple[float, float] | None = None
+    """The same of the latest pair, which bets do not know of yet."""
+    by_stretches: float = _DOUBTFUL
+    """Design effect that all pairs of stretches show."""
+    earlier: float = 1.0
+    """Design effect that all but the latest pair show, for bets."""
     sessions: SessionScale = field(default_factory=SessionScale)
-    ended: float = 1.0
-    """Design effect by blocks that ended a while ago."""
 
-    def add(self, observation: float, session: str = "") -> bool:
-        """Take the next trial, of a session if any; return whether it ends a block."""
-        self.sessions.add(observation, session)
-        self.batch.add(observation)
-        if not self.block.add(observation):
-            return False
-        effect = max(
-            scale.effect(1.0, _PATIENCE[scale.size], lagged=True) for scale in (self.block, self.batch)
-        )
-        self.ended = effect if effect >= _CHANCE else 1.0
-        return True
+    @property
+    def is_observed(self) -> bool:
+        """True after the first trial."""
+        return self.trials > 0 or self.ended is not None
 
     @property
     def bets(self) -> float:
-        """Design effect for bets on the next trial, from what ended before it."""
-        return max(self.ended, self.sessions.effect)
+        """Design effect for bets on the next trial, from what ended before it: at least 1."""
+        return max(self.earlier, self.sessions.effect)
 
     @property
     def intervals(self) -> float:
         """Design effect for intervals: at least 1."""
-        return max(
-            self.block.effect(_UNKNOWN, _WEIGHT[BLOCK], lagged=False),
-            self.batch.effect(1.0, _WEIGHT[BATCH], lagged=False),
-            self.sessions.effect,
-        )
+        return max(self.by_stretches, self.sessions.effect)
+
+    def add(self, observation: float, session: str = "") -> None:
+        """Take the next trial, of a session if any."""
+        self.sessions.add(observation, session)
+        self.trials += 1
+        self.total += observation
+        self.squares += observation * observation
+        if self.trials < STRETCH:
+            return
+        before, self.ended = self.ended, (self.total, self.squares)
+        if before is not None:
+            self._compare(*before)
+        self.trials, self.total, self.squares = 0, 0.0, 0.0
+
+    def _compare(self, total: float, squares: float) -> None:
+        """Compare the running stretch with the one before it, of this sum and sum of squares."""
+        both = 2 * STRETCH
+        mean = (total + self.total) / both
+        between = (self.total - total) ** 2 / both
+        within = (squares + self.squares - both * mean * mean) / (both - 1)
+        if self.latest is not None:
+            self.pairs += 1
+            self.between += self.latest[0]
+            self.within += self.latest[1]
+        self.latest = between, max(within, 0.0)
+        known = _effect(_UNKNOWN, self.pairs, self.between, self.within)
+        self.earlier = known if known >= _CHANCE else 1.0
+        between, within = self.between + self.latest[0], self.within + self.latest[1]
+        self.by_stretches = _effect(_DOUBTFUL, self.pairs + 1, between, within)
+
+
+def _effect(unknown: float, pairs: int, between: float, within: float) -> float:
+    """Return the design effect that pairs of stretches show, if `_WEIGHT` others had shown `unknown`."""
+    shown = between / within if within > 0 else 1.0
+    effect = (shown * pairs + unknown * _WEIGHT) / (pairs + _WEIGHT)
+    return min(float(STRETCH), max(1.0, effect))
 
 
 class CellEffects(Struct):
@@ -198,10 +188,17 @@ class CellEffects(Struct):
 
     @property
     def bets(self) -> float:
-        """Design effect for bets on what pairs say."""
-        return max(self.content.bets, self.loss.bets)
+        """Design effect for bets on what pairs say: the larger one."""
+        # Without similarities, or without a judge, one series stays empty and would be unknown for ever.
+        if not self.loss.is_observed:
+            return self.content.bets
+        return max(self.content.bets, self.loss.bets) if self.content.is_observed else self.loss.bets
 
     @property
     def intervals(self) -> float:
         """Design effect for intervals: the larger one."""
+        if not self.loss.is_observed:
+            return self.content.intervals
+        if not self.content.is_observed:
+            return self.loss.intervals
         return max(self.content.intervals, self.loss.intervals)

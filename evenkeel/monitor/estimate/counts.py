@@ -363,15 +363,17 @@ class Counts(Struct):
 
     def _block(self, outcome: RatedOutcome, loss: float | None, session: str) -> None:
         """Take a trial into the blocks that show how much trials depend on each other."""
-        effects, ended = self.effects, False
+        effects = self.effects
+        if outcome.known:
+            difference = outcome.difference
+        effects = self.effects
         if outcome.known:
             difference = outcome.difference
             moved = float(outcome.shifted) if difference is None else float(difference)
-            ended = effects.content.add(moved, session)
+            effects.content.add(moved, session)
         if loss is not None:
-            ended = effects.loss.add(loss, session) or ended
-        if ended:
-            self.effect = effects.intervals
+            effects.loss.add(loss, session)
+        self.effect = effects.intervals
 
     def _check(self, name: str, sign: str) -> None:
         counted = self.checks.setdefault(name, {})

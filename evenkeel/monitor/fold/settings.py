@@ -28,7 +28,7 @@ class MonitorSettings:
     """Largest paired excess that is tolerated, in (0, 1)."""
     mean_trials_between_false_alarms: float = 10_000
     """Average number of trials between false alarms, at least, over all cells and both detectors together, if
-    blocks of twenty consecutive exchanges are exchangeable."""
+    blocks of forty consecutive exchanges are exchangeable."""
     drift_tolerance: float = _TOLERANCE
     """Distance of a cell's content delta from its baseline that is tolerated on either side, at least 0."""
     provisional_after: int = 100

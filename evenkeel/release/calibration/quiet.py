@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 from evenkeel.core.figures import number
 from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.detect import Measure
-from evenkeel.monitor.estimate import BLOCK, outcome_of
+from evenkeel.monitor.estimate import outcome_of
 from evenkeel.monitor.fold import MonitorState
 from evenkeel.monitor.fold.measures import observations
 from evenkeel.stores.verdict_log import logged
@@ -47,7 +47,9 @@ GRID: Final = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0
 """Limits that are tried."""
 _FEWEST: Final = 300
 """Trials of a route."""
-_FEWEST_OF_CELL: Final = 5 * BLOCK
+_BLOCK: Final = 20
+"""Trials whose mean is one observation."""
+_FEWEST_OF_CELL: Final = 5 * _BLOCK
 _ERROR_RATE: Final = 0.05
 """Probability with which any cell's mean is above a limit that was placed."""
 _MOST_KEPT: Final = 20_000
@@ -99,7 +101,7 @@ class QuietTraffic:
 
 def _upper_end(losses: Sequence[float], alpha: float) -> float:
     """Return the one-sided upper end of a mean: Student's, of the means of blocks in a row."""
-    blocks = [fmean(losses[at : at + BLOCK]) for at in range(0, len(losses) - BLOCK + 1, BLOCK)]
+    blocks = [fmean(losses[at : at + _BLOCK]) for at in range(0, len(losses) - _BLOCK + 1, _BLOCK)]
     reach = float(stdtrit(len(blocks) - 1, 1 - alpha)) * stdev(blocks) / sqrt(len(blocks))
     # Where nothing ever happened the blocks do not spread: the rule of three.
     return fmean(losses) + max(reach, _OF_THREE / len(losses))

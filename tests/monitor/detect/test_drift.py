@@ -81,7 +81,7 @@ def test_a_rise_is_found_named_and_ended_by_the_way_back():
 def test_a_fall_is_found_and_ended_by_the_way_back():
     """A rate that vanishes is a change as well."""
     alert = DriftAlert(RULES, Baseline(0.4, 2000))
-    assert raised(map(alert.observe, [0] * 60 + [1, 0, 1, 0, 0] * 400)) == ["fallen", "recovered"]
+    assert raised(map(alert.observe, [0] * 90 + [1, 0, 1, 0, 0] * 400)) == ["fallen", "recovered"]
 
 
 def test_a_shift_within_the_tolerance_is_held_below_the_level_however_sure_it_is():
