@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +37,8 @@ class RawResponse:
     status: int
     headers: httpx2.Headers
     raw: bytes
+    first_s: float | None = None
+    """Seconds from sending the request to the first piece of the body; None without a body."""
 
     @property
     def content_headers(self) -> dict[str, str]:
@@ -75,8 +78,8 @@ class RawResponse:
             decoded = json.loads(body)
         except (ValueError, RecursionError):
             sentence = body.decode("utf-8", "replace").strip()
-            # A page of a proxy is for browsers.
-            return {} if sentence.startswith("<") else {"message": sentence}
+            # A page of a proxy is for browsers, and half a JSON text is for nobody.
+            return {} if sentence.startswith(("<", "[", "{")) else {"message": sentence}
         if isinstance(decoded, list) and decoded:
             decoded = decoded[0]
         if isinstance(decoded, str):
@@ -166,8 +169,9 @@ class Wire:
                     headers=[("content-type", "application/json"), *headers],
                     timeout=timeout_s,
                 )
+                started = time.monotonic()
                 async with request as response:
-                    return await _received(response)
+                    return await _received(response, started)
         except (httpx2.TimeoutException, TimeoutError) as error:
             detail = f"no answer in time ({type(error).__name__})"
             return MissingResponse("timeout", detail, not isinstance(error, _NEVER_SENT))
@@ -200,16 +204,23 @@ class Wire:
         return client
 
 
-async def _received(response: httpx2.Response) -> RawResponse:
+async def _received(response: httpx2.Response, started: float) -> RawResponse:
     """Read a response, whose compression the client would undo without a limit.
+
+    Args:
+        response: Its head has arrived.
+        started: Time of `time.monotonic` at which the request was sent.
 
     Raises: UnreadableBody "too_large".
     """
     pieces: list[bytes] = []
     room = MAX_DECODED_BYTES
+    first_s: float | None = None
     async for piece in response.aiter_raw():
+        if first_s is None:
+            first_s = time.monotonic() - started
         room -= len(piece)
         if room < 0:
             raise UnreadableBody("too_large", f"the answer is larger than {MAX_DECODED_BYTES} bytes")
         pieces.append(piece)
-    return RawResponse(response.status_code, response.headers, b"".join(pieces))
+    return RawResponse(response.status_code, response.headers, b"".join(pieces), first_s)

@@ -403,7 +403,9 @@ def _replayed(
     if isinstance(made, Failure):
         return ChallengeAnswer(failure=made.reason)
     facts = _facts(made.answer, model, prices, made.tier or "standard")
-    return replace(facts, total_s=made.duration_s, valid=not (judgement and judgement.invalid))
+    return replace(
+        facts, first_s=made.first_s, total_s=made.duration_s, valid=not (judgement and judgement.invalid)
+    )
 
 
 def _facts(answer: Answer, model: str, prices: Prices, tier: Tier = "standard") -> ChallengeAnswer:

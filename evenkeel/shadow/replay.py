@@ -157,6 +157,8 @@ class Replay:
     duration_s: float
     tier: Tier | None = None
     """Tier that answered, if it is not the requested one."""
+    first_s: float | None = None
+    """Seconds until its first token; None if it was not streamed."""
 
 
 class _Attempt(NamedTuple):
@@ -368,7 +370,7 @@ def _read(target: Target, response: RawResponse, duration_s: float, api: Api) ->
             return _failure(
                 "answer_too_long", f"the answer has more than {LONGEST_ANSWER_CHARS:,} characters"
             )
-        return Replay(answer, duration_s)
+        return Replay(answer, duration_s, first_s=response.first_s if answer.streamed else None)
     except UnreadableBody as error:
         return _failure(error.reason, error.detail)
 
