@@ -114,6 +114,31 @@ def test_demonstrations_change_places_and_the_open_one_stays() -> None:
     assert variants(Reordering(), view) == {"Sort them.\n\n" + "\n\n".join((*reversed(pairs), last))}
 
 
+SHOTS = ("Ticket: No toner.\nUrgency: low", "Ticket: Nobody can log in.\nUrgency: high")
+
+
+def test_examples_with_the_label_of_a_document_stay_under_their_heading() -> None:
+    """They change places, and the text to classify is none of them."""
+    asked = f"Now classify this ticket:\nIt burns.\n\n{FORM}"
+    view = view_of(("user", "\n\n".join(("Examples:", *SHOTS, asked))))
+    assert variants(Reordering(), view) == {"\n\n".join(("Examples:", *reversed(SHOTS), asked))}
+    assert reason(Context(), view) == "no_context"
+
+
+@pytest.mark.parametrize(("held", "behind"), [
+    ("Texto:\nEstimado supervisor, gracias.\n\nPor favor responda.", "Tarea: Resume.\n\nFormato: una frase."),
+    ("Output: YAML with keys.\n\ntopic: <a few words>\noutcome: <one sentence>", "Task: sum it up."),
+    ('You will be given a message. Name it.\n\nMessage:\n"""\nIt burns.\n"""', "Return a JSON list."),
+])  # fmt: skip
+def test_paragraphs_that_may_belong_together_stay_so(held, behind) -> None:
+    """The end of a letter, the form of an output, and what is announced."""
+    view = view_of(("user", f"{ROLE}\n\n{held}\n\n{behind}"))
+    for kind in POSITIONAL:
+        for seed in SEEDS:
+            outcome = kind.apply(view, 1.0, random.Random(seed))
+            assert isinstance(outcome, NotApplicable) or held in texts_of(outcome)[0]
+
+
 @pytest.mark.parametrize(("said", "moves"), [
     ("Rules, in no particular order:", True), ("Regeln, in beliebiger Reihenfolge:", True),
     ("Rules:", False), ("Steps:", False),

@@ -17,6 +17,7 @@ from evenkeel.shadow.prompt.demonstrations import open_input
 from evenkeel.shadow.prompt.references import (
     announces_input,
     calls_unordered,
+    labels_a_request,
     points_ahead,
     points_back,
     points_by_order,
@@ -47,6 +48,7 @@ _HEAD_OF_ROW: Final = re.compile(
 _STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
 """Beginnings of what the words before it announce: a form, code, a table."""
 _CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
+_BLANK: Final = re.compile(r"\n[ \t\r]*\n\s*\Z")
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))++\s*+|\s++")
 _TAG: Final = re.compile(
     r"<(?P<close>/)?(?P<name>[A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>|^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})",
@@ -131,6 +133,13 @@ class Layout:
             for before, other in pairwise(order)
             if other != before + 1
         )
+
+    def is_rearranged(self, order: Sequence[int]) -> bool:
+        """Return whether an order does more than to put alike groups into another order among themselves."""
+        runs: list[int] = []
+        for group in range(len(self.groups)):
+            runs.append(runs[-1] if runs and self.are_alike(group - 1, group) else group)
+        return [runs[group] for group in order] != runs
 
     def _runs(self, part: Part, order: Sequence[int]) -> int:
         """Return how many runs of groups of one part there are."""
@@ -237,13 +246,27 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
     units: list[Unit] = []
     at = len(text) - len(text.lstrip())
     start = 0
+    listed = False
+    """True behind a bare heading such as "Examples:", whose demonstrations are what follows."""
     for part, piece in _parts(segments):
         end = start + len(piece)
         begin, start = max(start, at), end
         if begin >= end:
             continue
+        if part == "examples":
+            listed = _leads(piece, part)
+        demonstrates = part == "context" and bool(units) and units[-1].part == "examples"
+        if demonstrates:
+            # Few-shot examples that bear the label of a document: "Ticket: …". One more may be another text.
+            units.append(Unit(begin, end, "examples", joined=not listed))
+            continue
         shown = part == "other" and text[begin:end].lstrip()[:1] in _STRUCTURE
         joined = bool(units) and (shown or _leads(text[units[-1].start : units[-1].end], units[-1].part))
+        if units and units[-1].part != part and not _BLANK.search(text[units[-1].start : begin]):
+            joined = True
+        if part == "other" and units and units[-1].part == "output":
+            # "Output: a YAML document", and what the document is to look like.
+            joined = joined or not (labels_a_request(piece) or _HEADING.match(piece))
         units.append(Unit(begin, end, part, joined))
     if len(units) > _MOST_UNITS:
         return Layout(slot, text, (Unit(at, len(text), "other"),))
@@ -261,10 +284,16 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
     """Return the units, those bound that point at others, or ask without a label of what stands before them.
 
     Such a unit stays directly behind what it points back at, or directly before what it points ahead at, and
-    everything stays on its side.
+    everything stays on its side. What follows a document or an example that has no closing mark may be its
+    last paragraph, unless it has a label.
     """
     found = list(units)
     for number, unit in enumerate(units):
+        before = units[number - 1] if number else None
+        if before is not None and before.part in ("context", "examples") and before.part != unit.part:
+            is_open = not _CLOSED.search(text[before.start : before.end])
+            if is_open and not _LABELLED.match(text, unit.start):
+                found[number] = replace(unit, joined=True)
         if unit.part in ("context", "examples"):
             continue
         written = text[unit.start : unit.end].strip()
@@ -425,7 +454,8 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
             if not written or not labelled or any(map(_EVENT.match, written)):
                 continue
             # What follows the last one without a mark of its own may be no part of it.
-            open_end = "\n\n" in written[-1].strip() and not _CLOSED.search(written[-1])
+            followed = last < len(units) and units[last].joined
+            open_end = followed or ("\n\n" in written[-1].strip() and not _CLOSED.search(written[-1]))
             for number in range(first, last - open_end):
                 found[number] = replace(units[number], free=True)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, permutations
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.pair import AS_BEFORE
@@ -45,7 +45,7 @@ class Positional:
     def __init__(self, by: Literal["rule", "rewriter"] = "rule") -> None:
         """Set who says which parts may move."""
         self.by: Final = by
-        self.version: Final = 4 if by == "rule" else 5
+        self.version: Final = 6 if by == "rule" else 7
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant with parts in another order, as `Perturbation.apply`; severity means nothing to it.
@@ -186,19 +186,23 @@ class MixedMoves(Positional):
         return changed
 
     def _moved_twice(self, layout: Layout, rng: random.Random) -> tuple[list[int], set[str]]:
-        """Return an order that several kinds have made, and their names; one of them if no more apply."""
+        """Return an order that two kinds have made, and their names; that of one if no two apply."""
         before = list(range(len(layout.groups)))
-        single = [order for kind in self.parts[:2] for order in kind.orders(layout, before, rng)]
-        now, done = before, set[str]()
-        for kind in rng.sample(self.parts, len(self.parts)):
-            orders = kind.orders(layout, now, rng)
-            if done:
-                # Two moves may undo each other, or come to the same as one.
-                orders = [order for order in orders if order != before and order not in single]
-            if orders:
-                now = rng.choice(orders)
-                done.add(kind.name)
-        return now, done
+        moves = {kind: kind.orders(layout, before, rng) for kind in self.parts}
+        # Two moves may undo each other, or come to the same as one.
+        single = [before, *moves[self.parts[0]], *moves[self.parts[1]]]
+        pairs = list(permutations(self.parts, _FEWEST))
+        for first, second in rng.sample(pairs, len(pairs)):
+            now = rng.choice(moves[first] or [before])
+            orders = [order for order in second.orders(layout, now, rng) if order not in single]
+            orders = [order for order in orders if layout.is_rearranged(order)]
+            if moves[first] and orders:
+                return rng.choice(orders), {first.name, second.name}
+        movable = [kind for kind in self.parts if moves[kind]]
+        if not movable:
+            return before, set()
+        kind = rng.choice(movable)
+        return rng.choice(moves[kind]), {kind.name}
 
 
 _BOUND: Final = NotApplicable("bound", "nothing shows that it may stand elsewhere")
