@@ -35,7 +35,7 @@ class Casing:
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 5
+    version: Final = 6
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE

@@ -141,6 +141,8 @@ def opens_a_sentence(word: re.Match[str]) -> bool:
     text = word.string
     written = word[0].replace("’", "'")
     small = written.lower()
+    if len(written) == 1 and not text[word.end() : word.end() + 1].isspace():
+        return False  # "(A)." is the label of an answer, and no article
     before = text[max(0, word.start() - 4) : word.start()].rstrip(" \t\"'“\u2018«(*_#>-•¿¡")
     return (
         small in _OPENERS

@@ -81,6 +81,9 @@ _ASKS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Sentences that ask without a question mark."""
+_AT_LINE_END: Final = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+_CHOICE: Final = re.compile(r"[ \t]*(?:[-*+•–][ \t]|\(?[A-Za-z0-9]{1,2}[.)\uff09])")
+"""Beginning of a line that may be one of the answers to choose from, or an item of a list."""
 _SENTENCE_END: Final = re.compile(r"[.!?\n。\uff01\uff1f؟:;]")
 _LONGEST_SENTENCE: Final = 300
 
@@ -94,7 +97,7 @@ class Punctuation:
 
     name: Final = "general.punctuation"
     rewording: Final = Rewording(GENERAL, phrase="different punctuation", order=30)
-    version: Final = 4
+    version: Final = 5
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -108,7 +111,7 @@ class Punctuation:
 def _places(text: str) -> Iterator[re.Match[str]]:
     yield from _PLACES.finditer(text)
     end = len(text.rstrip())
-    if not may_be_completed(text):
+    if not may_be_completed(text) and not _CHOICE.match(text, text.rfind("\n", 0, end) + 1):
         yield from _UNENDED.finditer(text, end, end)
 
 
@@ -116,7 +119,8 @@ def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
     kind = place.lastgroup
     assert kind is not None  # every alternative is named
     choices = [choice for choice in _CHOICES[kind] if choice != place[0]]
-    if "question" in kind and _asks(place.string, place.start()):
+    ends_line = _AT_LINE_END.match(place.string, place.end()) is not None
+    if "question" in kind and ends_line and _asks(place.string, place.start()):
         choices.append("")
     return rng.choice(choices)
 

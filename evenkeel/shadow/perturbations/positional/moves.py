@@ -165,7 +165,7 @@ class MixedMoves(Positional):
 
     name = "positional.mixed"
     rewording = Rewording(CATEGORY, phrase="several moved parts", order=40)
-    parts: Final = (Context(), OutputInstructions(), Reordering())
+    parts: Final[tuple[Positional, ...]] = (Context(), OutputInstructions(), Reordering())
 
     def moved(
         self, view: PromptView, known: Sequence[Layout], rng: random.Random

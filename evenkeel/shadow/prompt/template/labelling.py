@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.shadow.prompt.blocks import cut
 from evenkeel.shadow.prompt.demonstrations import open_input
-from evenkeel.shadow.prompt.references import labels_a_request
+from evenkeel.shadow.prompt.references import asks, labels_a_request
 from evenkeel.shadow.prompt.segments import Block, SlotText, by_role
 from evenkeel.shadow.prompt.template.skeleton import Span, fixed_characters, padded, place
 
@@ -97,9 +97,9 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
 
 
 def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks of a long message, of which only a labelled paragraph or the last one is a user's.
+    """Return the blocks of a long message, of which only labelled paragraphs are a user's, or one that asks.
 
-    A question that opens the message counts as its last paragraph, if the last one asks nothing.
+    That is the last one, else the first. Where neither asks anything, nobody can tell.
     """
     pieces = [
         Block("template", text, block.type)
@@ -108,8 +108,8 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
     ]
     texts = [place for place, piece in enumerate(pieces) if piece.type == "text" and piece.text.strip()]
     own = [place for place in texts if _is_labelled(pieces[place].text)] or texts[-1:]
-    if len(texts) > 1 and own == texts[-1:] and not _is_question(pieces[own[0]].text):
-        own = texts[:1] if _is_question(pieces[texts[0]].text) else own
+    if len(texts) > 1 and own == texts[-1:] and not asks(pieces[own[0]].text):
+        own = texts[:1] if asks(pieces[texts[0]].text) else []
     return tuple(
         replace(piece, kind="input")
         if place in own
