@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.languages import language_of
-from evenkeel.shadow.perturbations import NotApplicable
+from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.perturbations.protocol import NOTHING
 from evenkeel.shadow.perturbations.tone import MANNERS, TONES, Tone
 from evenkeel.shadow.prompt import Block, PromptView
@@ -123,7 +123,7 @@ def test_a_tone_by_the_rewriter_asks_for_the_tone_that_was_picked() -> None:
         picked.add(task.target)
     assert picked == set(TONES)
     assert (kind.requires, kind.graded, kind.version) == (frozenset({"rewriter"}), False, 6)
-    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 8)
+    assert (Tone().requires, Tone().graded, Tone().version) == (NOTHING, True, 10)
 
 
 @pytest.mark.parametrize("tones", [(), ("rude",)])
@@ -178,3 +178,21 @@ def test_nothing_is_said_where_the_answer_is_to_follow() -> None:
     for seed in range(60):
         result = Tone().apply(chat(text), 1.0, random.Random(seed))
         assert isinstance(result, NotApplicable) or result.input_text.endswith("Answer:")
+
+
+@pytest.mark.parametrize("text", [
+    "我的打印机无法连接无线网络，应该怎么办\uff1f", "プリンターが動かない原因を三つ教えてください。",
+    "프린터가 작동하지 않아요. 어떻게 해야 하나요?", "الطابعة لا تعمل منذ الصباح. ماذا أفعل؟",
+    "המדפסת לא עובדת מהבוקר. מה לעשות?", "เครื่องพิมพ์ของฉันไม่ทำงานตั้งแต่เช้า ควรทำอย่างไรดี?",
+    "मेरा प्रिंटर सुबह से काम नहीं कर रहा है। मुझे क्या करना चाहिए?",
+])  # fmt: skip
+def test_three_general_kinds_apply_in_other_scripts(text) -> None:
+    """Blanks, marks and tone; the first two leave every letter as it was."""
+    view = chat(text)
+    letters = "".join(filter(str.isalpha, view.text))
+    for seed in range(20):
+        for kind in by_name(["general.whitespace", "general.punctuation"]):
+            variant = attempt(kind, view, 0.13, random.Random(seed))
+            assert isinstance(variant, PromptView), (kind.name, variant)
+            assert "".join(filter(str.isalpha, variant.text)) == letters
+        assert isinstance(attempt(Tone(), view, 0.13, random.Random(seed)), PromptView)

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from evenkeel.shadow.perturbations import NotApplicable, by_name
+from evenkeel.shadow.perturbations import NotApplicable, attempt, by_name
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner
 
@@ -66,6 +66,7 @@ def test_of_a_long_message_only_a_labelled_or_the_last_paragraph_is_typed() -> N
         assert typed(view_of(("user", f"{rules}\n\n{data}\n\n{last}"))) == [last]
     labelled = f"{rules}\n\nQuestion: What may I tell her?\n\n{data}"
     assert typed(view_of(("user", labelled))) == ["Question: What may I tell her?"]
+    assert typed(view_of(("user", f"{rules}\n\n{data}"))) == []
 
 
 def test_tool_results_and_instructions_are_not_typed() -> None:
@@ -97,6 +98,32 @@ def test_general_kinds_touch_only_what_a_user_typed(kind) -> None:
         assert variant.text.endswith("Answer in one sentence.")
     asked = [kind.apply(view.changing(["documents"]), 0.9, random.Random(seed)) for seed in range(20)]
     assert all(QUESTION in one.text and one.text != view.text for one in asked)
+
+
+TURNS = (
+    ("system", "You help in a shop for lamps. Answer in one sentence."),
+    ("user", "Hello, I bought a lamp from you last week."),
+    ("assistant", "Hello! How can I help you with it?"),
+    ("user", "It flickers, and it gets rather hot."),
+    ("assistant", "That sounds like a loose bulb. Did you change it?"),
+    ("user", "Yes, twice. Could it be the switch, or is the cable broken?"),
+    ("assistant", "Both are possible. Please unplug it first."),
+    ("user", "Done. What should I look at now, and do I need any tools?"),
+)
+EVERY = (*BY_RULE, *by_name(["format", "positional", "compound.typos", "compound.hurried"]))
+
+
+@pytest.mark.parametrize("kind", EVERY, ids=lambda one: one.name)
+def test_in_a_chat_the_last_message_of_the_user_changes(kind) -> None:
+    """Whatever the seed; earlier turns stay to the letter, and only kinds of templates touch the system."""
+    view = view_of(*TURNS)
+    for seed in range(200):
+        variant = attempt(kind, view, 0.13 if kind.graded else 1.0, random.Random(seed))
+        if isinstance(variant, PromptView):
+            texts = [message.text for message in variant.messages]
+            assert texts[1:-1] == [text for _, text in TURNS[1:-1]]
+            on_template = kind.rewording.category.on_template
+            assert on_template or (texts[0] == TURNS[0][1] and texts[-1] != TURNS[-1][1])
 
 
 def test_a_prompt_without_a_users_words_says_so() -> None:

@@ -118,7 +118,7 @@ def may_be_completed(text: str) -> bool:
     return not text.endswith(_END_MARKS) and _SENTENCE_BEFORE.search(text) is not None
 
 
-_END_MARKS: Final = tuple(".!?…。\uff01\uff1f؟")
+_END_MARKS: Final = tuple(".!?…。।\uff01\uff1f؟")
 _SENTENCE_BEFORE: Final = re.compile(r"[:\uff1a]|[.!?…。\uff01\uff1f]\s")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))
 

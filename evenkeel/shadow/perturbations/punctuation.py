@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # a comma only before a conjunction. A hyphen between blanks may be a minus. Apostrophes, colons and marks at
 # the start of a line are no places at all. The mark is matched first: the search can leap to it.
 _L: Final = r"[^\W\d_]"
+_SIGN: Final = r"[\u0900-\u0963\u0e01-\u0e4e]"
+"""Letters and vowel signs of Hindi and Thai, not all of which are letters to Unicode."""
 _SPACED: Final = r"[ \u00a0\u202f]"
 _OPENING: Final = r"""["'“\u2018«(¿¡]"""
 _CLOSING: Final = r"""["'”’»)]"""
@@ -32,10 +34,12 @@ _NOT_BEHIND_NO: Final = r"(?<![Nn]o,)(?<![Nn]ein,)(?<![Nn]on,)(?<![Nn]ão,)(?<![
 _CONJUNCTION: Final = rf"(?:{'|'.join(sorted(small_words('joins')))})\b"
 _PLACES: Final = re.compile(
     rf"""
-    [.?!,;—。、؟،¿¡\uff01\uff0c\uff1f] (?:
+    [.?!,;—।。、؟،¿¡\uff01\uff0c\uff1f] (?:
         (?P<last_stop>     (?<={_L}{_L}\.) {_LINE_END} )
       | (?P<full_stop>     (?<={_L}{_L}{_L}{_L}\.) (?<!Prof\.) (?= {_CLOSING}*[ ]+{_OPENING}*[^\Wa-z\d_] ) )
-      | (?P<question>      (?: (?<={_L}\?) | (?<={_L}{_SPACED}\?) ) (?= \s | \Z | {_CLOSING} ) )
+      | (?P<question>      (?: (?<={_L}\?) | (?<={_L}{_SPACED}\?) | (?<={_SIGN}\?) )
+                           (?= \s | \Z | {_CLOSING} ) )
+      | (?P<last_danda>    (?<={_SIGN}।) {_LINE_END} )
       | (?P<last_exclamation> (?: (?<={_L}{_L}!) | (?<={_L}{_SPACED}!) ) {_LINE_END} )
       | (?P<exclamation>   (?: (?<={_L}{_L}!) | (?<={_L}{_SPACED}!) ) (?= \s | {_CLOSING} ) )
       | (?P<last_wide_stop>   (?<={_L}。) {_LINE_END} )
@@ -59,6 +63,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "last_stop": ("", "..", "...", "!"),
     "full_stop": ("..", "...", "!"),
     "question": ("??", " ?", "?!"),
+    "last_danda": ("", ".", " ।"),
     "last_exclamation": ("", "!!", "."),
     "exclamation": ("!!", "."),
     "last_wide_stop": ("", "。。", "\uff01"),

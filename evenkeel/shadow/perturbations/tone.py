@@ -73,17 +73,17 @@ SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if languag
 
 _TELLING: Final = 400
 """Characters from which the language is identified: more is no surer, and costs more than all the rest."""
-_CLOSED: Final = ".!?…。\uff01\uff1f"
+_CLOSED: Final = ".!?…。।\uff01\uff1f"
 
 
 class Tone:
     """Writes what the user says in another tone, which the generator picks.
 
-    By rule: greetings and closing words, set phrases and contractions, in twelve languages; severity is the
+    By rule: greetings and closing words, set phrases and contractions, in fourteen languages; severity is the
     share of these places. By the rewriter: the whole input at once. What is protected stays, and no phrase
     states a fact or asks for a form of answer.
 
-    Versions by rule are odd, by the rewriter even, so that their verdicts can be distinguished.
+    Versions by rule and by the rewriter differ, so that their verdicts can be told apart.
     """
 
     name: Final = "general.tone"
@@ -104,7 +104,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 8 if by == "rule" else 6
+        self.version: Final = 10 if by == "rule" else 6
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -166,7 +166,7 @@ def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spac
             # Before a list, a heading, a label or code it gets a paragraph of its own.
             spoken = text[0].isalpha() or text[0] in "¿¡"
             kept = protected_spans(text)
-            flows = spoken and phrase[-1] in ".!?。" and not (kept and kept[0].start == 0)
+            flows = spoken and phrase[-1] in ".!?。।" and not (kept and kept[0].start == 0)
             return phrase + (("" if spaceless else " ") if flows else "\n\n")
         case "closing":
             phrase = manner.closers[rng.randrange(len(manner.closers))]

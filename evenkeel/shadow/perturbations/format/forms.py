@@ -54,8 +54,11 @@ if TYPE_CHECKING:
 _ENGLISH: Final = "en"
 COLONS: Final = (":", "\uff1a")
 _PARTS: Final = re.compile(
-    r"\b(?:elements?|tags?|attributes?|braces|elemento?s?|éléments?|elementi)\b", re.IGNORECASE
+    r"\b(?:elements?|tags?|attributes?|braces|elemento?s?|éléments?|elementi)\b"
+    r"|\bplain[ -]prose[ ](?:of|instance|containing|matching|conforming|that[ ]conforms)\b",
+    re.IGNORECASE,
 )
+"""Words that prose has no place for: its parts, and what belonged to the noun that it replaced."""
 _STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
 _NOT_SAID: Final = frozenset({"document", "code", "examples"})
 _TEXT_ONLY: Final = frozenset({"free", "json", "yaml", "xml"})
@@ -78,7 +81,7 @@ class Form:
     rewording: Rewording
     fenced: bool = True
     """True if a structure to follow is shown as a block of its own."""
-    version: int = 3
+    version: int = 4
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -185,7 +188,12 @@ class Form:
             *(changed.segments[index].text for index in asking),
             *(line for line in reminding if asked_format(line) is not None),
         ))  # fmt: skip
-        old_structure = stated == "json" and _STRUCTURE.search(words)
+        # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
+        old_structure = stated == "json" and any(
+            _STRUCTURE.search(segment.text)
+            for segment in changed.segments
+            if segment.kind != "history" and segment.type not in ("document", "code")
+        )
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
         if set(named_formats(words)) - {self.format} or old_structure or parts:
             return NotApplicable("unclear_format", "the prompt speaks of more than one format")
