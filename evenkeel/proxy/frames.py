@@ -26,6 +26,8 @@ _PIECE = 64 << 10
 _FLUSHED = b"\x00\x00\xff\xff"
 """End of a compressed message, which its sender leaves out."""
 _WINDOW_BITS = -15
+_MOST_FRAGMENTS = 10_000
+"""Most fragments of a message: each takes memory besides its bytes, also an empty one."""
 
 
 class FrameError(ValueError):
@@ -70,6 +72,8 @@ class MessageReader:
         self._inflater = zlib.decompressobj(_WINDOW_BITS) if compressed else None
         self._buffer = bytearray()
         self._fragments: list[bytes] = []
+        self._size = 0
+        """Bytes of the fragments."""
         self._opcode = _CONTINUATION
         """Opcode of the message whose fragments are arriving; that of a continuation if there is none."""
         self._deflated = False
@@ -93,14 +97,15 @@ class MessageReader:
             if opcode != _CONTINUATION:
                 self._opcode, self._deflated = opcode, bool(first & _COMPRESSED)
             self._fragments.append(payload)
-            if sum(map(len, self._fragments)) > self._max_bytes:
+            self._size += len(payload)
+            if self._size > self._max_bytes or len(self._fragments) > _MOST_FRAGMENTS:
                 raise FrameError("a message is too long")
             if first & _FINAL:
                 message = b"".join(self._fragments)
                 if self._deflated:
                     message = self._inflated(message)
                 is_text = self._opcode == _TEXT
-                self._fragments, self._opcode = [], _CONTINUATION
+                self._fragments, self._size, self._opcode = [], 0, _CONTINUATION
                 if is_text:
                     yield message
 
