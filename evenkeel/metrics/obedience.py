@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.metrics.language_match import LanguageMatch
 from evenkeel.metrics.structured.reading import Structure, read_structure
+from evenkeel.metrics.tasks import Task
 
 if TYPE_CHECKING:
     from evenkeel.core.languages import LanguageOf
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...]:
     """Return what the variant asked of the candidate's form and did not get.
 
-    An answer of tool calls alone owes neither. A language that is not certain is not held against it.
+    An answer of tool calls alone owes neither, and an extraction no language: it copies what it found. A
+    language that is not certain is not held against an answer.
 
     Args:
         pair: Two answers; `pair.wanted` says what was asked for.
@@ -29,6 +31,7 @@ def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...
         found.append("format")
     if (
         pair.wanted.language is not None
+        and pair.task != Task.SLOT_FILLING
         and language_of is not None
         and LanguageMatch(language_of).score(pair) == 0.0
     ):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.simulate.content import Condition
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.recognition import Details, find_topic, read_details
-from evenkeel.simulate.rewriter import is_rewriting, marked_texts
+from evenkeel.simulate.rewriter import contrast, is_rewriting, marked_texts
 from evenkeel.simulate.topics import TOPICS
 
 if TYPE_CHECKING:
@@ -193,6 +193,17 @@ def _compare(reference: str, candidate: str) -> SimulatedRuling:
     )
 
 
+def _rate_rewriting(original: str, text: str) -> SimulatedRuling:
+    """Rate whether a rewriting means the same: all of the simulated rewriter's do, but its contrasts.
+
+    Its translations are stock words, which nobody could compare with the original.
+    """
+    shared = _words(text) & _words(contrast(original))
+    if len(shared) > _HALF * len(_words(text)):
+        return SimulatedRuling(1, "it asks another question")
+    return SimulatedRuling(3, "it is a simulated rewriting of the original")
+
+
 def _fits(known: RecognisedAnswer, request: str) -> bool:
     topic = find_topic(request)
     return topic is None or not known.topic or known.topic == topic.name
@@ -275,6 +286,8 @@ def _rule(texts: dict[str, str], prompt: str) -> SimulatedRuling | None:
         return rate_quality(texts["REQUEST"], texts["ANSWER"], complete=complete)
     if "REQUEST" in texts and {"FIRST ANSWER", "SECOND ANSWER"} <= texts.keys():
         return rate_preference(texts["REQUEST"], texts["FIRST ANSWER"], texts["SECOND ANSWER"])
+    if {"ORIGINAL TEXT", "REWRITTEN TEXT"} == texts.keys():
+        return _rate_rewriting(texts["ORIGINAL TEXT"], texts["REWRITTEN TEXT"])
     if len(texts) == _PAIR:
         return rate_similarity(*texts.values())
     return None

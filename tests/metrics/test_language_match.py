@@ -5,6 +5,8 @@ from __future__ import annotations
 from evenkeel.core.pair import Answer, AnswerForm, Pair
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.language_match import LanguageMatch
+from evenkeel.metrics.obedience import ignored
+from tests.kit.records import altered
 
 
 def pair(reference: str, candidate: str, wanted: AnswerForm | None = None) -> Pair:
@@ -46,3 +48,10 @@ def test_an_uncertain_language_is_a_failure() -> None:
     assert metric.score(pair("ok", "the tray", AnswerForm(language="en"))) == 1.0
     assert reason(metric.score(pair("the tray", " "))) == "no_text"
     assert reason(metric.score(pair("", "the tray"))) == "no_text"
+
+
+def test_an_extraction_owes_no_language() -> None:
+    """Its values are copied from the prompt, in whatever language that is."""
+    answered = pair("x", '{"a": "the tray is stuck"}', AnswerForm(language="de"))
+    assert ignored(answered, by_mark) == ("language",)
+    assert ignored(altered(answered, task="slot_filling"), by_mark) == ()

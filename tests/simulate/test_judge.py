@@ -14,6 +14,7 @@ from evenkeel.lab.judge_audit.questions import question, rubrics
 from evenkeel.lab.judge_audit.ratings import Item, RatingScale
 from evenkeel.metrics.judge.prompts import COMPLETENESS, FAITHFULNESS, SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling, read_ruling
+from evenkeel.shadow.rewriter.meaning import MEANING
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -29,6 +30,7 @@ from evenkeel.simulate import (
 from evenkeel.simulate.judge import judge, rate_quality, rate_similarity
 from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES
+from evenkeel.simulate.rewriter import contrast, translate
 from evenkeel.simulate.tasks import TASKS
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
@@ -71,6 +73,13 @@ def test_ratings_are_the_truth(seed):
         for prompt in (FAITHFULNESS, COMPLETENESS):
             rating = ask(prompt, {"REQUEST": request, "ANSWER": answer})
             assert rating == (1 if condition is Condition.WORSE else 3)
+
+
+def test_a_translation_means_the_same_and_a_contrast_does_not():
+    """Both are stock words, which could not be compared with the original."""
+    text = "The printer of room 3 has been out of paper since Monday. What should we do?"
+    for rewritten, rating in ((translate(text, LANGUAGES[1]), 3), (contrast(text), 1)):
+        assert ask(MEANING, {"ORIGINAL TEXT": text, "REWRITTEN TEXT": rewritten}) == rating
 
 
 @pytest.mark.parametrize(
