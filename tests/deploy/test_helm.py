@@ -360,7 +360,7 @@ def test_the_network_lets_in_who_is_named_and_nobody_else():
 
 @pytest.mark.parametrize("setup", [name for name in SETUPS if name != "bare"])
 def test_the_network_lets_out_to_named_places_only(setup):
-    """No rule is open to all: names from the cluster's DNS, Redis, and what the values say; else nothing."""
+    """To DNS, Redis and what the values say; else to the internet, and to no private network."""
     everybody, *others = of_kind("NetworkPolicy", SETUPS[setup])
     assert "Egress" in everybody["spec"]["policyTypes"]
     assert all("egress" not in other["spec"] for other in others)
@@ -373,7 +373,8 @@ def test_the_network_lets_out_to_named_places_only(setup):
         assert rule["ports"]
         assert rule["to"]
         assert all(peer for peer in rule["to"])
-        assert not any(peer.get("ipBlock", {}).get("cidr", "").endswith("/0") for peer in rule["to"])
+        for block in (peer["ipBlock"] for peer in rule["to"] if "ipBlock" in peer):
+            assert not block["cidr"].endswith("/0") or block["except"]
     assert {port["port"] for port in dns["ports"]} == {53}
     [resolver] = dns["to"]
     assert resolver.keys() == {"namespaceSelector", "podSelector"}
@@ -383,8 +384,10 @@ def test_the_network_lets_out_to_named_places_only(setup):
         assert outside[1:] == SETUPS[setup]["networkPolicy"]["extraEgress"]
     else:
         assert redis["to"] == [{"namespaceSelector": {}}]
-        assert outside == []
-        assert "NO UPSTREAM CAN BE REACHED" in render(CHART, SETUPS[setup])["NOTES.txt"]
+        [public] = outside
+        assert [port["port"] for port in public["ports"]] == [443]
+        assert {"10.0.0.0/8", "169.254.0.0/16"} <= set(public["to"][0]["ipBlock"]["except"])
+        assert "NO UPSTREAM CAN BE REACHED" not in render(CHART, SETUPS[setup])["NOTES.txt"]
 
 
 def doors(kind, given):

@@ -92,14 +92,9 @@ def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not(n
 
 
 @pytest.mark.service("promtool")
-def test_the_example_configuration_loads_all_rules(tmp_path):
-    """Prometheus takes the configuration, and every rule file is one it names."""
-    (tmp_path / "rules").symlink_to(PROMETHEUS / "rules")
-    (tmp_path / "token").write_text("t")
-    text = (PROMETHEUS / "prometheus.yml").read_text(encoding="utf-8")
-    token = "/etc/prometheus/secrets/evenkeel-metrics-token"
-    (tmp_path / "prometheus.yml").write_text(text.replace(token, str(tmp_path / "token")), encoding="utf-8")
-    said = promtool("check", "config", "prometheus.yml", cwd=tmp_path)
+def test_the_example_configuration_loads_all_rules():
+    """Prometheus takes the configuration as it is shipped, and every rule file is one it names."""
+    said = promtool("check", "config", "prometheus.yml", cwd=PROMETHEUS)
     assert f"{len(RULE_FILES)} rule files found" in said
 
 
