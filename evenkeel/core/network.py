@@ -206,11 +206,11 @@ def tls_problem(error: ssl.SSLError) -> str:
     """Return what was wrong with a handshake, and what to do."""
     # What follows a comma is the name that the certificate is not for.
     said = getattr(error, "verify_message", "").partition(",")[0]
-    reason = (said or error.reason or type(error).__name__).replace("_", " ").lower()
+    reason = said or (error.reason or type(error).__name__).replace("_", " ").lower()
     if getattr(error, "verify_code", 0) == _EXPIRED:
         return f"{reason}; renew the server's certificate"
     if isinstance(error, ssl.SSLCertVerificationError):
-        if "mismatch" in reason:
+        if "mismatch" in reason.lower():
             return f"{reason}; use the name that the certificate is for"
         return f"{reason}; name the file of its authority in {TRUST_VARIABLE}"
     if "certificate required" in reason or "handshake failure" in reason or "unknown ca" in reason:

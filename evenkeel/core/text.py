@@ -64,6 +64,15 @@ def harmless(text: str) -> str:
     return _FORMULA.sub("'", text)
 
 
+_BREAKING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that some reader takes for the end of a line, or that cannot be shown or encoded."""
+
+
+def label(text: str) -> str:
+    """Return the text as a Prometheus label: what could break a line of the exposition is replaced."""
+    return text if text.isascii() and text.isprintable() else _BREAKING.sub("\ufffd", text)
+
+
 _CONTROLS: Final = dict.fromkeys(
     [
         *(code for code in range(0x20) if chr(code) not in "\t\n\r"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.languages import canonical_tag
 from evenkeel.core.pair import AS_BEFORE, Answer, AnswerForm, Pair, ToolCall
+from evenkeel.core.thoughts import without_thoughts
 from evenkeel.core.verdict import stage_of
 from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.metrics.tasks import task_named
@@ -46,13 +47,13 @@ def read_pair(row: object) -> Pair:
 def _answer(row: Mapping[str, Any], side: str) -> Answer:
     given = row.get(side)
     if isinstance(given, str):
-        return Answer(given)
+        return Answer(without_thoughts(given))
     if not isinstance(given, dict) or not isinstance(given.get("text", ""), str):
         raise PairError(f"{side}: {'is missing' if side not in row else 'must be a text'}")
     calls = given.get("tool_calls") or []
     try:
         return Answer(
-            given.get("text", ""),
+            without_thoughts(given.get("text", "")),
             tuple(ToolCall(str(call["name"]), str(call["arguments"])) for call in calls),
         )
     except (TypeError, KeyError) as error:

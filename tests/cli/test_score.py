@@ -97,3 +97,13 @@ def test_the_judge_of_the_settings_rates_what_is_not_identical(tmp_path, monkeyp
         ]
         assert chat.prompts.total() == 1
     assert [(one["rating"], one["decided_by"]) for one in shown] == [(3, "equality"), (3, "judge")]
+
+
+def test_thoughts_at_the_head_of_an_answer_are_set_aside(tmp_path):
+    """As they are of live answers: the format asked for is that of what follows them."""
+    file = tmp_path / "pairs.jsonl"
+    said = {"text": '<think>\nAs JSON then.\n</think>\n\n{"a": 1}'}
+    pair = {"reference": '{"a": 1}', "candidate": said, "wanted": {"format": "json"}}
+    file.write_text(json.dumps(pair), encoding="utf-8")
+    outcome = CliRunner().invoke(main, ["score", str(file), "--json"])
+    assert json.loads(outcome.output)["pairs"][0]["rating"] == 3, outcome.output

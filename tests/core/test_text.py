@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenkeel.core.text import harmless, markdown, one_line, visible
+from evenkeel.core.text import harmless, label, markdown, one_line, visible
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,12 @@ def test_no_part_of_a_text_begins_like_a_formula(separator):
     """A spreadsheet of a country with decimal commas begins a cell where the text has a semicolon."""
     assert harmless(f"a{separator}=b|c!A0{separator}d-e") == f"a{separator}'=b|c!A0{separator}d-e"
     assert harmless(f"a{separator} b") == f"a{separator} b"
+
+
+@pytest.mark.parametrize(
+    "broken", ["\n", "\r", "\x00", "\x0b", "\x85", "\u2028", "\u2029", "\u202e", "\ud800"]
+)
+def test_no_label_breaks_a_line(broken):
+    """Whatever a reader takes for the end of a line is replaced; other text of any script stays."""
+    assert label(f"m{broken}x") == "m\ufffdx"
+    assert label("modèle 模型\u00a01 “x”") == "modèle 模型\u00a01 “x”"

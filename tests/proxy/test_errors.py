@@ -24,6 +24,7 @@ SOON = Timeouts(connect_s=5.0, first_byte_s=0.05, idle_s=0.05)
 ANSWERS = {
     "closed": (Wire.close, ForwardingFault.CLOSED),
     "reset": (Wire.reset, ForwardingFault.CLOSED),
+    "bare line feeds": (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nvault.internal", ForwardingFault.GARBAGE),
     "no HTTP": (b"SSH-2.0-vault.internal\r\n\r\n", ForwardingFault.GARBAGE),
     "two lengths": (HEAD + b"1\r\nContent-Length: 2\r\n\r\n", ForwardingFault.GARBAGE),
     "a header that is none": (HEAD + b"1\r\nvault.internal\r\n\r\n", ForwardingFault.GARBAGE),
@@ -127,7 +128,7 @@ def test_a_certificate_is_not_described(relay, run, kind, tmp_path):
 
     answer = run(main)
     if kind == "another address":
-        assert b"IP address mismatch)" in answer
+        assert b"IP address mismatch" in answer
 
 
 class _Echo(asyncio.Protocol):

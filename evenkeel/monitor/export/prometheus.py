@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Typ
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from evenkeel.core.text import label
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -410,13 +411,8 @@ class CellCollector(Collector):
             for report in reports:
                 for metric, samples in zip(metrics, block.samples(report), strict=True):
                     for labels, value in samples:
-                        metric.add_metric([_encodable(label) for label in labels], value)
+                        metric.add_metric([label(value) for value in labels], value)
             yield from metrics
-
-
-def _encodable(label: str) -> str:
-    """Return the label with a question mark for each half of a surrogate pair, which UTF-8 cannot hold."""
-    return label if label.isascii() else label.encode("utf-8", "replace").decode()
 
 
 def _metric(family: Family) -> GaugeMetricFamily | CounterMetricFamily:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from evenkeel.core.text import label
 from evenkeel.stores.counters import merge
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class SnapshotCollector(Collector):
 
 def _brief(snapshot: Snapshot) -> Snapshot:
     counters = [
-        [name, {label: value for label, value in labels.items() if label != "perturbation"}, number]
+        [name, {key: value for key, value in labels.items() if key != "perturbation"}, number]
         for name, labels, number in snapshot.get("counters", ())
     ]
     return {**snapshot, "counters": counters}
@@ -98,7 +99,7 @@ def _family(families: dict[tuple[str, str], Metric], name: str, kind: str) -> Me
 
 
 def _text(labels: dict[str, Any]) -> dict[str, str]:
-    return {name: str(value) for name, value in sorted(labels.items())}
+    return {name: label(str(value)) for name, value in sorted(labels.items())}
 
 
 def _bound(bound: float) -> str:
