@@ -31,6 +31,7 @@ from evenkeel.runtime.notes import encoder_notes
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
+from evenkeel.tracing.scores import ScorePoster
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -300,6 +301,7 @@ class Instruments:
     ledger: CostTracker
     tally: Tally
     spans: Spans
+    scores: ScorePoster | None
     judge: Judge | None
     health: JudgeHealth
     encoder: EncoderChoice
@@ -310,13 +312,15 @@ class Instruments:
     async def set_up(cls, settings: Settings, stores: Stores) -> Instruments:
         """Load what takes seconds in a thread; needs an event loop for the connections."""
         prices, tally, spans = replays.budgeted_prices(settings), Tally(), open_spans(settings)
+        asked = settings.telemetry.scores
+        scores = ScorePoster(asked.service, str(asked.url), asked.key, tally) if asked else None
         await asyncio.to_thread(replays.load_prices, prices)
         budget = RouteBudget(stores.ledger, "", "judge")
         judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer, budget)
         encoder = await asyncio.to_thread(make_encoder, settings, prices, spans.observer, budget)
         scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
         replayer = replays.replayer(settings)
-        return cls(prices, stores.ledger, tally, spans, judge, health, encoder, scorer, replayer)
+        return cls(prices, stores.ledger, tally, spans, scores, judge, health, encoder, scorer, replayer)
 
     def asked_on(self, loop: asyncio.AbstractEventLoop) -> Callable[[], Reply]:
         """Return a blocking function that asks the judge a question with a known answer."""
@@ -334,6 +338,8 @@ class Instruments:
     async def close(self) -> None:
         """Send the last spans and close all connections."""
         await asyncio.to_thread(self.spans.finish, LAST_SPANS_S)
+        if self.scores is not None:
+            await asyncio.to_thread(self.scores.close, LAST_SPANS_S)
         await self.replayer.close()
         await self.encoder.close()
         await self.health.close()

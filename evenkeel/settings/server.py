@@ -344,6 +344,22 @@ class Access(Section):
         return self
 
 
+class Scores(Section):
+    """Ratings as scores of your own traces, which requests name by their `traceparent`."""
+
+    service: Literal["langfuse", "phoenix"]
+    """Whose score API is called."""
+    url: HttpUrl
+    """Address of the service, without a path of its API."""
+    key_env: Variable = "EVENKEEL_SCORES_KEY"
+    """Variable with the key: `PUBLIC:SECRET` for Langfuse, an API key for Phoenix."""
+
+    @property
+    def key(self) -> str:
+        """The key; "" if there is none."""
+        return os.environ.get(self.key_env, "")
+
+
 class Telemetry(Section):
     """Logs, traces and details of the metrics."""
 
@@ -357,6 +373,9 @@ class Telemetry(Section):
     """Puts prompts, answers and the judge's explanations into spans and events."""
     trace_url: Annotated[HttpUrl, AfterValidator(_with_trace_id)] | None = None
     """Address of a trace, with `{trace_id}` in it; the pages of trials link there."""
+    scores: Scores | None = None
+    """Sends each rating to the trace that the request belongs to, in Langfuse or Phoenix; none is sent unless
+    it is set. Needs neither `traces` nor the extra."""
 
     metrics_detail: bool = False
     """Exports all estimates, windows and counters of every perturbation, and roll-ups, on `/metrics`: two

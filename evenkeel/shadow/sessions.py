@@ -67,8 +67,14 @@ def _by_opening(exchange: Exchange, view: PromptView, answer: Answer) -> str:
 
 
 def _by_trace(exchange: Exchange) -> str:
+    trace_id = trace_of(exchange)
+    return _name("trace", trace_id) if trace_id else ""
+
+
+def trace_of(exchange: Exchange) -> str:
+    """Return the id of the client's trace, 32 hex digits; "" if the request names none."""
     trace = _TRACE.fullmatch(dict(exchange.request_headers).get("traceparent", "").strip())
-    return _name("trace", trace[1]) if trace else ""
+    return trace[1] if trace else ""
 
 
 def _name(*parts: str) -> str:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from evenkeel.core.budget import Spend
+    from evenkeel.core.exchange import Exchange
     from evenkeel.core.pair import Answer
     from evenkeel.core.verdict import Judgement, Scorer
     from evenkeel.shadow.original import Original
@@ -78,6 +79,7 @@ class TrialLog:
         clock: Callable[[], float],
         stamp: Stamp | None = None,
         keep_reference: Callable[[Original, Verdict, Answer | None], None] | None = None,
+        post_score: Callable[[Exchange, Verdict], None] | None = None,
     ) -> None:
         """Wire it.
 
@@ -88,12 +90,14 @@ class TrialLog:
             stamp: What every verdict says about who made it.
             keep_reference: Keeps an exchange as a reference prompt, given the verdict of its identical resend
                 and the answer to that; called in a thread, and never raises.
+            post_score: Sends a verdict to the user's own trace; returns at once, and never raises.
         """
         self._verdicts = verdicts
         self._scorer = scorer
         self._clock = clock
         self._stamp = stamp or Stamp()
         self._keep_reference = keep_reference
+        self._post_score = post_score
 
     def of_exchange(self, exchange_id: str) -> list[Verdict]:
         """Return the logged verdicts of an exchange. Blocks on storage, as do all methods below."""
@@ -118,6 +122,8 @@ class TrialLog:
             original.view.text, outcome.variant.text, original.answer, outcome.answer, original.view.asked
         )
         self._verdicts.append(verdict, evidence)
+        if self._post_score is not None:
+            self._post_score(original.exchange, verdict)
         if verdict.is_control and self._keep_reference is not None:
             self._keep_reference(original, verdict, outcome.answer)
         return verdict

@@ -298,7 +298,7 @@ class ExportedSpans:
             logger = taking.get_logger("evenkeel", VERSION, names.SCHEMA)
         provider = TracerProvider(resource=_resource(), shutdown_on_exit=False, id_generator=self._ids)
         provider.add_span_processor(self._queue)
-        self._tracer = provider.get_tracer("evenkeel", VERSION)
+        self._tracer = provider.get_tracer("evenkeel", VERSION, schema_url=names.SCHEMA)
         self._observer = ShadowSpans(self._tracer, self._ids, events=logger, content=content)
 
     @property

@@ -1,7 +1,7 @@
 """Names of attributes and events: OpenTelemetry's where it has one, else under `evenkeel.`.
 
-Spelled out here because the package that holds the generative-AI names is marked as incubating. They are
-those of version 1.44 of the conventions; a test holds them against the package.
+Spelled out here because the generative-AI names are in development. They have moved to conventions of their
+own, whose schema is named with spans and events; a test pins them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ RESPONSE_MODEL: Final = "gen_ai.response.model"
 FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
 INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+CACHED_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+CONVERSATION: Final = "gen_ai.conversation.id"
 INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 PROMPT_NAME: Final = "gen_ai.prompt.name"
 
-SCHEMA: Final = "https://opentelemetry.io/schemas/1.44.0"
+SCHEMA: Final = "https://opentelemetry.io/schemas/gen-ai/1.42.0"
 EVALUATION: Final = "gen_ai.evaluation.result"
 """Name of the event."""
 EVALUATION_NAME: Final = "gen_ai.evaluation.name"

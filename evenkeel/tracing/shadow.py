@@ -168,6 +168,7 @@ def _server(url: str, unix_path: str | None) -> Server:
 ROOT: Final = "evenkeel.shadow"
 """Name of the span of a delivery."""
 _SIMILARITY: Final = "similarity"
+_TOOLS: Final = "tool_calls"
 _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
 _REPLAY: Final = "replay"
 """Name of a failed "metric" whose trials failed before there was anything to evaluate."""
@@ -286,6 +287,7 @@ class _CallSpan:
             names.RESPONSE_MODEL: result.model,
             names.INPUT_TOKENS: result.input_tokens,
             names.OUTPUT_TOKENS: result.output_tokens,
+            names.CACHED_TOKENS: result.cached_tokens,
             names.FINISH_REASONS: None if result.finish_reason is None else [result.finish_reason],
             names.OUTPUT_MESSAGES: output_messages(result) if self._content else None,
         }
@@ -333,6 +335,7 @@ class _ExchangeSpan:
             names.MODEL: original.model,
             names.TASK: original.task,
             names.PROMPT_VERSION: original.prompt_version,
+            names.CONVERSATION: original.session or None,
         }
         self._span.set_attributes(sendable(said))
 
@@ -415,6 +418,8 @@ class _TrialSpan:
             )
         elif verdict.failure and verdict.failure.metric != _REPLAY:
             yield {names.EVALUATION_NAME: _SIMILARITY, names.ERROR_TYPE: verdict.failure.reason}
+        if verdict.tools is not None:
+            yield {names.EVALUATION_NAME: _TOOLS, names.EVALUATION_LABEL: verdict.tools.difference}
         for score in verdict.quality:
             yield _quality(score)
         for failure in verdict.quality_failures:

@@ -85,6 +85,7 @@ class WorkerRole:
                 clock=time.time,
                 stamp=await asyncio.to_thread(stamp_of, settings, stores.changes),
                 keep_reference=keeper.keep if keeper else None,
+                post_score=instruments.scores.post if instruments.scores else None,
             ),
             instruments.scorer,
             Replays(

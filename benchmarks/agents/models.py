@@ -1,0 +1,115 @@
+"""Scripted models that play runs: faithful but for noise, planted faults, and other recorded runs of a task.
+
+A model gets the body of a request and finds the step that it asks for by the answers in it, which no
+perturbation changes; a request without any is found by the user's words.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from rapidfuzz import fuzz, process
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+    from benchmarks.agents.runs import AgentRun, AgentStep, Message
+
+Fault = Literal["none", "tool", "argument"]
+
+
+class StepModel(Protocol):
+    """Model that answers requests of steps."""
+
+    def answer(self, body: bytes, rng: Random) -> Message:
+        """Return the message with which it answers a request."""
+        ...
+
+
+class StepFinder:
+    """Finder of the step that a request asks for."""
+
+    def __init__(self, runs: Sequence[AgentRun]) -> None:
+        self._steps: dict[str, AgentStep] = {}
+        self._openings: dict[str, AgentStep] = {}
+        for run in runs:
+            for step in run.steps():
+                if step.number:
+                    self._steps[_key(step.before)] = step
+                else:
+                    self._openings[_words(step.before)] = step
+
+    def find(self, messages: Sequence[Message]) -> AgentStep:
+        """Return the step of a request's messages, some words of which may be changed."""
+        if any(message.get("role") == "assistant" for message in messages):
+            return self._steps[_key(messages)]
+        found = process.extractOne(_words(messages), self._openings.keys(), scorer=fuzz.ratio)
+        return self._openings[found[0]]
+
+
+def _key(messages: Sequence[Message]) -> str:
+    said = [message for message in messages if message.get("role") == "assistant"]
+    shown = [[message.get("content"), message.get("tool_calls")] for message in said]
+    return json.dumps([len(messages), shown], sort_keys=True)
+
+
+def _words(messages: Sequence[Message]) -> str:
+    return "\n".join(str(message.get("content")) for message in messages if message.get("role") == "user")
+
+
+@dataclass(slots=True)
+class PlantedModel:
+    """Model that answers as its runs do, but for noise in every answer and a fault in reworded ones."""
+
+    finder: StepFinder
+    tools: Sequence[str]
+    fault: Fault = "none"
+    rate: float = 0.15
+    noise: float = 0.03
+
+    def answer(self, body: bytes, rng: Random) -> Message:
+        """Return the recorded answer, or a faulty one."""
+        messages = json.loads(body)["messages"]
+        step = self.finder.find(messages)
+        if rng.random() < self.noise:
+            return self._faulty(step.answer, rng.choice(("tool", "argument")), rng)
+        reworded = _words(messages) != _words(step.before)
+        if reworded and rng.random() < self.rate:
+            return self._faulty(step.answer, self.fault, rng)
+        return step.answer
+
+    def _faulty(self, answer: Message, fault: Fault, rng: Random) -> Message:
+        if fault == "none" or not answer.get("tool_calls"):
+            return answer
+        changed: Message = json.loads(json.dumps(answer))
+        function = changed["tool_calls"][0]["function"]
+        if fault == "tool":
+            function["name"] = self.tools[(self.tools.index(function["name"]) + 1) % len(self.tools)]
+            return changed
+        arguments: dict[str, Any] = json.loads(function["arguments"])
+        name = min(arguments)
+        arguments[name] = f"{arguments[name]}{rng.randrange(10)}"
+        function["arguments"] = json.dumps(arguments)
+        return changed
+
+
+@dataclass(slots=True)
+class RecordedModel:
+    """Model that answers as one of the recorded runs of the same task did at that step, drawn by chance."""
+
+    finder: StepFinder
+    runs: Sequence[AgentRun]
+    _answers: dict[tuple[str, int], list[Message]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for run in self.runs:
+            for step in run.steps():
+                self._answers.setdefault((run.task, step.number), []).append(step.answer)
+
+    def answer(self, body: bytes, rng: Random) -> Message:
+        """Return the answer of one run of the task; where no other run got so far, that of the run itself."""
+        step = self.finder.find(json.loads(body)["messages"])
+        return rng.choice(self._answers.get((step.run.task, step.number)) or [step.answer])

@@ -1,0 +1,120 @@
+"""Scores on the user's own trace: what services get, and that nothing waits for them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from evenkeel.stores.counters import Tally
+from evenkeel.tracing.scores import ScorePoster
+from tests.kit.records import altered
+from tests.monitor.planted_verdicts import VERDICT
+from tests.stores import examples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+TRACED = altered(
+    examples.exchange(1), request_headers=(("traceparent", f"00-{TRACE_ID}-b7ad6b7169203331-01"),)
+)
+MOVED = msgspec.structs.replace(VERDICT, id="v7", rating=1)
+
+
+@contextmanager
+def service(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
+    """A service that answers with a status and keeps path, authorization and body."""
+    taken: list[tuple[str, str, dict[str, Any]]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            taken.append((self.path, self.headers.get("authorization", ""), body))
+            self.send_response(status)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", taken
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def counted(tally: Tally) -> dict[str, int]:
+    return {
+        f"{name} {labels.get('reason', '')}".strip(): int(number)
+        for name, labels, number in tally.snapshot()["counters"]
+    }
+
+
+def test_langfuse_gets_a_numeric_score_of_the_trace() -> None:
+    """By its public API, with both keys; a trial without a trace or without a rating is none."""
+    tally = Tally()
+    with service() as (url, taken):
+        poster = ScorePoster("langfuse", f"{url}/", "pk-1:sk-2", tally)
+        poster.post(TRACED, MOVED)
+        poster.post(examples.exchange(2), MOVED)
+        poster.post(TRACED, msgspec.structs.replace(MOVED, rating=None, unsure=True))
+        poster.close(5.0)
+    path, authorization, body = taken.pop()
+    assert not taken
+    assert path == "/api/public/scores"
+    assert base64.b64decode(authorization.removeprefix("Basic ")) == b"pk-1:sk-2"
+    assert body == {
+        "id": "v7",
+        "traceId": TRACE_ID,
+        "name": "evenkeel.general.spelling",
+        "value": 1,
+        "dataType": "NUMERIC",
+        "comment": "different message",
+    }
+    assert counted(tally) == {"scores_posted": 1}
+
+
+def test_phoenix_gets_an_annotation_of_the_trace() -> None:
+    """By its REST API, with a key as a bearer token."""
+    with service() as (url, taken):
+        poster = ScorePoster("phoenix", url, "key", Tally())
+        poster.post(TRACED, MOVED)
+        poster.close(5.0)
+    path, authorization, body = taken.pop()
+    assert (path, authorization) == ("/v1/trace_annotations", "Bearer key")
+    assert body["data"] == [
+        {
+            "trace_id": TRACE_ID,
+            "name": "evenkeel.general.spelling",
+            "annotator_kind": "LLM",
+            "identifier": "v7",
+            "result": {"score": 1, "label": "different message"},
+        }
+    ]
+
+
+@pytest.mark.parametrize(("status", "reason"), [(401, "http_401"), (None, "unreachable")])
+def test_a_service_that_takes_nothing_is_counted_and_holds_nothing_up(
+    status: int | None, reason: str
+) -> None:
+    """Posting returns at once, whatever becomes of the scores."""
+    tally = Tally()
+    with service(status or 200) as (url, _):
+        poster = ScorePoster("phoenix", url if status else "http://127.0.0.1:9", "", tally)
+        began = time.monotonic()
+        for _ in range(5):
+            poster.post(TRACED, MOVED)
+        assert time.monotonic() - began < 1.0
+        poster.close(10.0)
+    assert counted(tally) == {f"scores_dropped {reason}": 5}
