@@ -13,6 +13,7 @@ PUBLIC_DATA = pytest.mark.shared_data
 
 # Left out: `proxy` needs wrk, `chaos` takes minutes whatever it is given.
 BENCHMARKS = (
+    "agents --steps 150",
     "cost --few --plays 1",
     "detection --runs 1 --exchanges 300",
     "detection.references --runs 0 --years 20 --days 5",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import ToolStep
 
 _FEWEST: Final = 3
-"""Trials beyond the controls from which on a change is named."""
+"""Trials beyond the controls from which on a change is named; and it is at least twice as frequent."""
 
 
 def tool_changes(report: ToolReport) -> list[str]:
@@ -20,7 +20,7 @@ def tool_changes(report: ToolReport) -> list[str]:
         f"{_words(change.before, change.after, change.argument)}: {change.trials} of {report.steps}, "
         f"control {change.controls} of {report.pairs}"
         for change in report.changes
-        if change.trials - change.controls >= _FEWEST
+        if change.trials - change.controls >= max(_FEWEST, change.controls)
     ]
 
 
