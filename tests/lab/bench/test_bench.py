@@ -127,7 +127,7 @@ def test_a_model_that_answers_everything_alike_fails_each_format_and_language_bu
     fixed = json.dumps({"summary": "A customer reported a problem with the printer, and support solved it."})
     more = (
         "--items", planted_issues(tmp_path / "issues.jsonl", 3), "--runs", 1,
-        "--tasks", "case_summary,slot_filling",
+        "--tasks", "case_summary,chat_summary",
         "--perturbations", "format,multilingual,crosslingual.en_to_de", "--json",
     )  # fmt: skip
     with ScriptedChat(lambda _: fixed) as chat:
