@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,6 +61,7 @@ _route = click.option("--route", metavar="NAME", help="The route.  [default: the
     help="Points by which it may be more fragile.",
 )
 @by_option
+@json_option
 @store_options
 @click.pass_context
 def challenge(
@@ -76,6 +78,8 @@ def challenge(
     by: str | None,
     config: Path | None,
     data_dir: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Ask another model, or another prompt, the same live requests: may it take over?
 
@@ -113,6 +117,10 @@ def challenge(
         other = stores.challenges.running(route)
         stores.challenges.start(started)
         _record(stores, "challenger_started", started, by)
+        measured = _measured(stores, started)
+    if as_json:
+        emit(challenge_json(started, measured))
+        return
     if other is not None and other.id != started.id:
         click.echo(f"{words.name_of(other)} is stopped; what it has shown stays.", err=True)
     click.echo(
@@ -173,15 +181,23 @@ def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
 @challenge.command()
 @_route
 @by_option
+@json_option
 @store_options
-def stop(config: Path | None, data_dir: Path | None, route: str | None, by: str | None) -> None:
+def stop(
+    config: Path | None, data_dir: Path | None, route: str | None, by: str | None, *, as_json: bool
+) -> None:
     """Stop asking the challenger of a route. What it has shown stays."""
     with opened(settings_of_stores(config, data_dir)) as stores:
         found = _found(stores, route)
         if found.stopped_at is not None:
             raise SettingsError(f"the challenger of route {found.route} is stopped already")
-        stores.challenges.stop(found, time.time())
+        stopped = replace(found, stopped_at=time.time())
+        stores.challenges.put(stopped)
         _record(stores, "challenger_stopped", found, by)
+        measured = _measured(stores, stopped)
+    if as_json:
+        emit(challenge_json(stopped, measured))
+        return
     click.echo(f"{words.name_of(found)} is asked nothing more on route {found.route}.")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from evenkeel.cli.options import emit, json_option, settings_options, settings_source
 from evenkeel.core.figures import count
+from evenkeel.runtime import challengers, references
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notes import judge_line, notes
 from evenkeel.runtime.notifications import unknown_services
@@ -19,7 +21,6 @@ from evenkeel.runtime.preflight import (
     unreachable_upstreams,
     unusable_store,
 )
-from evenkeel.runtime.references import cost_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,17 +76,26 @@ def check_config(
     """
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
+    noted += challengers.retirement_notes(settings, time.time())
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
     keys = [str(key) for of_route in settings.keys.values() for key in of_route]
-    limits, costs = list(limit_lines(settings)), list(cost_lines(settings)) if role != "proxy" else []
+    limits = list(limit_lines(settings))
+    costs = list(references.cost_lines(settings)) if role != "proxy" else []
+    candidates = list(challengers.cost_lines(settings)) if role != "proxy" else []
     judge = judge_line(settings)
     chosen = _TESTS if "all" in tests else tests
     checks = [] if problems else _checked(settings, ("budget", *chosen), {"model": test_model})
     good = not problems and all(check.state != "bad" for _, check in checks)
     if as_json:
-        found = {"keys": keys, "judge": judge, "limits": limits, "reference_prompts": costs}
+        found = {
+            "keys": keys,
+            "judge": judge,
+            "limits": limits,
+            "reference_prompts": costs,
+            "challengers": candidates,
+        }
         tried = {name: check._asdict() for name, check in checks}
         emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
         sys.exit(0 if good else 1)
@@ -93,7 +103,7 @@ def check_config(
         click.echo(f"evenkeel: {line}", err=True)
     if problems:
         sys.exit(1)
-    for line in (*keys, judge, *limits, *costs):
+    for line in (*keys, judge, *limits, *costs, *candidates):
         click.echo(line)
     for name, check in checks:
         click.echo(f"{name}: {check.said} {check.next_step}".rstrip(), err=check.state == "bad")

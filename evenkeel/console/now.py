@@ -13,6 +13,7 @@ from evenkeel.console.pipeline import pipeline_line, stuck
 from evenkeel.console.rendering import KnownTag, Page, tagged
 from evenkeel.core import figures, rewordings
 from evenkeel.core.verdict import BASELINE
+from evenkeel.release.challenge.retirements import retirement_note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,12 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         measuring=measuring,
         going=going,
         lately=incident_lines(over[:3], sources.writer),
-        notices=[*view.notices, *filter(None, (behind,)), *blind_notices(reports)],
+        notices=[
+            *view.notices,
+            *filter(None, (behind,)),
+            *blind_notices(reports),
+            *retirement_notices(sources, reports),
+        ],
         shown=SHOWN,
         counted=counted(live),
         last_at=max((report.last_scored_at or 0.0 for report in live), default=0.0),
@@ -101,6 +107,18 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
             "Lower the temperature, use a judge, or watch similarity."
         )
     return found
+
+
+def retirement_notices(sources: ConsoleSources, reports: Sequence[CellReport]) -> list[str]:
+    """Return a notice for each route whose model retires and that tries no other one yet."""
+    now, board = sources.clock(), sources.challengers
+    served = sorted({(report.key.route, report.key.model) for report in reports if not report.retired})
+    notes = []
+    for route, model in served:
+        note = retirement_note(model, route, now)
+        if note and not (board and board.store.running(route)):
+            notes.append(note)
+    return notes
 
 
 def now_handlers(sources: ConsoleSources, situation: Situation, renderer: Renderer) -> list[HTTPRouteHandler]:

@@ -10,7 +10,7 @@ from litestar.exceptions import NotFoundException
 from evenkeel.console import links
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
 from evenkeel.console.incidents import incident_lines
-from evenkeel.console.now import blind_notices
+from evenkeel.console.now import blind_notices, retirement_notices
 from evenkeel.console.overview import by_model, counted
 from evenkeel.console.pipeline import not_replayed
 from evenkeel.console.references import route_references
@@ -91,7 +91,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         past=incident_lines(
             [incident for incident in incidents if incident.state == "resolved"][:_INCIDENTS], sources.writer
         ),
-        notices=blind_notices(own),
+        notices=[*blind_notices(own), *retirement_notices(sources, own)],
         change=noticed[0] if noticed else None,
         changes_known=sources.change_reports is not None,
         references=_references(sources, route, now),

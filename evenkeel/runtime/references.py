@@ -34,7 +34,7 @@ _SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.PROMPT, ki
 _SAME_S: Final = 3_600.0
 """Seconds before and after a change in which anything else noticed on the route counts as part of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
-_USUAL_TOKENS: Final = (1_000, 400)
+USUAL_TOKENS: Final = (1_000, 400)
 """Tokens of a typical request and answer, for estimates of cost."""
 
 
@@ -165,7 +165,7 @@ def cost_lines(settings: Settings) -> Iterator[str]:
     if pace.calls_per_day == 0:
         yield "reference prompts: none are asked; a change that nobody announces is not found"
         return
-    tokens_in, tokens_out = _USUAL_TOKENS
+    tokens_in, tokens_out = USUAL_TOKENS
     usd = replays.budgeted_prices(settings).usd(_USUAL_MODEL, tokens_in, tokens_out)
     most = pace.calls_per_day + BURSTS_A_DAY * pace.burst_calls
     limit = "no limit" if pace.usd_per_day is None else f"limit {pace.usd_per_day:.2f} dollars"

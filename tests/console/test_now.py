@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -15,9 +16,13 @@ from evenkeel.console.overview import PAIRS_IN_COLUMNS, counted, overview
 from evenkeel.console.wording import standing_words, unmeasured_because
 from evenkeel.core import figures
 from evenkeel.core.cells import CellKey, ChangeMark, Estimate, Limit
+from evenkeel.core.challenge import Challenge
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.measuring import HoldUp, Measuring
 from evenkeel.monitor.notify import Contact, Writer
+from evenkeel.release.challenge.board import ChallengeBoard
+from evenkeel.stores.challenges import ChallengeStore
+from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.console.memory_stores import MemoryMonitorStore
 from tests.console.reading import words
 from tests.kit.cells import cell_report
@@ -157,6 +162,22 @@ def test_a_blind_cell_is_said_with_its_floor_and_what_to_do():
         "Lower the temperature, use a judge, or watch similarity."
     )
     assert blind_notices([WITHIN]) == []
+
+
+def test_a_model_that_retires_is_said_until_another_one_is_tried(make_scene, console_client, database):
+    """On the first page and on its route's, with the command."""
+    scene = make_scene("quiet")
+    route, scene.now = "shop", datetime(2026, 11, 27, tzinfo=UTC).timestamp()
+    scene.reports = [replace(WITHIN, key=CellKey(route, "gpt-4.1-2025-04-14", "general.spelling"))]
+    store = ChallengeStore(SqliteDocuments(database), kept_s=100.0)
+    client = console_client(scene, challengers=ChallengeBoard(store, lambda: scene.now))
+    for path in ("/", f"/routes/{route}"):
+        text = words(client.get(path))
+        assert "OpenAI stops serving gpt-4.1-2025-04-14 on 14 Jan 2027" in text
+        assert f"evenkeel challenge --route {route} --model gpt-6-luna" in text
+    store.start(Challenge(route=route, model="gpt-6-luna"))
+    for path in ("/", f"/routes/{route}"):
+        assert "stops serving" not in words(client.get(path))
 
 
 def test_the_next_step_depends_on_what_is_known():
