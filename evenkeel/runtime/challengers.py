@@ -169,7 +169,6 @@ def retirement_notes(settings: Settings, now: float) -> Iterator[str]:
     named = {
         "judge": settings.judge.model if settings.judge else None,
         "replays.rewriter": rewriter.model if rewriter else None,
-        "replays.rewriter.stronger_model": rewriter.stronger_model if rewriter else None,
     }
     for route in settings.routes:
         if route.challenger is not None:

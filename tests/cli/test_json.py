@@ -124,6 +124,7 @@ def test_settings_are_checked_with_a_document(run):
     assert "cannot be reached" in found["problems"][0]
     assert found.keys() == {
         "ok",
+        "challengers",
         "problems",
         "judge",
         "notes",
