@@ -10,7 +10,7 @@ import click
 
 from evenkeel.cli.options import emit, json_option, settings_options, settings_source
 from evenkeel.core.figures import count
-from evenkeel.runtime import challengers, references
+from evenkeel.runtime import candidates, references
 from evenkeel.runtime.limits import limit_lines
 from evenkeel.runtime.notes import judge_line, notes
 from evenkeel.runtime.notifications import unknown_services
@@ -76,14 +76,14 @@ def check_config(
     """
     settings = settings_source(config, given).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
-    noted += challengers.retirement_notes(settings, time.time())
+    noted += candidates.retirement_notes(settings, time.time())
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
     keys = [str(key) for of_route in settings.keys.values() for key in of_route]
     limits = list(limit_lines(settings))
     costs = list(references.cost_lines(settings)) if role != "proxy" else []
-    candidates = list(challengers.cost_lines(settings)) if role != "proxy" else []
+    challengers = list(candidates.cost_lines(settings)) if role != "proxy" else []
     judge = judge_line(settings)
     chosen = _TESTS if "all" in tests else tests
     checks = [] if problems else _checked(settings, ("budget", *chosen), {"model": test_model})
@@ -103,7 +103,7 @@ def check_config(
         click.echo(f"evenkeel: {line}", err=True)
     if problems:
         sys.exit(1)
-    for line in (*keys, judge, *limits, *costs, *candidates):
+    for line in (*keys, judge, *limits, *costs, *challengers):
         click.echo(line)
     for name, check in checks:
         click.echo(f"{name}: {check.said} {check.next_step}".rstrip(), err=check.state == "bad")

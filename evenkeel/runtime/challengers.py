@@ -1,7 +1,4 @@
-"""Wiring of challengers: where candidates are asked, with which key, and those that the settings name.
-
-`cost_lines` says in advance what those cost, `retirement_notes` which models of the settings retire.
-"""
+"""Wiring of challengers: where candidates are asked, with which key, and those that the settings name."""
 
 from __future__ import annotations
 
@@ -11,12 +8,9 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from evenkeel.core.challenge import Challenge
-from evenkeel.core.figures import percent, usd
 from evenkeel.metrics.judge.preference import PreferenceJudge
 from evenkeel.proxy.routing import Upstream
-from evenkeel.release.challenge.retirements import retirement_of
 from evenkeel.runtime import replays
-from evenkeel.runtime.references import USUAL_TOKENS
 from evenkeel.settings.routes import Credential
 from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays
 from evenkeel.shadow.original import api_headers, api_path
@@ -24,7 +18,7 @@ from evenkeel.shadow.replay import Target
 from evenkeel.shadow.replays import Replays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from evenkeel.core.exchange import Exchange
     from evenkeel.runtime.instruments import Instruments
@@ -34,10 +28,6 @@ if TYPE_CHECKING:
 
 _NAMED_IN_PATH: Final = re.compile(r"(/deployments/|/models/)[^/:?]+")
 """Model in the paths of Azure and Vertex, whose bodies name none that counts."""
-_REQUESTS: Final = 10_000
-"""Requests of a route for which the cost of its challenger is stated."""
-_ANSWERS_OF_A_PAIR: Final = 5 / 3
-"""Answers of the candidate: one, and two more for every third pair."""
 
 
 def challenger(settings: Settings, stores: Stores, instruments: Instruments) -> Challenger:
@@ -125,55 +115,3 @@ def follow_settings(settings: Settings, store: ChallengeStore, now: float) -> No
         if not stopped_by_hand:
             store.start(replace(challenge, started_at=now))
     store.prune(now)
-
-
-def cost_lines(settings: Settings) -> Iterator[str]:
-    """Yield what the challengers of the settings cost, and the most they may cost a day."""
-    prices, budget = replays.budgeted_prices(settings), settings.budget
-    tokens_in, tokens_out = USUAL_TOKENS
-    for route in settings.routes:
-        named = route.challenger
-        if named is None:
-            continue
-        # No more than the sampled requests can be asked.
-        share = min(named.share, route.sampling_rate)
-        cost = "its price is not known"
-        if named.model and prices.knows(named.model):
-            answers = _REQUESTS * share * _ANSWERS_OF_A_PAIR
-            answers_usd = answers * prices.usd(named.model, tokens_in, tokens_out)
-            cost = (
-                f"its answers cost about {usd(answers_usd)} for {_REQUESTS:,} requests of "
-                f"{tokens_in:,} tokens in and {tokens_out:,} out"
-            )
-        most = []
-        if budget.usd_per_day is not None:
-            most.append(usd(budget.usd_per_day * budget.challengers))
-        if budget.tokens_per_day is not None:
-            most.append(f"{round(budget.tokens_per_day * budget.challengers):,} tokens")
-        limit = f"all challengers together at most {' and '.join(most)} a day" if most else "no limit is set"
-        who = named.model or "the same model"
-        yield (
-            f"challenger of {route.name}: {who} is asked {percent(share, 1)} of the requests; {cost}, and "
-            f"judging comes on top; {limit}"
-        )
-
-
-def retirement_notes(settings: Settings, now: float) -> Iterator[str]:
-    """Yield a note for each model of the settings whose provider has announced that it retires.
-
-    Args:
-        settings: Name the judge, the rewriter and the challengers.
-        now: Unix time in seconds.
-    """
-    rewriter = settings.replays.rewriter
-    named = {
-        "judge": settings.judge.model if settings.judge else None,
-        "replays.rewriter": rewriter.model if rewriter else None,
-    }
-    for route in settings.routes:
-        if route.challenger is not None:
-            named[f"routes.{route.name}.challenger"] = route.challenger.model
-    for part, model in named.items():
-        retirement = retirement_of(model, now) if model else None
-        if retirement is not None:
-            yield f"{part}: {retirement} ({retirement.source})"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from evenkeel.runtime.challengers import cost_lines, retirement_notes
+from evenkeel.core.figures import percent
+from evenkeel.runtime.candidates import cost_lines, retirement_notes
 from evenkeel.settings import load
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC).timestamp()
@@ -28,7 +29,7 @@ def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
         )
     )
     assert said == (
-        "challenger of support: m is asked 10.0 % of the requests; its answers cost about $8.33 for 10,000 "
+        f"challenger of support: m is asked {percent(0.1, 1)} of the requests; its answers cost about $8.33 for 10,000 "
         "requests of 1,000 tokens in and 400 out, and judging comes on top; all challengers together at most "
         "$2.00 a day"
     )
@@ -36,7 +37,7 @@ def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
 
 def test_a_price_that_nobody_knows_is_said(tmp_path):
     (said,) = cost_lines(settings(tmp_path, "{model: nobody-knows}"))
-    assert "nobody-knows is asked 2.0 % of the requests; its price is not known" in said
+    assert f"nobody-knows is asked {percent(0.02, 1)} of the requests; its price is not known" in said
     assert said.endswith("all challengers together at most $2.00 and 1,000,000 tokens a day")
 
 
