@@ -29,9 +29,9 @@ def test_the_cost_is_stated_for_what_can_be_asked(tmp_path):
         )
     )
     assert said == (
-        f"challenger of support: m is asked {percent(0.1, 1)} of the requests; its answers cost about $8.33 for "
-        "10,000 requests of 1,000 tokens in and 400 out, and judging comes on top; all challengers together at "
-        "most $2.00 a day"
+        f"challenger of support: m is asked {percent(0.1, 1)} of the requests; its answers cost about "
+        "$8.33 for 10,000 requests of 1,000 tokens in and 400 out, and judging comes on top; all challengers "
+        "together at most $2.00 a day"
     )
 
 

@@ -158,7 +158,8 @@ def challenge_figures(
         pairs: Its pairs, oldest first. Without a judge's among them "may switch" is never said.
         labels: Places that people gave the candidate's answer against the served one, by exchange.
     """
-    judge = any(pair.judged for pair in pairs)
+    # Before the first pair nobody knows, and the page must not say that there is none.
+    judge = not pairs or any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
     losses = [(pair, loss) for pair in pairs if (loss := net_loss(pair)) is not None]
     worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
