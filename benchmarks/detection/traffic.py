@@ -151,8 +151,14 @@ class Folded:
     """True if an interval missed the truth at any look."""
 
 
-def folded(rows: list[dict[str, Any]], truth: float | None) -> Folded:
-    """Fold a log; tell the verdicts at which alerts were raised, and whether an interval ever missed."""
+def folded(rows: list[dict[str, Any]], truth: float | None, until: float = inf) -> Folded:
+    """Fold a log, up to the first alert after a number of verdicts; return its alerts.
+
+    Args:
+        rows: Lines of the log.
+        truth: Rate that every interval should hold; None if nobody looks.
+        until: Number of verdicts after which the first alert ends the log.
+    """
     state = MonitorState(replace(MonitorSettings(), trend_interval_s=inf))
     found = Folded()
     texts = (msgspec.json.encode(row) for row in rows)
@@ -160,6 +166,8 @@ def folded(rows: list[dict[str, Any]], truth: float | None) -> Folded:
         found.verdicts = number
         events = state.apply(logged(number, verdict)).events
         found.alerts += [number for event in events if event.kind == "raised"]
+        if found.alerts and found.alerts[-1] > until:
+            break
         if truth is not None and number % _LOOKED == 0:
             found.missed = found.missed or any(_misses(report, truth) for report in state.reports())
     return found
@@ -213,7 +221,7 @@ def delays_table(runs: int, seed: int) -> Table:
     def measure(name: str, before: int, log: Callable[[Random], list[dict[str, Any]]]) -> None:
         delays = []
         for run in range(runs):
-            alerts = folded(log(Random(f"{seed}/{name}/{run}")), None).alerts
+            alerts = folded(log(Random(f"{seed}/{name}/{run}")), None, until=2 * before).alerts
             after = [alert for alert in alerts if alert > 2 * before]
             delays.append((after[0] - 2 * before) / 2 if after else inf)
         rows.append((name, sum(delays) / runs, sorted(delays)[runs // 2], max(delays)))

@@ -113,9 +113,9 @@ class Delay(NamedTuple):
     trials: int
 
 
-DELAYS: Final = (Delay(0.05, 0.15, 106), Delay(0.20, 0.30, 258), Delay(0.50, 0.60, 321))
+DELAYS: Final = (Delay(0.05, 0.15, 178), Delay(0.20, 0.30, 412), Delay(0.50, 0.60, 601))
 """Mean trials until drift is found after 2,000 trials without a change (docs/research/detection.md,
-"How soon"), measured by `python -m benchmarks.detection`."""
+"How soon")."""
 _RECENT: Final = 300
 _FEWEST: Final = 30
 _DAY_S: Final = 86_400

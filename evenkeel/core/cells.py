@@ -333,8 +333,6 @@ class CellReport:
     """Estimates from the sliding windows."""
     noise_floor: Estimate | None = None
     """Content delta of the identical resend on the same route and model."""
-    control_robustness: Estimate | None = None
-    """Robustness of the identical resend: how robust an answer to the unchanged prompt looks."""
     judge: JudgeEstimates = JudgeEstimates()
     detection: Detection = Detection()
     clients: dict[str, float] = field(default_factory=dict)

@@ -194,6 +194,8 @@ class Monitor:
                     refresh()
                     refreshed_at, stale = self._clock(), False
                     took_s = refreshed_at - begun_at
+                if reported:
+                    _LOG.warning("the monitor folds the verdict log again")
                 reported = ""
             except Exception as error:  # noqa: BLE001 - the boundary of this thread: it must live on
                 self._failures += 1

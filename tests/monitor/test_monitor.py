@@ -364,6 +364,7 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
     monitor.run(stop, poll_s=0)
     assert store.offset == verdicts[-1].offset
     assert caplog.text.count("could not fold") == 1
+    assert caplog.text.count("folds the verdict log again") == 1
     assert monitor.stepped_at == 77.0
     assert monitor.snapshot() == {
         "counters": [["monitor_verdicts", {}, 30], ["monitor_failures", {}, 3]],

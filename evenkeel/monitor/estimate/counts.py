@@ -497,16 +497,23 @@ class Counts(Struct):
         shift at all has quality scores.
         Source: the two-stage score of the enterprise perturbation-robustness paper.
         """
-        shifted, scored = self.shifted, self.quality_scored
-        known = self.content_trials - (shifted - scored)
-        if known < max(min_trials, 1) or (shifted and not scored):
+        value = self.robustness_value(min_trials)
+        if value is None:
             return None
+        known = self.content_trials - (self.shifted - self.quality_scored)
         fewest = self._rate(_changed, _known, alpha=alpha, min_trials=1)
         most = self._rate(lambda outcome: outcome.perhaps_changed, _known, alpha=alpha, min_trials=1)
         assert fewest is not None
         assert most is not None
-        rate = (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
-        return Estimate(1 - rate, 1 - most.upper, 1 - fewest.lower, known)
+        return Estimate(value, 1 - most.upper, 1 - fewest.lower, known)
+
+    def robustness_value(self, min_trials: int) -> float | None:
+        """Return `robustness` without its interval, which takes most of the time."""
+        shifted, scored = self.shifted, self.quality_scored
+        known = self.content_trials - (shifted - scored)
+        if known < max(min_trials, 1) or (shifted and not scored):
+            return None
+        return 1 - (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
 
 
 def _weight(by_sign: Mapping[str, int]) -> float:

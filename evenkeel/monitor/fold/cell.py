@@ -214,9 +214,9 @@ class Cell:
                 self._letters = letters
         return self._windowed
 
-    def since_change(self, settings: MonitorSettings, era: int) -> WindowEstimates:
-        """Return the estimates since the last change of the route."""
-        return self._window_estimates(self.windows.since_change(era), settings)
+    def since_change(self, era: int) -> Counts:
+        """Return the counts since the last change of the route."""
+        return Counts(self.windows.since_change(era), effect=self.counts.effect)
 
     def _window_estimates(self, letters: Counter[str], settings: MonitorSettings) -> WindowEstimates:
         counts = Counts(letters, effect=self.counts.effect)
@@ -315,7 +315,6 @@ def cell_report(
     settings: MonitorSettings,
     *,
     noise_floor: Estimate | None,
-    control_robustness: Estimate | None,
     judged: JudgeEstimates,
     windows: dict[Window, WindowEstimates],
     retired: bool,
@@ -326,7 +325,6 @@ def cell_report(
         cell: Keeps the report.
         settings: Say how many observations an estimate needs, and what is allowed.
         noise_floor: Content delta of the identical resend.
-        control_robustness: Robustness of the identical resend.
         judged: The judge of its route and model.
         windows: Its figures by window.
         retired: Whether its model does not answer any more.
@@ -337,7 +335,6 @@ def cell_report(
         and shown.revision == cell.revision
         and shown.windows is windows
         and shown.noise_floor is noise_floor
-        and shown.control_robustness is control_robustness
         and shown.judge is judged
         and shown.retired is retired
     ):
@@ -364,7 +361,6 @@ def cell_report(
         ),
         windows=windows,
         noise_floor=noise_floor,
-        control_robustness=control_robustness,
         judge=judged,
         detection=_detection(cell, settings, noise_floor, estimates),
         tools=cell.tools.report(),

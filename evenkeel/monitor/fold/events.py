@@ -42,16 +42,17 @@ class FoldOutcome(NamedTuple):
 
 def trend_point(cell: Cell, at: float, settings: MonitorSettings, era: int) -> TrendPoint:
     """Return the cell's estimates since the last change: an average over all trials would lag in a chart."""
-    window, alert = cell.since_change(settings, era), cell.alert
-    excess = window.excess if alert else None
+    counts, alert, least = cell.since_change(era), cell.alert, max(settings.min_trials, 1)
+    excess = counts.excess(alpha=settings.alpha, min_trials=least) if alert else None
+    # A chart draws one interval. The others would take two thirds of the time of folding.
     return TrendPoint(
         at=at,
-        trials=window.trials,
-        content_delta=window.content_delta.value if window.content_delta else None,
+        trials=counts.trials,
+        content_delta=counts.content_delta_value if counts.content_trials >= least else None,
         excess=excess.value if excess else None,
         excess_lower=excess.lower if excess else None,
         excess_upper=excess.upper if excess else None,
-        robustness=window.robustness.value if window.robustness else None,
+        robustness=counts.robustness_value(least),
         evidence_log10=alert.evidence_log10 if alert else 0.0,
         alert=alert.up if alert else False,
     )

@@ -480,7 +480,6 @@ class MonitorState:
             cell,
             rules,
             noise_floor=known.content_delta if known else None,
-            control_robustness=known.robustness if known else None,
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
             windows=cell.windowed(rules, self._clock.now, self._era(route)),
             retired=retired,
