@@ -155,7 +155,8 @@ def running(
     complete = {
         **settings,
         "listen": {"port": ports["proxy"]},
-        "access": {"port": ports["admin"]},
+        # There is nothing to protect, and the printed link opens at once.
+        "access": {"port": ports["admin"], "open_on_loopback": True},
         "data_dir": str(addresses.data),
         "simulated": True,
         "alerts": {**settings.get("alerts", {}), "console_url": urls["admin"]},
@@ -246,7 +247,6 @@ _SETTINGS: dict[str, Any] = {
         },
         {"name": _STEADY, "match": {"prefix": "/triage"}, **_TRIED},
     ],
-    "access": {"open_on_loopback": True},  # there is nothing to protect, and the link opens at once
     "budget": {"tokens_per_day": None, "usd_per_day": None},
     "replays": {"concurrency": 16},
     "embeddings": False,
