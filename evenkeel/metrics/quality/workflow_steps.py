@@ -16,11 +16,10 @@ from evenkeel.metrics.structured.alignment import MOST_CELLS, best_assignment
 from evenkeel.metrics.workflow.alignment import Alignment, StepMatch, equal_steps
 from evenkeel.metrics.workflow.chain import chain_f1
 from evenkeel.metrics.workflow.reading import read_answer
-from evenkeel.metrics.workflow.workflow import WorkflowError
+from evenkeel.metrics.workflow.workflow import Workflow, WorkflowError
 
 if TYPE_CHECKING:
     from evenkeel.core.pair import Answer, Pair
-    from evenkeel.metrics.workflow.workflow import Workflow
 
 
 FLOOR: Final = 0.5
@@ -112,12 +111,13 @@ class WorkflowSteps:
 class StepsKept:
     """Quality of a pair by `WorkflowSteps`.
 
-    Two workflows agree as far as they share their steps in an allowed order. Where the task asks for a
+    Two workflows agree as far as they share their steps in an allowed order; steps in other words are left to
+    the judge. Where the task asks for a
     workflow, an answer that stops being one is worse, and one that becomes one is better.
     """
 
     name: ClassVar[str] = WorkflowSteps.name
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, *, asked_for: bool) -> None:
         """Measure.
@@ -135,19 +135,32 @@ class StepsKept:
     def measure_now(self, pair: Pair) -> QualityScore | Failure | None:
         """Return the agreement of two workflows, or the loss of one on the scale "ratio".
 
-        None if neither answer is a workflow, or if the task asks for none and one of them is not in steps.
+        None if neither answer is a workflow, if each has a step that the other lacks by its words, or if the
+        task asks for none and one of them is not in steps.
         """
         if not self._asked_for and not all(map(_has_order, (pair.reference, pair.candidate))):
             return None
         score = WorkflowSteps().score(pair)
         if isinstance(score, Failure):
             return None if score.reason == NO_WORKFLOW else score
+        if _other_words(pair):
+            # Steps without a counterpart on both sides may be the same ones in other words.
+            return None
         before, after = is_workflow(pair.reference), is_workflow(pair.candidate)
         if before and after:
             return QualityScore(self.name, self.version, 1.0, score, "agreement", TOLERANCE)
         if not self._asked_for:
             return None
         return QualityScore(self.name, self.version, float(before), float(after), "ratio")
+
+
+def _other_words(pair: Pair) -> bool:
+    """Return whether both answers are workflows and each has a step that is not found in the other."""
+    reference, candidate = _read(pair.reference), _read(pair.candidate)
+    if not isinstance(reference, Workflow) or not isinstance(candidate, Workflow):
+        return False
+    matched = len(SharedWords().align(reference, candidate).matched)
+    return matched < min(len(reference.steps), len(candidate.steps))
 
 
 _NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)

@@ -52,6 +52,12 @@ def test_two_lost_steps_of_five_are_a_change_and_one_is_none():
     assert agreement(listed(STEPS), listed(STEPS[:3])).changed
 
 
+def test_steps_in_quite_other_words_are_left_to_the_judge():
+    """Each side has a step that the other lacks by its words: reworded, or another one."""
+    other = (*STEPS[:4], "Tell your superior what you did")
+    assert agreement(listed(STEPS), listed(other)) is None
+
+
 def test_an_order_turned_round_is_a_change():
     """Of five steps in reverse one is in order: 2 · 1 / 10."""
     assert agreement(listed(STEPS), listed(STEPS[::-1])).candidate == pytest.approx(0.2)
