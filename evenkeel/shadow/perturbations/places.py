@@ -67,6 +67,8 @@ def change_places(
         return NO_INPUT
     if not keeps_letters and _is_about_wording(view, inputs):
         return _ABOUT_WORDING
+    if any(_COMMAND.match(segment.text) for segment in inputs):
+        return _IS_COMMAND
     places: list[re.Match[str]] = []
     owners: list[int] = []
     for segment in inputs:
@@ -81,6 +83,9 @@ def change_places(
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
 
 
+_COMMAND: Final = re.compile(r"\s*[!/][^\W\d_]")
+"""Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize"."""
+_IS_COMMAND: Final = NotApplicable("command", "the text begins like a command, of which every letter counts")
 _ABOUT_WORDING: Final = NotApplicable(
     "about_wording", "the text asks about letters, spelling, case, marks or the order of words"
 )
@@ -110,14 +115,20 @@ def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def may_be_completed(text: str) -> bool:
-    """Return whether a text ends without a mark behind a colon or another sentence.
+    """Return whether what is added to a text would belong to something else than to the user's own words.
 
-    "Complete this: the capital of France is": what is added there would stand in the answer's place.
+    "Complete this: the capital of France is": it would stand in the answer's place. "Begin with this:
+    The house was old.": it would be part of the story.
     """
     text = text.rstrip()
+    line = text[text.rfind("\n") + 1 :]
+    if _CITES.search(line):
+        return True
     return not text.endswith(_END_MARKS) and _SENTENCE_BEFORE.search(text) is not None
 
 
+_CITES: Final = re.compile(r"[:\uff1a][ ]*[\"“„«]?[^\W\d_a-z].*[.!?。]\Z", re.DOTALL)
+"""A colon behind which whole sentences stand."""
 _END_MARKS: Final = tuple(".!?…。।\uff01\uff1f؟")
 _SENTENCE_BEFORE: Final = re.compile(r"[:\uff1a]|[.!?…。\uff01\uff1f]\s")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))

@@ -155,8 +155,14 @@ _SAYS_JAPANESE: Final = re.compile(
 )
 
 
+_LONGEST_SENTENCE: Final = 400
+"""Characters in which a sentence says that it is about the form; no pattern reaches further."""
+
+
 def says_form(text: str, at: int, end: int) -> bool:
     """Return whether a sentence about the form of the answer begins at `at`."""
+    # A line may be as long as the prompt, and hold a sentence at every third character.
+    end = min(end, at + _LONGEST_SENTENCE)
     if text[at : at + 1] > "\u3000" or not text[at:end].isascii():
         return _SAYS_JAPANESE.match(text, at, end) is not None or _SAYS.match(text, at, end) is not None
     return _SAYS.match(text, at, end) is not None
