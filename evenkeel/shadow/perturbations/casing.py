@@ -22,8 +22,11 @@ _WORD: Final = re.compile(r"(?<![A-Za-z0-9_À-ɏͰ-ԯ'’])[A-Za-zÀ-ɏͰ-ԯ'’
 separate words."""
 _SHOUTABLE = 4
 """Fewest letters of a word to capitalize: shorter words would look like acronyms ("it", "us")."""
-_TOLD_BY_CASE: Final = frozenset({"april", "august", "march", "may", "polish", "turkey"})
-"""Words that mean something else with a capital."""
+_TOLD_BY_CASE: Final = frozenset({
+    "april", "august", "march", "may", "polish", "turkey",
+    "ihnen", "ihre", "ihrem", "ihren", "ihrer", "ihres",
+})  # fmt: skip
+"""Words that mean something else with a capital: German "ihnen" is them, and "Ihnen" you."""
 
 
 class Casing:
@@ -35,7 +38,7 @@ class Casing:
 
     name: Final = "general.casing"
     rewording: Final = Rewording(GENERAL, phrase="different capitalisation", order=40)
-    version: Final = 6
+    version: Final = 7
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
