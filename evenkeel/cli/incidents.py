@@ -150,7 +150,7 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
         )
     except DecisionError as error:
         raise SettingsError(f"{error}: add --by NAME or set EVENKEEL_USER") from error
-    stores.watched.note(decision)
+    stores.verdicts.note(decision)
     detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
     stores.actions.record(Action(decision.at, decision.by, "command", "incident_decided", found.id, detail))
     if as_json:

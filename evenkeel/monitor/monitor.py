@@ -14,7 +14,7 @@ from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
 from evenkeel.stores.verdict_log import LoggedVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from evenkeel.core.cells import CellReport, RollupReport, RouteChanges
     from evenkeel.monitor.changes import ChangeRecord
@@ -34,7 +34,6 @@ _SCRAPE_PATIENCE_S = 0.02
 _REFRESH_EVERY_S = 5.0
 _RESTS = 9
 """Pause after a refresh, as a multiple of the time that the refresh took."""
-_NAMED_ROUTES = 5
 
 
 class Monitor:
@@ -53,7 +52,6 @@ class Monitor:
         *,
         clock: Callable[[], float] = time.time,
         batch: int = _BATCH,
-        routes: Sequence[str] = (),
     ) -> None:
         """Wire the monitor.
 
@@ -63,15 +61,12 @@ class Monitor:
             settings: Settings of the fold.
             clock: Unix time in seconds.
             batch: Entries folded at once.
-            routes: Of which the log holds the verdicts, () for all. Names the monitor's part of the work: two
-                of the same routes stand in for each other.
         """
         self._log = log
         self._store = store
         self._settings = settings or MonitorSettings()
         self._clock = clock
         self._batch = batch
-        self._routes = _listed(routes)
         self._started_at = clock()
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
@@ -221,16 +216,8 @@ class Monitor:
                 ["monitor_verdicts", {}, self._folded],
                 ["monitor_failures", {}, self._failures],
             ],
-            "gauges": [["monitor_last_step_timestamp_seconds", {"routes": self._routes}, last]],
+            "gauges": [["monitor_last_step_timestamp_seconds", {}, last]],
         }
-
-
-def _listed(routes: Sequence[str]) -> str:
-    """Return routes as a label: "all", or their names in order; of many the first, and how many more."""
-    names = sorted(routes)
-    more = len(names) - _NAMED_ROUTES
-    listed = ", ".join(names[:_NAMED_ROUTES]) or "all"
-    return f"{listed} and {more} more" if more > 0 else listed
 
 
 def stored_states(stores: Iterable[MonitorStore], settings: MonitorSettings) -> Iterator[MonitorState]:

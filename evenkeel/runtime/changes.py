@@ -282,7 +282,7 @@ class ChangeResponse:
             golden_routes(settings),
             stores.goldens,
             stores.archive,
-            stores.watched,
+            stores.verdicts,
             instruments.replayer,
             GateScoring(instruments.scorer),
             instruments.ledger,

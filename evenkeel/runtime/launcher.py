@@ -491,11 +491,8 @@ def _banner(role: Role, settings: Settings, *, admin: bool, new: bool) -> str:
             else:
                 console += "   (sign in with the token)"
     if role == "monitor":
-        watched = ", ".join(settings.monitor.routes) or "all routes"
         place = f"as {checkpoint_name(settings)}, in {_shared_at(settings, role)}"
-        return "\n".join(
-            [f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {watched}, {place}"]
-        )
+        return "\n".join([f"evenkeel {VERSION} monitor", console, *metrics, f"  watches    {place}"])
     # Loaded on demand: it brings what a data plane never needs.
     from evenkeel.runtime.notes import judge_line  # noqa: PLC0415
 

@@ -113,7 +113,7 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
     known: Sequence[str] = [route.name for route in settings.routes]
     return ReferenceAsker(
         stores.references,
-        stores.watched,
+        stores.verdicts,
         ReferenceCaller(
             instruments.replayer,
             instruments.ledger,
@@ -122,7 +122,7 @@ def asker(settings: Settings, stores: Stores, instruments: Instruments, monitor:
         ),
         AskerSettings(
             pace_of(settings),
-            routes=tuple(settings.monitor.routes or known),
+            routes=tuple(known),
             known=tuple(known),
             level=reference_level(settings),
         ),
@@ -147,10 +147,10 @@ def judge_panel(
                 found[changes.route] = max(times)
         return found
 
-    routes = settings.monitor.routes or [route.name for route in settings.routes]
+    routes = [route.name for route in settings.routes]
     return JudgePanel(
         stores.panels,
-        stores.watched,
+        stores.verdicts,
         JudgeRater(instruments.judge, fresh=True),
         RouteBudget(instruments.ledger, "", "judge", urgent=True),
         PanelSettings(model=instruments.judge.model, routes=tuple(routes)),

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
     from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
     from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-    from evenkeel.stores.verdict_log import VerdictLog
 
 _NOWHERE = "http://127.0.0.1:9"
 """Placeholder for the upstream that settings must have if a command needs none; never called."""
@@ -219,11 +218,6 @@ class SqliteStores(DocumentStores):
             folded=self.monitor.offset,
         )
 
-    @property
-    def watched(self) -> SqliteVerdictLog:
-        """Part of the log that this monitor folds: all of it."""
-        return self.verdicts
-
     @cached_property
     def monitor(self) -> SqliteMonitorStore:
         """Checkpoint, alerts and trends."""
@@ -346,14 +340,6 @@ class RedisStores(DocumentStores):
             evidence_kept=limits.evidence,
             evidence_s=limits.evidence_days * _SECONDS_PER_DAY,
         )
-
-    @cached_property
-    def watched(self) -> VerdictLog:
-        """Part of the log that this monitor folds: the verdicts of `monitor.routes`."""
-        from evenkeel.stores.verdict_log import RoutesLog
-
-        routes = self._settings.monitor.routes
-        return RoutesLog(self.verdicts, routes) if routes else self.verdicts
 
     @cached_property
     def monitor(self) -> MonitorStore:
@@ -488,9 +474,8 @@ def _watch_share(
 
 
 def checkpoint_name(settings: Settings) -> str:
-    """Return the name of this monitor's checkpoint, which depends on the monitor's name and routes."""
-    host = socket.gethostname()[:80] or f"host-{os.getpid()}"
-    return "/".join([settings.monitor.name or host, *sorted(settings.monitor.routes)])
+    """Return the name of this monitor's checkpoint."""
+    return settings.monitor.name or socket.gethostname()[:80] or f"host-{os.getpid()}"
 
 
 def settings_of_stores(config: Path | None, data_dir: Path | None) -> Settings:

@@ -52,6 +52,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "judge.timeout_s": _FIXED,
         "judge.tokens_per_minute": _PACE,
         "listen.connections_per_address": "limit `listen.connections`, or clients at the load balancer",
+        "monitor.routes": "every monitor watches all routes; remove it",
         "replays.answer_factor": _FIXED,
         "replays.burst_minutes": _FIXED,
         "replays.processor_s": _FIXED,

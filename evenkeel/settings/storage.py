@@ -87,12 +87,10 @@ class Redis(Section):
 
 
 class MonitorSection(Section):
-    """Part of one of several monitors on a Redis."""
+    """One of several monitors on a Redis."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = None
     """Names its checkpoint: each monitor its own, the same one after a restart; none = the host's name."""
-    routes: list[str] = []
-    """Routes that it watches; none = all."""
 
 
 Kind = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,30}$")]

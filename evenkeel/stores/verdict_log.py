@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from msgspec import structs
 
@@ -15,12 +15,10 @@ from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import Verdict
 from evenkeel.stores.labels import Label
 from evenkeel.stores.sealing import SealError
-from evenkeel.stores.trial_index import ANYTHING, Narrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from evenkeel.core.verdict import Evidence
+    from evenkeel.stores.trial_index import Narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,106 +210,3 @@ def readable_evidence(log: VerdictLog, verdict_id: str) -> Evidence | None:
         return log.evidence(verdict_id)
     except SealError:
         return None
-
-
-class _Nothing(NamedTuple):
-    """Range of offsets in which these routes have no entries, so that it is not read again."""
-
-    start: int = 0
-    end: int = 0
-
-    def after(self, offset: int) -> int:
-        """Return the offset to read on from."""
-        return self.end if self.start <= offset <= self.end else offset
-
-
-class RoutesLog:
-    """`VerdictLog` without the verdicts of other routes. Offsets are those of the whole log."""
-
-    def __init__(self, log: VerdictLog, routes: Iterable[str]) -> None:
-        self._log = log
-        self._routes = frozenset(routes)
-        self._verdicts, self._entries = _Nothing(), _Nothing()
-
-    def append(self, verdict: Verdict, evidence: Evidence | None) -> bool:
-        """Append a verdict. See `VerdictLog.append`."""
-        return self._log.append(verdict, evidence)
-
-    def of_exchange(self, exchange_id: str) -> list[Verdict]:
-        """Return the verdicts of an exchange. See `VerdictLog.of_exchange`."""
-        return self._log.of_exchange(exchange_id)
-
-    def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
-        """Return up to `limit` verdicts of these routes after `offset`; reads on until there are some."""
-        at = self._verdicts.after(offset)
-        while True:
-            read = self._log.read_after(at, limit)
-            if not read:
-                self._verdicts = _Nothing(offset, at)
-                return []
-            found = [entry for entry in read if entry.verdict.route in self._routes]
-            if found:
-                return found
-            at = read[-1].offset
-
-    def note(self, note: Note) -> bool:
-        """Append a note. See `VerdictLog.note`."""
-        return self._log.note(note)
-
-    def entries_after(self, offset: int, limit: int) -> list[Logged]:
-        """Return up to `limit` entries of these routes after `offset`; reads on until there are some."""
-        at = self._entries.after(offset)
-        while True:
-            read = self._log.entries_after(at, limit)
-            if not read:
-                self._entries = _Nothing(offset, at)
-                return []
-            found = [entry for entry in read if _route_of(entry) in self._routes]
-            if found:
-                return found
-            at = read[-1].offset
-
-    def approvals(self) -> list[LoggedApproval]:
-        """Return the approvals for these routes. See `VerdictLog.approvals`."""
-        return [approval for approval in self._log.approvals() if approval.approval.route in self._routes]
-
-    def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
-        """Return the verdicts of these routes before an offset. See `VerdictLog.read_before`."""
-        read = self._log.read_before(offset, limit, narrow)
-        found = [verdict for verdict in read.verdicts if verdict.verdict.route in self._routes]
-        return replace(read, verdicts=found)
-
-    def latest(
-        self, limit: int, *, route: str | None = None, perturbation: str | None = None
-    ) -> list[Verdict]:
-        """Return the newest verdicts of these routes together. See `VerdictLog.latest`."""
-        if route is not None:
-            return self._log.latest(limit, route=route, perturbation=perturbation) if self._has(route) else []
-        found = [
-            verdict
-            for name in sorted(self._routes)
-            for verdict in self._log.latest(limit, route=name, perturbation=perturbation)
-        ]
-        found.sort(key=lambda verdict: -verdict.scored_at)
-        return found[:limit]
-
-    def find(self, verdict_id: str) -> Verdict | None:
-        """Return one verdict. See `VerdictLog.find`."""
-        return self._log.find(verdict_id)
-
-    def evidence(self, verdict_id: str) -> Evidence | None:
-        """Return the evidence of a verdict. See `VerdictLog.evidence`."""
-        return self._log.evidence(verdict_id)
-
-    def _has(self, route: str) -> bool:
-        return route in self._routes
-
-
-def _route_of(entry: Logged) -> str:
-    if isinstance(entry, LoggedApproval):
-        return entry.approval.route
-    if isinstance(entry, LoggedSighting):
-        return entry.sighting.route
-    if isinstance(entry, LoggedDecision):
-        return entry.decision.route
-    return entry.label.route if isinstance(entry, LoggedLabel) else entry.verdict.route

@@ -111,7 +111,6 @@ def test_the_values_fit_their_schema(setup):
         {"settings": {"storage": {"redis": {"url": "redis://:secret@redis:6379/0"}}}},
         {"settings": {"access": {"token_env": "OTHER"}}},
         {"serviceMonitor": {"job": "robustness"}},
-        {"monitor": {"shards": [{"name": "one"}]}},
         {"secretEnv": {"EVENKEEL_ADMIN_TOKEN": None}},
     ],
     ids=json.dumps,
@@ -152,7 +151,7 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
     keys = {}
     for one in workloads(SETUPS[setup]):
         for variable in one["spec"]["template"]["spec"]["containers"][0]["env"]:
-            if variable["name"] not in {"EVENKEEL_MONITOR__ROUTES", "SSL_CERT_FILE", "HTTPS_PROXY"}:
+            if variable["name"] not in {"SSL_CERT_FILE", "HTTPS_PROXY"}:
                 assert set(variable) == {"name", "valueFrom"}
                 assert set(variable["valueFrom"]) == {"secretKeyRef"}
             role = one["metadata"]["labels"]["app.kubernetes.io/component"]
@@ -160,7 +159,7 @@ def test_secrets_come_by_reference_and_only_where_they_are_needed(setup):
     assert keys["EVENKEEL_ADMIN_TOKEN"] >= {"proxy", "worker"}
     if setup == "most":
         assert keys["CASES_KEY"] == {"proxy"}
-        assert keys["EVENKEEL_JUDGE_API_KEY"] == {"worker", "monitor-one", "monitor-two"}
+        assert keys["EVENKEEL_JUDGE_API_KEY"] == {"worker", "monitor"}
 
 
 def test_each_role_has_every_key_that_it_uses(tmp_path, monkeypatch):
@@ -284,19 +283,6 @@ def test_keda_watches_the_queue_s_own_stream():
     }
     [credentials] = of_kind("TriggerAuthentication", MOST)
     assert trigger["authenticationRef"]["name"] == credentials["metadata"]["name"]
-
-
-def test_each_shard_watches_its_routes(tmp_path, monkeypatch):
-    """Monitors by routes are sets of their own, and the variable they get is a setting."""
-    monkeypatch.setenv("EVENKEEL_ADMIN_TOKEN", "token-of-sixteen-characters")
-    watched = {}
-    for one in of_kind("StatefulSet", MOST):
-        env = one["spec"]["template"]["spec"]["containers"][0]["env"]
-        [routes] = [each["value"] for each in env if each["name"] == "EVENKEEL_MONITOR__ROUTES"]
-        monkeypatch.setenv("EVENKEEL_MONITOR__ROUTES", routes)
-        settings = load(None, {}, {"upstream": "https://one.example/v1"})
-        watched[one["metadata"]["name"]] = settings.monitor.routes
-    assert watched == {"keel-monitor-one": ["chat"], "keel-monitor-two": ["cases"]}
 
 
 def test_rules_and_dashboards_are_those_of_the_repository():

@@ -16,7 +16,7 @@ from evenkeel.monitor.monitor import Monitor
 from evenkeel.monitor.notify import summary
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict, RoutesLog
+from evenkeel.stores.verdict_log import LoggedApproval, LoggedVerdict
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
@@ -253,23 +253,6 @@ def test_a_monitor_comes_to_the_same_state_in_any_store_and_any_batches(backend,
     clean, _ = fold(log.entries_after(0, 100))
     assert halting.reports() == clean.reports()
     assert drift_of(clean).baseline == 0.5
-
-
-def test_a_monitor_of_some_routes_gets_their_approvals_only(log):
-    """Those of other routes are passed over, and what was passed over is not read again in vain."""
-    mine = RoutesLog(log, [VERDICT.route])
-    log.append(altered(VERDICT, id="v1"), None)
-    log.note(approval(route="other"))
-    (first,) = mine.entries_after(0, 10)
-    assert mine.entries_after(first.offset, 10) == []
-    # Reading verdicts to their end must not hide an approval in between.
-    log.note(approval())
-    log.append(altered(VERDICT, id="v2", route="other"), None)
-    assert mine.read_after(first.offset, 10) == []
-    (second,) = mine.entries_after(first.offset, 10)
-    assert isinstance(second, LoggedApproval)
-    assert mine.approvals() == [second]
-    assert mine.note(approval(at=99.0))
 
 
 def test_what_can_be_approved_is_what_the_cell_was_since_the_last_change():

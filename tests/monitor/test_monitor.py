@@ -360,7 +360,7 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
     store = MemoryStore()
     now = iter([70.0])
     monitor = Monitor(FlakyLog(verdicts), store, SETTINGS, clock=lambda: next(now, 77.0))
-    assert monitor.snapshot()["gauges"] == [["monitor_last_step_timestamp_seconds", {"routes": "all"}, 70.0]]
+    assert monitor.snapshot()["gauges"] == [["monitor_last_step_timestamp_seconds", {}, 70.0]]
     monitor.run(stop, poll_s=0)
     assert store.offset == verdicts[-1].offset
     assert caplog.text.count("could not fold") == 1
@@ -368,7 +368,7 @@ def test_run_outlives_a_failing_log_and_counts_the_failures(caplog):
     assert monitor.stepped_at == 77.0
     assert monitor.snapshot() == {
         "counters": [["monitor_verdicts", {}, 30], ["monitor_failures", {}, 3]],
-        "gauges": [["monitor_last_step_timestamp_seconds", {"routes": "all"}, 77.0]],
+        "gauges": [["monitor_last_step_timestamp_seconds", {}, 77.0]],
     }
 
 

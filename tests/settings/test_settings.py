@@ -21,7 +21,7 @@ from evenkeel.runtime.choices import bundles, check, encoder_name
 from evenkeel.runtime.instruments import make_encoder
 from evenkeel.runtime.notes import notes
 from evenkeel.runtime.preflight import missing_keys
-from evenkeel.runtime.stores import RedisStores, checkpoint_name
+from evenkeel.runtime.stores import RedisStores
 from evenkeel.settings import Settings, SettingsError, load, route_table
 from evenkeel.stores.redis.connection import Host
 
@@ -340,14 +340,6 @@ def test_a_redis_that_cannot_be_is_one_line(redis, message):
     with pytest.raises(SettingsError, match=message) as caught:
         given(**redis)
     assert "hunter2" not in str(caught.value)
-
-
-def test_a_monitor_that_watches_other_routes_has_another_checkpoint():
-    """Its state would not fit the routes it had before."""
-    one = load(None, {"monitor": {"name": "a"}}, UPSTREAM)
-    other = load(None, {"monitor": {"name": "a", "routes": ["y", "x"]}}, UPSTREAM)
-    assert checkpoint_name(one) == "a"
-    assert checkpoint_name(other) == "a/x/y"
 
 
 def test_a_tier_that_the_endpoint_lacks_is_refused(write):

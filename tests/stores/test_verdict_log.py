@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from evenkeel.core.incidents import Decision
 from evenkeel.core.sightings import ReferenceAnswered
 from evenkeel.core.verdict import BASELINE, Failure
-from evenkeel.monitor.monitor import Monitor, MonitorSettings
 from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.redis.verdicts import RedisVerdictLog
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
@@ -21,7 +20,6 @@ from evenkeel.stores.verdict_log import (
     LoggedLabel,
     LoggedSighting,
     LoggedVerdict,
-    RoutesLog,
 )
 from tests.kit.records import altered
 from tests.stores.examples import EVIDENCE, verdict
@@ -80,7 +78,6 @@ def test_a_label_is_an_entry_without_its_texts(log):
     assert log.entries_after(label.offset, 1) == log.entries_after(first.offset, 2)[1:]
     assert log.approvals() == []
     assert [one.verdict.id for one in log.read_after(0, 10)] == [verdict(1).id, verdict(2).id]
-    assert RoutesLog(log, ["other"]).entries_after(0, 10) == []
 
 
 SEEN = ReferenceAnswered("reference/0", 3.0, "default", "m-1", "m", "", "e9", "fill")
@@ -100,7 +97,6 @@ def test_sightings_stand_among_the_verdicts(log):
     assert log.entries_after(first.offset, 2) == [seen, second]
     assert len(log.read_after(0, 10)) == 2
     assert log.approvals() == []
-    assert RoutesLog(log, ["triage"]).entries_after(0, 10) == [asked]
 
 
 def test_sightings_go_with_the_verdicts_around_them(backend):
@@ -248,36 +244,6 @@ def test_the_newest_come_first(mixed):
     assert (stretch.reached, stretch.looked_at, stretch.reached_s) == (58, 3, MIX[57].scored_at)
     assert [one.verdict.id for one in mixed.read_before(3, 5, ANYTHING).verdicts] == [MIX[1].id, MIX[0].id]
     assert mixed.read_before(1, 5).verdicts == []
-
-
-def test_a_monitor_of_some_routes_sees_only_those(mixed):
-    """Other routes are passed over, and the offsets stay those of the whole log."""
-    found = read(RoutesLog(mixed, ["shop"]), Narrow.by(perturbation="general.tone"), 7)
-    assert {one.verdict.route for one in found} == {"shop"}
-    assert [one.offset for one in found] == [
-        60 - place
-        for place, one in enumerate(reversed(MIX))
-        if one.route == "shop" and one.perturbation == "general.tone"
-    ]
-
-
-def test_a_monitor_of_some_routes_counts_only_those(backend):
-    """It reads past the others, goes on where it stopped, and sees them nowhere."""
-    log = backend.verdicts()
-    for number in range(30):
-        log.append(verdict(number, route="a" if number % 10 == 0 else "b"), None)
-    mine = RoutesLog(log, ["a"])
-    assert [found.offset for found in mine.read_after(0, 5)] == [1]
-    assert [found.offset for found in mine.read_after(1, 5)] == [11]
-    assert mine.read_after(21, 5) == []
-    log.append(verdict(30, route="a"), None)
-    assert [found.offset for found in mine.read_after(21, 5)] == [31]
-    monitor = Monitor(mine, backend.monitor(), MonitorSettings(min_trials=1), batch=4)
-    while monitor.step():
-        pass
-    assert [(report.key.route, report.counts.trials) for report in monitor.reports()] == [("a", 4)]
-    assert [found.exchange_id for found in mine.latest(2)] == ["e30", "e20"]
-    assert mine.latest(2, route="b") == []
 
 
 # On SQLite.

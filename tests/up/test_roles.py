@@ -281,37 +281,3 @@ def test_everything_on_one_machine_can_use_a_redis(tmp_path, config, store):
             assert exported[f"evenkeel_{name}_total"] == 0
         assert httpx2.get(f"{console}/", auth=ADMIN, timeout=240).status_code == 200
     assert {file.name for file in (tmp_path / "data").iterdir()} == {SESSION_KEY}
-
-
-def test_monitors_can_share_the_routes(tmp_path, config, store, upstream):
-    """Each counts the verdicts of its own, and nobody's twice."""
-    routes = [
-        {
-            "name": name,
-            "match": {"prefix": f"/{name}"},
-            "upstream": upstream,
-            "sampling_rate": 1.0,
-            "trials": {"perturbations": KINDS},
-        }
-        for name in ("a", "b")
-    ]
-    place = place_of(store)
-    whole = config("whole", routes=routes, storage={"redis": place})
-    parts = [
-        config(name, routes=routes, storage={"redis": place}, monitor={"routes": [name]})
-        for name in ("a", "b")
-    ]
-    roles = [Role(tmp_path, "proxy", whole), Role(tmp_path, "worker", whole)]
-    roles += [Role(tmp_path, "monitor", part) for part in parts]
-    with stopping(roles):
-        url = roles[0].find(r"base URL +(http://\S+?)/a/v1 ")
-        ask(f"{url}/a", range(4))
-        ask(f"{url}/b", range(8))
-        one, two = (role.find(r"console +(http://\S+?)/\n") for role in roles[2:])
-        wait_for(lambda: series(one)["evenkeel_monitor_verdicts_total"] == 4 * 3, what="12 of route a")
-        wait_for(lambda: series(two)["evenkeel_monitor_verdicts_total"] == 8 * 3, what="24 of route b")
-        for url, own in ((one, "a"), (two, "b")):
-            cells = [name for name in series(url) if "perturbation=" in name and "evenkeel_" in name]
-            assert cells
-            assert all(f'route="{own}"' in name for name in cells)
-            assert f'evenkeel_monitor_last_step_timestamp_seconds{{routes="{own}"}}' in series(url)

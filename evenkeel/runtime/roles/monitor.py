@@ -110,11 +110,10 @@ class MonitorRole:
         folding = monitor_settings(settings)
         asked = settings.replays.references
         monitor = Monitor(
-            stores.watched,
+            stores.verdicts,
             stores.monitor,
             folding,
             clock=time.time,
-            routes=settings.monitor.routes,
         )
         notifying = stores.lease("notify")
         watch = MeasuringWatch(
@@ -126,7 +125,7 @@ class MonitorRole:
             stepped_at=lambda: monitor.stepped_at,
             figures_known=lambda: any(known(report) for report in monitor.reports()),
         )
-        told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor, stores.watched)
+        told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor, stores.verdicts)
         opened = await asyncio.to_thread(
             channels, settings, told, words, lambda: watch().sentences(), announce, time.monotonic
         )
@@ -147,12 +146,12 @@ class MonitorRole:
             lambda: watch().snapshot(),
             detail=settings.telemetry.metrics_detail,
         )
-        proposals = LimitProposals(monitor, stores.watched, stores.monitor, folding, clock=time.time)
+        proposals = LimitProposals(monitor, stores.verdicts, stores.monitor, folding, clock=time.time)
         sources = ConsoleSources(
             reports=monitor.reports,
             rollups=monitor.rollups,
             changes=monitor.changes,
-            log=stores.watched,
+            log=stores.verdicts,
             monitor_store=stores.monitor,
             exposition=exposition,
             measuring=watch,
@@ -180,7 +179,6 @@ class MonitorRole:
         )
         publish_labels()
         app = create_app(with_operations(sources, settings, stores.queue, instruments.ledger))
-        watched = " ".join(sorted(settings.monitor.routes))
         return cls(
             monitor,
             app,
@@ -189,15 +187,15 @@ class MonitorRole:
             exposition,
             proposals,
             notifying,
-            _responding=stores.lease(f"respond {watched}", LEASE_S),
+            _responding=stores.lease("respond", LEASE_S),
             _asker=references.asker(settings, stores, instruments, monitor),
             _panel=references.judge_panel(settings, stores, instruments, monitor),
             _challenges=ChallengeWatch(
                 board, partial(sinks, settings, announce), partial(challenger_link, settings)
             ),
-            _asking=stores.lease(f"ask {watched}", LEASE_S),
+            _asking=stores.lease("ask", LEASE_S),
             _telling=stores.lease("challengers", LEASE_S),
-            _rating=stores.lease(f"panel {watched}", LEASE_S),
+            _rating=stores.lease("panel", LEASE_S),
             _needs=await asyncio.to_thread(
                 NeedsPublisher,
                 stores.documents,
