@@ -2,13 +2,13 @@
 
 Run from the root of the repository:
 python -m benchmarks.agents [--steps 10000]
-python -m benchmarks.agents --runs MODEL.json [--swap OTHER.json]
+python -m benchmarks.agents --runs MODEL.json [--swap OTHER.json [--silent]]
 
 Without files the runs are made up, and their tool-calling steps are played by a model that picks another tool
 in 15 % of reworded steps, by one that changes an argument in as many, and by one that is only noisy. Files
 hold recorded runs in the shape of tau-bench, one model each: every answer is that of one run of the task at
 that step, drawn by chance, so the noise floor is that between runs. `--swap` answers by another model's runs
-from the middle on.
+from the middle on, under another name, or with `--silent` under the same.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from benchmarks.agents.plane import AgentPlane
 from benchmarks.agents.runs import made_up_runs, read_runs, tools_of
 from benchmarks.kit import Table
 from evenkeel.core.verdict import BASELINE
+from evenkeel.monitor.notify.notices import headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,10 @@ def main() -> None:
     parser.add_argument(
         "--swap", type=Path, help="recorded runs of the model that answers from the middle on"
     )
+    parser.add_argument("--silent", action="store_true", help="the model keeps its name")
     options = parser.parse_args()
-    rows = _recorded(options.runs, options.swap) if options.runs else _planted(options.steps)
+    swapped = f"agent-{1 if options.silent else 2}"
+    rows = _recorded(options.runs, options.swap, swapped) if options.runs else _planted(options.steps)
     columns = ("model", "steps", "tool choice, control", "arguments, control", "alerts", "said")
     print(Table("agents", columns, tuple(rows)).markdown())
 
@@ -59,20 +62,25 @@ def _planted(steps: int) -> list[tuple[str | int | None, ...]]:
     tools = [tool["function"]["name"] for tool in tools_of(runs)]
     finder = StepFinder(runs)
     called = [step for step in _steps(runs) if step.answer.get("tool_calls")]
-    return [_row(name, runs, called, [PlantedModel(finder, tools, fault)]) for name, fault in plants]
+    return [
+        _row(name, runs, called, [("agent-1", PlantedModel(finder, tools, fault))]) for name, fault in plants
+    ]
 
 
-def _recorded(path: Path, swap: Path | None) -> list[tuple[str | int | None, ...]]:
+def _recorded(path: Path, swap: Path | None, swapped: str) -> list[tuple[str | int | None, ...]]:
     runs = read_runs(path)
     finder = StepFinder(runs)
-    models: list[StepModel] = [RecordedModel(finder, runs)]
+    models: list[tuple[str, StepModel]] = [("agent-1", RecordedModel(finder, runs))]
     if swap:
-        models.append(RecordedModel(finder, read_runs(swap)))
+        models.append((swapped, RecordedModel(finder, read_runs(swap))))
     return [_row(path.stem, runs, _steps(runs), models)]
 
 
 def _row(
-    name: str, runs: Sequence[AgentRun], steps: Sequence[AgentStep], models: Sequence[StepModel]
+    name: str,
+    runs: Sequence[AgentRun],
+    steps: Sequence[AgentStep],
+    models: Sequence[tuple[str, StepModel]],
 ) -> tuple[str | int | None, ...]:
     with tempfile.TemporaryDirectory() as folder:
         plane = AgentPlane(Path(folder))
@@ -80,8 +88,9 @@ def _row(
         control = next((cell for cell in plane.cells if cell.key.perturbation == BASELINE), None)
         moved = [cell for cell in plane.cells if cell.key.perturbation != BASELINE]
         worst = max(moved, key=lambda cell: _value(cell.estimates.tool_choice), default=control)
-        facts = [
-            fact for incident in plane.incidents for fact in plane.facts(incident) if "calls" in fact.lower()
+        said = [
+            *(f"{mark.kind} {mark.before} → {mark.after}" for mark in plane.changes),
+            *(" ".join((headline(incident), *plane.facts(incident))) for incident in plane.incidents),
         ]
         plane.close()
     if worst is None:
@@ -93,16 +102,19 @@ def _row(
         f"{_value(figures.tool_choice):.1%}, {_value(figures.tool_choice_noise):.1%}",
         f"{_value(figures.tool_arguments):.1%}, {_value(figures.tool_arguments_noise):.1%}",
         plane.raised,
-        " ".join(facts) or None,
+        "; ".join(said) or None,
     )
 
 
 async def _play(
-    plane: AgentPlane, runs: Sequence[AgentRun], steps: Sequence[AgentStep], models: Sequence[StepModel]
+    plane: AgentPlane,
+    runs: Sequence[AgentRun],
+    steps: Sequence[AgentStep],
+    models: Sequence[tuple[str, StepModel]],
 ) -> None:
     share = -(-len(steps) // len(models))
-    for number, model in enumerate(models):
-        await plane.play(steps[number * share : (number + 1) * share], runs, f"agent-{number + 1}", model)
+    for number, (name, model) in enumerate(models):
+        await plane.play(steps[number * share : (number + 1) * share], runs, name, model)
 
 
 def _steps(runs: Sequence[AgentRun]) -> list[AgentStep]:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from benchmarks.agents.models import StepModel
     from benchmarks.agents.runs import AgentRun, AgentStep, Message
-    from evenkeel.core.cells import CellReport
+    from evenkeel.core.cells import CellReport, ChangeMark
     from evenkeel.core.pair import Pair
     from evenkeel.monitor.incidents import Incident
 
@@ -169,6 +169,11 @@ class AgentPlane:
     def incidents(self) -> list[Incident]:
         """Incidents that were opened."""
         return list(self.state.incidents())
+
+    @property
+    def changes(self) -> list[ChangeMark]:
+        """Changes that were noticed on the route."""
+        return [mark for route in self.state.changes() for mark in route.latest]
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """Return the sentences of the message about an incident."""

@@ -49,6 +49,7 @@ class OpenExchange(Struct):
     """Time of its newest verdict."""
     scorer: Scorer = "metrics"
     """Scorer of that verdict."""
+    session: str = ""
     tally: ExchangeTally = field(default_factory=ExchangeTally)
 
 
@@ -82,7 +83,7 @@ class Rollup(Struct, dict=True):
         self.verdicts += tally.trials + tally.resends
         self.scored_at, self.scorer = done.at, done.scorer
         if tally.trials:
-            self.effect.add(tally.shifted / tally.trials)
+            self.effect.add(tally.shifted / tally.trials, done.session)
         if done.era > self.era:
             self.era, self.since = done.era, {}
         for word in tally.observation(done.sign).split():
@@ -147,6 +148,7 @@ class Rollups:
             if len(self._open) > UNFINISHED:
                 self._finish(next(iter(self._open)))
         unfinished.at, unfinished.scorer = verdict.scored_at, verdict.scoring.scorer
+        unfinished.session = verdict.origin.session
         tally = unfinished.tally
         tally.add_rejudged(verdict)
         if verdict.perturbation == BASELINE:
