@@ -8,13 +8,21 @@ for both, and a difference between them is 0 on average if the two models are al
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from evenkeel.core.challenge import ChallengeAnswer, ChallengePair
 
 SAME: int = 3
 """Rating of an answer with the same content."""
+_NOT_THE_MODELS: Final = frozenset(("unauthorized", "rate_limited", "budget", "previous_response_unknown"))
+"""Failures that come from evenkeel's own keys and limits, and would count for or against a model."""
+
+
+def hindrances(pair: ChallengePair) -> tuple[str, ...]:
+    """Return why evenkeel could not ask both models, such as "candidate unauthorized"; () if it could."""
+    failures = (("incumbent", pair.again.failure), ("candidate", pair.candidate.failure))
+    return tuple(f"{side} {reason}" for side, reason in failures if reason in _NOT_THE_MODELS)
 
 
 def is_unusable(answer: ChallengeAnswer) -> bool:

@@ -8,7 +8,7 @@ It is assumed that pairs are independent given the traffic. Limits, errors and m
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from evenkeel.release.challenge.differences import (
     candidate_place,
     content_difference,
     fragility_difference,
+    hindrances,
     incumbent_excess,
     net_loss,
     tool_difference,
@@ -140,6 +141,10 @@ class ChallengeFigures:
     """None without a judge."""
     segments: tuple[SegmentFigures, ...]
     decision: ChallengeDecision
+    left_out: int = 0
+    """Pairs that count in nothing, because evenkeel's own keys or limits kept it from asking both models."""
+    hindrances: Mapping[str, int] = field(default_factory=dict)
+    """Reasons for these, such as "candidate unauthorized"."""
 
     @property
     def saved_dollars(self) -> float | None:
@@ -158,6 +163,7 @@ def challenge_figures(
         pairs: Its pairs, oldest first. Without a judge's among them "may switch" is never said.
         labels: Places that people gave the candidate's answer against the served one, by exchange.
     """
+    every, pairs = pairs, [pair for pair in pairs if not hindrances(pair)]
     # Before the first pair nobody knows, and the page must not say that there is none.
     judge = not pairs or any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
@@ -166,7 +172,7 @@ def challenge_figures(
     fragile = interval(_known(fragility_difference, pairs), scale=2.0, alpha=alpha, beta=beta)
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)
-    sides = [_side([side(pair) for pair in pairs]) for side in (_served, _again, _candidate)]
+    sides = [_side([side(pair) for pair in every]) for side in (_served, _again, _candidate)]
     served_side, again_side, candidate_side = sides
     trust = _judge_figures(pairs, labels or {}, again_side, candidate_side) if judge else None
     net = worse
@@ -207,10 +213,12 @@ def challenge_figures(
         served_side=served_side,
         again_side=again_side,
         candidate_side=candidate_side,
-        requests_a_day=_requests_a_day(challenge, pairs),
+        requests_a_day=_requests_a_day(challenge, every),
         judge=trust,
         segments=segments,
         decision=decision,
+        left_out=len(every) - len(pairs),
+        hindrances=Counter(reason for pair in every for reason in hindrances(pair)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.figures import MISSING, count, listing, number, percent, points_text, usd
+from evenkeel.core.figures import MISSING, count, listing, number, percent, points_text, reasons, usd
 from evenkeel.release.challenge.verdict import (
     ERROR_RATE,
     FRAGILE,
@@ -62,18 +62,20 @@ def headline(challenge: Challenge, figures: ChallengeFigures) -> str:
         return f"{name} may take over on {challenge.route}."
     if decision.answer == "not_yet":
         return f"Not yet known whether {name} may take over on {challenge.route}."
-    reasons = []
+    why = []
     if WORSE in decision.because:
-        reasons.append(f"its answers are worse, {_over(figures.worse, challenge.worse)}")
+        why.append(f"its answers are worse, {_over(figures.worse, challenge.worse)}")
     if FRAGILE in decision.because:
-        reasons.append(f"rewordings move its answers more, {_over(figures.fragile, challenge.fragile)}")
+        why.append(f"rewordings move its answers more, {_over(figures.fragile, challenge.fragile)}")
     if UNUSABLE in decision.because:
-        reasons.append(f"more of its answers are of no use, {_over(figures.unusable, challenge.worse)}")
+        failed = reasons(figures.candidate_side.failures)
+        named = f" ({failed})" if failed else ""
+        why.append(f"more of its answers are of no use{named}, {_over(figures.unusable, challenge.worse)}")
     segments = [reason for reason in decision.because if reason not in _OPEN]
     # Where the whole loses, the parts that show it as well add nothing.
     if segments and WORSE not in decision.because:
-        reasons.append(f"its answers are worse for {listing(segments)}")
-    return f"{name} must not take over on {challenge.route}: {'; '.join(reasons)}."
+        why.append(f"its answers are worse for {listing(segments)}")
+    return f"{name} must not take over on {challenge.route}: {'; '.join(why)}."
 
 
 def _over(estimate: Estimate | None, limit: float) -> str:
@@ -83,6 +85,12 @@ def _over(estimate: Estimate | None, limit: float) -> str:
 def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
     """Return what else a reader of the decision needs, a sentence each."""
     decision, lines = figures.decision, []
+    if figures.left_out:
+        pairs, why = count(figures.left_out, "pair"), reasons(figures.hindrances)
+        lines.append(
+            f"{pairs} could not be asked of both models and count in nothing ({why}): check the addresses, "
+            "and the keys and limits of replays."
+        )
     if decision.may_for is not None:
         rest = percent(1 - decision.may_for.share)
         lines.append(f"For the other {rest} of the traffic, all but {decision.may_for.title}, it may switch.")
@@ -122,18 +130,18 @@ def _contents(differs: Estimate | None) -> str:
 def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     """Return what is not known yet, and for how long about."""
     because = figures.decision.because
-    reasons = [_OPEN[reason] for reason in because if reason in _OPEN]
+    why = [_OPEN[reason] for reason in because if reason in _OPEN]
     segments = [reason for reason in because if reason not in _OPEN]
     if segments:
-        reasons.append(f"whether its answers are worse for {listing(segments)}")
+        why.append(f"whether its answers are worse for {listing(segments)}")
     more = figures.decision.more_pairs
     if more is None:
-        return f"It is open {listing(reasons)}."
+        return f"It is open {listing(why)}."
     requests = number(more / challenge.share)
     cost = pair_cost(figures)
     price = f" and {usd(more * cost)}" if cost is not None else ""
     pairs = count(more, "more pair")
-    return f"It is open {listing(reasons)}: about {pairs}, {requests} requests of the route{price}."
+    return f"It is open {listing(why)}: about {pairs}, {requests} requests of the route{price}."
 
 
 def pair_cost(figures: ChallengeFigures) -> float | None:
@@ -209,8 +217,7 @@ def sides(figures: ChallengeFigures) -> list[tuple[str, ...]]:
 
 def _failed(side: SideFigures) -> str:
     total = sum(side.failures.values())
-    reasons = ", ".join(f"{reason} {number}" for reason, number in sorted(side.failures.items()))
-    return f"{total} ({reasons})" if total else "0"
+    return f"{total} ({reasons(side.failures)})" if total else "0"
 
 
 def _number(value: float | None, digits: int = 0) -> str:

@@ -15,6 +15,7 @@ from evenkeel.core.challenge import (
 )
 from evenkeel.release.challenge.differences import net_loss
 from evenkeel.release.challenge.figures import challenge_figures
+from evenkeel.release.challenge.words import details, headline
 
 CHALLENGE = Challenge(route="support", model="small")
 ANSWER = ChallengeAnswer(characters=100, total_s=1.0, dollars=0.002)
@@ -170,3 +171,30 @@ def test_nothing_is_known_without_pairs():
     assert found.decision.answer == "not_yet"
     assert found.worse is None
     assert found.decision.more_pairs is None
+
+
+@pytest.mark.parametrize("reason", ["unauthorized", "rate_limited", "budget"])
+def test_what_keeps_evenkeel_from_asking_counts_for_nobody(reason):
+    """A missing key says nothing of the candidate, and the incumbent's does not make it better."""
+    refused = ChallengeAnswer(failure=reason)
+    alike = figures((400, PAIR))
+    found = figures(
+        (400, PAIR),
+        (300, replace(PAIR, candidate=refused, rating=None, preference=None)),
+        (200, replace(PAIR, again=refused, control_rating=None, control_preference=None)),
+    )
+    assert (found.worse, found.unusable, found.decision) == (alike.worse, alike.unusable, alike.decision)
+    assert (found.pairs, found.left_out) == (400, 500)
+    assert found.hindrances == {f"candidate {reason}": 300, f"incumbent {reason}": 200}
+    first = details(CHALLENGE, found)[0]
+    assert first.startswith("500 pairs could not be asked of both models and count in nothing (candidate ")
+    only = figures((300, replace(PAIR, candidate=refused, rating=None, preference=None)))
+    assert only.decision.answer == "not_yet"
+
+
+def test_a_candidate_that_rejects_every_request_is_refused_with_the_reason():
+    """One that does not take the request's members, for example: the name alone cannot be swapped."""
+    rejected = replace(PAIR, candidate=ChallengeAnswer(failure="rejected"), rating=None, preference=None)
+    said = headline(CHALLENGE, figures((300, rejected)))
+    assert said.startswith("small must not take over on support: ")
+    assert "more of its answers are of no use (rejected 300), " in said
