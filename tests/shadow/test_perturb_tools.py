@@ -10,7 +10,7 @@ import pytest
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt
 from evenkeel.shadow.perturbations.tools import TOOLS
 from evenkeel.shadow.prompt import PromptView
-from evenkeel.shadow.prompt.apis import CHAT, MESSAGES, RESPONSES
+from evenkeel.shadow.prompt.apis import CHAT, GEMINI, MESSAGES, RESPONSES
 
 KINDS = {kind.name.partition(".")[2]: kind for kind in TOOLS}
 SCHEMA = {
@@ -55,6 +55,11 @@ def request(api, result=RESULT, names=NAMES):
                 },
             ],
         }
+    if api is GEMINI:
+        return {
+            "tools": [{"functionDeclarations": [{**one, "parameters": SCHEMA} for one in functions]}],
+            "contents": [{"role": "user", "parts": [{"text": user["content"]}]}],
+        }
     return {
         "tools": [{"type": "function", **one, "parameters": SCHEMA} for one in functions],
         "input": [
@@ -75,7 +80,12 @@ def function_of(tool):
     return tool.get("function", tool)
 
 
-@pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES])
+def definitions(body):
+    """The definitions of a request, which Gemini holds in a list of their own."""
+    return body["tools"][0].get("functionDeclarations", body["tools"])
+
+
+@pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES, GEMINI])
 @pytest.mark.parametrize("name", ["order", "enum_order", "unrelated"])
 def test_definitions_keep_names_types_and_required_members(name, api):
     """Only what the perturbation is about differs."""
@@ -84,20 +94,21 @@ def test_definitions_keep_names_types_and_required_members(name, api):
     assert {key: after[key] for key in before if key != "tools"} == {
         key: before[key] for key in before if key != "tools"
     }
-    kept = [tool for tool in after["tools"] if function_of(tool)["name"] in NAMES]
+    offered = definitions(after)
+    kept = [tool for tool in offered if function_of(tool)["name"] in NAMES]
     assert sorted(function_of(tool)["name"] for tool in kept) == sorted(NAMES)
     for tool in kept:
         schema = function_of(tool).get("parameters", tool.get("input_schema"))
         assert schema["required"] == ["city"]
         assert sorted(schema["properties"]["unit"]["enum"]) == ["c", "f", "k"]
-    assert len(after["tools"]) == len(NAMES) + (name == "unrelated")
+    assert len(offered) == len(NAMES) + (name == "unrelated")
     if name == "unrelated":
-        (added,) = [tool for tool in after["tools"] if tool not in kept]
-        assert added.keys() == before["tools"][0].keys()
+        (added,) = [tool for tool in offered if tool not in kept]
+        assert added.keys() == definitions(before)[0].keys()
     if name == "order":
-        assert after["tools"] != before["tools"]
+        assert offered != definitions(before)
     if name == "enum_order":
-        assert kept != before["tools"]
+        assert kept != definitions(before)
 
 
 @pytest.mark.parametrize("api", [CHAT, MESSAGES, RESPONSES])

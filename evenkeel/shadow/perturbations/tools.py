@@ -260,9 +260,19 @@ _UNRELATED: Final = (
 def _tools(view: PromptView) -> list[dict[str, Any]]:
     """Return the functions that a request offers; none if it offers tools of other kinds, too."""
     tools = view.get("tools")
+    key = _list_key(tools)
+    tools = tools[0][key] if key else tools
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         return []
     return tools if all(isinstance(_function(tool).get("name"), str) for tool in tools) else []
+
+
+def _list_key(tools: object) -> str:
+    """Return the key of the only list of functions in Gemini's shape; "" in any other."""
+    only = tools[0] if isinstance(tools, list) and len(tools) == 1 else None
+    if not isinstance(only, dict) or len(only) != 1:
+        return ""
+    return next((key for key in ("functionDeclarations", "function_declarations") if key in only), "")
 
 
 def _function(tool: dict[str, Any]) -> dict[str, Any]:
@@ -299,11 +309,13 @@ def _shaped_like(tool: dict[str, Any], function: dict[str, Any], schema: dict[st
         return {"type": "function", "function": {**function, "parameters": schema}}
     if "input_schema" in tool:
         return {**function, "input_schema": schema}
-    return {"type": "function", **function, "parameters": schema}
+    kind = {"type": "function"} if "type" in tool else {}
+    return {**kind, **function, "parameters": schema}
 
 
 def _with_tools(view: PromptView, tools: Sequence[dict[str, Any]]) -> PromptView:
-    return view.with_members({"tools": json.dumps(tools, ensure_ascii=False)})
+    key = _list_key(view.get("tools"))
+    return view.with_members({"tools": json.dumps([{key: tools}] if key else tools, ensure_ascii=False)})
 
 
 def _shuffled(values: Sequence[Any], rng: random.Random) -> list[Any]:
