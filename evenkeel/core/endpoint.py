@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 API_ROOT: Final = b"/v1"
 API_PATHS: Final = ("chat/completions", "completions", "responses", "messages", "generateContent")
@@ -17,6 +17,9 @@ _OTHER_NAMES: Final = (
 )
 """Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI, and
 Google's, whose name comes before the method."""
+_MODEL_IN_PATH: Final = re.compile(
+    r"(/models/)[^/:]+(?=:(?:generateContent|streamGenerateContent|rawPredict|streamRawPredict)\Z)"
+)
 _UNREAD: Final = (
     ("embeddings", re.compile(r"/embeddings\Z|:(?:batch)?[Ee]mbedContents?\Z")),
     ("rerank", re.compile(r"/rerank\Z")),
@@ -80,6 +83,13 @@ def _read_alike(target: str) -> str | None:
     if len(parts) == 1:
         return None
     return "/".join(["", *(part for part in parts[:-1] if part), parts[-1]])
+
+
+def with_model(target: str, model: str) -> str | None:
+    """Return a request target that names another model; None if the API names it in the body."""
+    path, mark, query = target.partition("?")
+    renamed, count = _MODEL_IN_PATH.subn(lambda found: f"{found[1]}{quote(model, safe='@')}", path)
+    return f"{renamed}{mark}{query}" if count else None
 
 
 def unread_api(target: str) -> str:

@@ -237,7 +237,8 @@ class Conversation:
         if "response" in request:
             request = {"type": request["type"], **_members(bytes(request["response"]))}
         turn = _Turn(request, at, size_bytes=len(message))
-        self._counters.conversed += 1
+        if _value(request, "generate") is not False:
+            self._counters.conversed += 1
         self._turns.setdefault(kind.stream_id, deque()).append(turn)
         if sum(map(len, self._turns.values())) > _MOST_OPEN:
             raise FrameError("too many requests wait for answers")

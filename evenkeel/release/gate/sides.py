@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from evenkeel.core.endpoint import with_model
 from evenkeel.core.figures import count
 from evenkeel.core.verdict import Failure
 from evenkeel.llm.price import estimate_tokens
@@ -72,13 +73,18 @@ class Side:
             if isinstance(edited, Failure):
                 return edited
             view = edited
+        path = golden.path
         model = self.model or (golden.model if view.model is None else None)
         if model is not None:
-            view = view.with_members({"model": json.dumps(model)})
+            renamed = with_model(path, model)
+            if renamed is None:
+                view = view.with_members({"model": json.dumps(model)})
+            elif self.model is not None:
+                path = renamed
         extra = headers_of(view.api, golden.headers)
         listed = golden.route in self.upstreams
         credential = self.route_headers.get(golden.route, ()) if listed else self.headers
-        target = Target(upstream.url(golden.path), (*extra, *credential), upstream.unix_path)
+        target = Target(upstream.url(path), (*extra, *credential), upstream.unix_path)
         tokens = estimate_tokens(view.text)
         call = AskedCall(
             self.name, target, view.for_replay(), b"", model or view.model or "", tokens, view.api

@@ -78,6 +78,18 @@ def test_a_new_system_prompt_goes_where_the_api_has_it(path, body, system):
     assert (request.api.name == "messages") == (("anthropic-version", "2023-06-01") in request.target.headers)
 
 
+@pytest.mark.parametrize(
+    ("model", "name"), [("gemini-new", "gemini-new"), (None, "gemini-x"), ("a/b c", "a%2Fb%20c")]
+)
+def test_a_model_that_stands_in_the_path_is_replaced_there(model, name):
+    """Google's bodies name none; the golden's own model needs no naming."""
+    body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
+    request, sent = asked(side(model=model), body, path=path, model="gemini-x-001")
+    assert request.target.url == f"https://models.example{path.replace('gemini-x', name)}"
+    assert sent == body
+
+
 def edited(old, new, text):
     view = PromptView.parse(json.dumps(chat(("system", "S"), ("user", text))).encode())
     found = NewTemplate(old, new)(view)
