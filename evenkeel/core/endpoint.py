@@ -17,9 +17,8 @@ _OTHER_NAMES: Final = (
 )
 """Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI, and
 Google's, whose name comes before the method."""
-_MODEL_IN_PATH: Final = re.compile(
-    r"(/models/)[^/:]+(?=:(?:generateContent|streamGenerateContent|rawPredict|streamRawPredict)\Z)"
-)
+_MODEL_IN_PATH: Final = re.compile(r"(/deployments/|/models/)[^/:]+")
+"""Model in the paths of Azure, Vertex and Gemini, whose bodies name none that counts."""
 _UNREAD: Final = (
     ("embeddings", re.compile(r"/embeddings\Z|:(?:batch)?[Ee]mbedContents?\Z")),
     ("rerank", re.compile(r"/rerank\Z")),
@@ -86,7 +85,7 @@ def _read_alike(target: str) -> str | None:
 
 
 def with_model(target: str, model: str) -> str | None:
-    """Return a request target that names another model; None if the API names it in the body."""
+    """Return a request target, or its URL, that names another model; None if none stands in its path."""
     path, mark, query = target.partition("?")
     renamed, count = _MODEL_IN_PATH.subn(lambda found: f"{found[1]}{quote(model, safe='@')}", path)
     return f"{renamed}{mark}{query}" if count else None

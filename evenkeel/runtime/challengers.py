@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
+from typing import TYPE_CHECKING
 
 from evenkeel.core.challenge import Challenge
+from evenkeel.core.endpoint import with_model
 from evenkeel.metrics.judge.preference import PreferenceJudge
 from evenkeel.proxy.routing import Upstream
 from evenkeel.runtime import replays
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.stores.challenges import ChallengeStore
-
-_NAMED_IN_PATH: Final = re.compile(r"(/deployments/|/models/)[^/:?]+")
-"""Model in the paths of Azure and Vertex, whose bodies name none that counts."""
 
 
 def challenger(settings: Settings, stores: Stores, instruments: Instruments) -> Challenger:
@@ -77,8 +73,7 @@ def challenger(settings: Settings, stores: Stores, instruments: Instruments) -> 
 
 def _naming(url: str, model: str) -> str:
     """Return a URL whose path names this model, if it names one at all."""
-    named = quote(model, safe="")
-    return _NAMED_IN_PATH.sub(lambda place: f"{place[1]}{named}", url) if model else url
+    return (with_model(url, model) if model else None) or url
 
 
 def of_settings(settings: Settings) -> Iterable[Challenge]:

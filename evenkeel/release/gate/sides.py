@@ -77,9 +77,9 @@ class Side:
         model = self.model or (golden.model if view.model is None else None)
         if model is not None:
             renamed = with_model(path, model)
-            if renamed is None:
+            if renamed is None or view.model is not None:
                 view = view.with_members({"model": json.dumps(model)})
-            elif self.model is not None:
+            if renamed is not None and self.model is not None:
                 path = renamed
         extra = headers_of(view.api, golden.headers)
         listed = golden.route in self.upstreams
