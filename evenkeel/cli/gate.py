@@ -259,6 +259,7 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     except UserError:
         raise
     except Exception:
+        # A fault of evenkeel must not look like a regression of the candidate.
         log.exception("the gate failed; nothing is known about the candidate")
         return COULD_NOT_MEASURE
     if json:
@@ -296,6 +297,7 @@ def _keep(outcome: GateOutcome, given: Mapping[str, Any]) -> None:
         with opened(experiment_settings(given)) as stores:
             stores.changes.put_gate(run)
     except UserError as error:
+        # The verdict stands and has been printed; only the list of the console lacks it.
         log.warning("the console will not list this run: %s", error)
 
 
@@ -311,6 +313,7 @@ def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bo
     """
     settings = _settings(given, planned=planned)
     costs = prices(settings)
+    # A plan works without goldens: it says how many would be needed.
     if planned and not (files or given["config"] or given["data_dir"]):
         goldens, source = _NO_GOLDENS
     else:
@@ -353,6 +356,7 @@ def gate_of(
         if name not in known:
             raise InputError(f"the gate has no option {name!r}")
         option = known[name]
+        # A flag without a name for "off" is simply left out.
         if isinstance(value, bool):
             arguments += option.opts[:1] if value else option.secondary_opts[:1]
         elif value is not None:
@@ -387,6 +391,7 @@ def _goldens(
 ) -> tuple[tuple[Golden, ...], str]:
     """Return the goldens of files, else of the store, and their origin."""
     if files:
+        # Files may hold several versions of a golden; the newest counts, also to retire it.
         versions = (golden for path in files for golden in load_goldens(path))
         found = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
         source = ", ".join(path.name for path in files)
@@ -408,6 +413,7 @@ def _settings(given: Mapping[str, Any], *, planned: bool) -> Settings:
         raise SettingsError("no endpoint: set --base-url, or --config to use the routes' upstreams")
     prices = {}
     if given["price"] is not None:
+        # Goldens may be of several models, so a price needs the name of the one it is for.
         if given["model"] is None:
             raise SettingsError("--price: is that of the candidate; name it with --model")
         prices[given["model"]] = price(given["price"])

@@ -101,6 +101,7 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     history = stores.goldens.history(golden_id)
     if not history:
         raise unknown(golden_id)
+    # Falls back to the newest, which the check below refuses if another version was asked for.
     golden = next((known for known in history if known.version == version), history[-1])
     if version not in (None, golden.version):
         there = ", ".join(str(known.version) for known in history)

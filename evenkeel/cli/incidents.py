@@ -150,6 +150,7 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
         )
     except DecisionError as error:
         raise SettingsError(f"{error}: add --by NAME or set EVENKEEL_USER") from error
+    # The decision is an entry of the verdict log, so every monitor takes it at the same place.
     stores.verdicts.note(decision)
     detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
     stores.actions.record(Action(decision.at, decision.by, "command", "incident_decided", found.id, detail))

@@ -344,6 +344,7 @@ def settings_of(
                 section = section.setdefault(part, {})
             section[path[-1]] = given[name]
     if given.get("no_judge"):
+        # Which of the two somebody meant cannot be told, and one of them costs money.
         if "judge" in overrides:
             raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
         overrides["judge"] = None

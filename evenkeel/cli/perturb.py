@@ -242,12 +242,13 @@ def _status(outcome: Outcome, tried: PerturbationPreview) -> Status:
 
 def protected_in(view: PromptView) -> list[tuple[int, ProtectedSpan, str]]:
     """Return the protected spans of the input, in order: number of the segment, span and text."""
-    return [
-        (segment.index, span, segment.text[span.start : span.end])
-        for segment in view.segments
-        if segment.kind == "input"
-        for span in protected_spans(segment.text)
-    ]
+    found = []
+    for segment in view.segments:
+        # Words of the template are never reworded, so nothing in them needs protection.
+        if segment.kind == "input":
+            spans = protected_spans(segment.text)
+            found += [(segment.index, span, segment.text[span.start : span.end]) for span in spans]
+    return found
 
 
 def lines_of(view: PromptView) -> list[str]:
@@ -261,11 +262,12 @@ def lines_of(view: PromptView) -> list[str]:
 def _members(view: PromptView) -> dict[str, str]:
     """Return the members of the body besides those with the prompt's text, as JSON."""
     read = json.loads(view.body().decode().removeprefix("\ufeff"))
-    return {
-        key: json.dumps(value, ensure_ascii=False)
-        for key, value in read.items()
-        if key not in _PROMPT_MEMBERS
-    }
+    members = {}
+    for key, value in read.items():
+        # The prompt's own members are shown as text, above these.
+        if key not in _PROMPT_MEMBERS:
+            members[key] = json.dumps(value, ensure_ascii=False)
+    return members
 
 
 def diff_of(before: PromptView, after: PromptView) -> Iterator[Text]:

@@ -25,5 +25,6 @@ def worker(config: Path | None, **given: Any) -> None:
 
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
+    # Without the option a worker serves no port: several of them share a machine.
     source = settings_source(config, given)
     launch("worker", source, admin=given["admin_port"] is not None, say=announce)

@@ -41,20 +41,20 @@ class Situation:
 
     def in_incidents(self) -> frozenset[tuple[str, str, str]]:
         """Return route, model and perturbation of the cells that belong to an open incident."""
-        return frozenset(
-            (part.raised.route, part.raised.model, part.raised.perturbation)
-            for incident in self.going()
-            for part in incident.up
-        )
+        found = set()
+        for incident in self.going():
+            for part in incident.up:
+                found.add((part.raised.route, part.raised.model, part.raised.perturbation))
+        return frozenset(found)
 
     def cells(self) -> list[CellReport]:
         """Return the reports of all cells; `alert` is True if its excess is part of an open incident."""
-        up = {
-            (part.raised.route, part.raised.model, part.raised.perturbation)
-            for incident in self.going()
-            for part in incident.up
-            if part.raised.what == "excess"
-        }
+        up = set()
+        for incident in self.going():
+            for part in incident.up:
+                # A cell that drifted, or a changed model, is no cell above its limit.
+                if part.raised.what == "excess":
+                    up.add((part.raised.route, part.raised.model, part.raised.perturbation))
         return [_with_alert(report, up=report.key.parts in up) for report in self._reports()]
 
 

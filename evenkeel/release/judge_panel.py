@@ -108,12 +108,10 @@ class JudgePanel:
 
     def _look(self, now: float) -> None:
         """Find the judge of each route, and fill the panels from the latest trials. Blocks on storage."""
-        latest = {
-            route: [
-                verdict for verdict in self._verdicts.latest(_LOOKED_AT, route=route) if self._judged(verdict)
-            ]
-            for route in self._settings.routes
-        }
+        latest = {}
+        for route in self._settings.routes:
+            newest = self._verdicts.latest(_LOOKED_AT, route=route)
+            latest[route] = [verdict for verdict in newest if self._judged(verdict)]
         routes: dict[str, list[str]] = {}
         for route, verdicts in latest.items():
             if verdicts:

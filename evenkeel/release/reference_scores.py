@@ -66,15 +66,17 @@ class ReferenceScores:
 
     def _due(self) -> list[ChangeRecord]:
         now = self.clock()
-        return [
-            record
-            for record in self.records()
-            if record.route in self.tasks
-            and record.silent is not None
-            and record.silent.incident in {"", record.id}
-            and record.silent.at >= now - _STALE_S
-            and self.store.respond(f"{record.id}/scores", now)
-        ]
+        due = []
+        for record in self.records():
+            if record.route not in self.tasks or record.silent is None:
+                continue
+            # On several routes one silent change is scored once, on the route that showed it first.
+            if record.silent.incident not in {"", record.id} or record.silent.at < now - _STALE_S:
+                continue
+            # Asked last: the first monitor that asks takes the work.
+            if self.store.respond(f"{record.id}/scores", now):
+                due.append(record)
+        return due
 
     def _sides(self, route: str, evidence: ReferenceEvidence) -> list[tuple[Reference, BothSides]]:
         """References with an answer before and one since, those that moved furthest first."""

@@ -367,33 +367,7 @@ def as_json(outcome: CheckOutcome) -> str:
         "settled": outcome.settled,
         "over": outcome.is_over,
         "stopped": outcome.stopped,
-        "models": [
-            {
-                "arm": arm,
-                "model": name,
-                "sensitivity": outcome.sensitivity[arm],
-                "ignores_the_question": ignores_the_question(outcome, arm),
-                "categories": [
-                    {
-                        "category": each.category,
-                        "standing": each.standing,
-                        "points_above_noise": each.points,
-                        "content_delta": each.content_delta,
-                        "noise_floor": each.noise_floor,
-                        "quality_delta": each.quality_delta,
-                        "robustness": each.robustness,
-                        "control_robustness": each.control_robustness,
-                        "similarity_loss": each.similarity_loss,
-                        "invalid": each.invalid,
-                        "failures": dict(each.failures),
-                        "not_applicable": each.not_applicable or None,
-                        "more_rounds": each.more_rounds,
-                    }
-                    for each in outcome.arms[arm]
-                ],
-            }
-            for arm, name in options.models.items()
-        ],
+        "models": [_arm_as_json(outcome, arm, name) for arm, name in options.models.items()],
         "comparisons": list(outcome.comparisons),
         "differ": outcome.differ,
         "switch": outcome.switch,
@@ -407,6 +381,34 @@ def as_json(outcome: CheckOutcome) -> str:
     return json_text(found)
 
 
+def _arm_as_json(outcome: CheckOutcome, arm: str, name: str) -> dict[str, Any]:
+    return {
+        "arm": arm,
+        "model": name,
+        "sensitivity": outcome.sensitivity[arm],
+        "ignores_the_question": ignores_the_question(outcome, arm),
+        "categories": [_category_as_json(category) for category in outcome.arms[arm]],
+    }
+
+
+def _category_as_json(category: CategoryFigures) -> dict[str, Any]:
+    return {
+        "category": category.category,
+        "standing": category.standing,
+        "points_above_noise": category.points,
+        "content_delta": category.content_delta,
+        "noise_floor": category.noise_floor,
+        "quality_delta": category.quality_delta,
+        "robustness": category.robustness,
+        "control_robustness": category.control_robustness,
+        "similarity_loss": category.similarity_loss,
+        "invalid": category.invalid,
+        "failures": dict(category.failures),
+        "not_applicable": category.not_applicable or None,
+        "more_rounds": category.more_rounds,
+    }
+
+
 def as_run(outcome: CheckOutcome, *, name: str, at: float) -> CheckRun:
     """Return the outcome as the console lists it.
 
@@ -417,24 +419,22 @@ def as_run(outcome: CheckOutcome, *, name: str, at: float) -> CheckRun:
     """
     options = outcome.options
     sentences = list(_sensitivity(outcome))
-    models = [
-        CheckedModel(
-            model,
-            sentence,
-            tuple(
+    models = []
+    for (arm, model), sentence in zip(options.models.items(), sentences, strict=True):
+        categories = []
+        for category in outcome.arms[arm]:
+            points = both(category.points, FigureForm.SIGNED_POINTS, 1) if category.points else MISSING
+            categories.append(
                 CheckedCategory(
-                    each.category,
-                    each.standing,
-                    standing_text(each),
-                    both(each.points, FigureForm.SIGNED_POINTS, 1) if each.points else MISSING,
-                    each.robustness,
-                    each.control_robustness,
+                    category.category,
+                    category.standing,
+                    standing_text(category),
+                    points,
+                    category.robustness,
+                    category.control_robustness,
                 )
-                for each in outcome.arms[arm]
-            ),
-        )
-        for (arm, model), sentence in zip(options.models.items(), sentences, strict=True)
-    ]
+            )
+        models.append(CheckedModel(model, sentence, tuple(categories)))
     return CheckRun(
         id=name,
         at=at,

@@ -101,11 +101,12 @@ def candidates(
     """
     archived = archive.latest(route=route)
     known = goldens.known_ids(exchange.id for exchange in archived)
-    seen = {
-        _said(version)
-        for golden in goldens.select(active=False)
-        for version in (goldens.history(golden.id) if golden.version > 1 else (golden,))
-    }
+    seen = set()
+    for golden in goldens.select(active=False):
+        # Most goldens have one version; reading the history of each would cost a query a golden.
+        versions = goldens.history(golden.id) if golden.version > 1 else (golden,)
+        for version in versions:
+            seen.add(_said(version))
     found: list[GoldenCandidate] = []
     for exchange in archived:
         answer = exchange.answer
