@@ -349,7 +349,8 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
             continue
         part = _PART_OF.get(type_, "other")
         before = values[value - 1] if value else (0, 0)
-        if part == "other" and composed and start <= before[0] and before[1] - before[0] >= _LONG_VALUE:
+        is_long = start <= before[0] and before[1] - before[0] >= _LONG_VALUE
+        if part == "other" and composed and is_long and not labels_a_request(piece):
             part = "context"
         if found and text[start - 1] != "\n":
             # What stands in one line with other words is no part by itself.
