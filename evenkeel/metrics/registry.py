@@ -37,7 +37,6 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.structured.json_similarity:JsonSimilarity",
     "evenkeel.metrics.workflow.chain:ChainF1",
     "evenkeel.metrics.workflow.graph:GraphF1",
-    "evenkeel.metrics.workflow.graph:PublishedGraphF1",
     "evenkeel.metrics.workflow.tau:Tau",
     "evenkeel.metrics.workflow.tau:WeightedTau",
     "evenkeel.metrics.workflow.wording:WorkflowBleu",

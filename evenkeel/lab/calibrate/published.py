@@ -69,7 +69,6 @@ _TAU: Final = PaperFigures(
 )
 PAPER: Final[Mapping[str, PaperFigures]] = {
     "workflow_graph_f1": _GRAPH,
-    "workflow_graph_f1_published": _GRAPH._replace(name="Graph F1 by appendix B.2"),
     "workflow_chain_f1": PaperFigures(
         "Chain F1",
         _row(0.90, 0.07, 0.76, 0.06, 0.61, 0.06),

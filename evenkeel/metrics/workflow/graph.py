@@ -51,28 +51,6 @@ class GraphF1:
         return graph_f1(found.reference, found.candidate, found.alignment).f1
 
 
-class PublishedGraphF1:
-    """Graph F1 pruned exactly as appendix B.2 of WorkflowPerturb prints it: harsher on a single lost edge."""
-
-    name: ClassVar[str] = "workflow_graph_f1_published"
-    version: ClassVar[int] = 2
-    about: ClassVar[About] = About("structural", aligns=True)
-
-    def __init__(self, comparison: WorkflowComparison | None = None) -> None:
-        """Compare workflows; by equal texts of steps, unless `comparison` says otherwise."""
-        self._comparison = comparison or SHARED
-
-    def score(self, pair: Pair) -> float | Failure:
-        """Graph F1 of the two answers' workflows.
-
-        Returns: ratio in [0, 1], never above `GraphF1`; see `published_graph_f1`. A `Failure` as there.
-        """
-        found = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(found, Failure):
-            return found
-        return published_graph_f1(found.reference, found.candidate, found.alignment).f1
-
-
 def graph_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> GraphScore:
     """Compare the graphs of the aligned steps.
 
@@ -94,24 +72,6 @@ def graph_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> 
         (pruning by neighbours).
     """
     size = len(alignment) - _pruned(_disputed(reference, candidate, alignment))
-    return _score(size, reference, candidate)
-
-
-def published_graph_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> GraphScore:
-    """Compare the graphs of the aligned steps by the published pruning.
-
-    Every step whose neighbours differ goes in the same round. What is left has no disagreement, so one
-    round is all there is. A single edge that only one side has takes both its steps, where `graph_f1`
-    takes one; the published tables agree with `graph_f1` (docs/research/workflows.md).
-
-    Returns: as `graph_f1`.
-    Source: appendix B.2 of WorkflowPerturb, step 3 to the letter.
-    """
-    size = len(alignment) - len(_disputed(reference, candidate, alignment))
-    return _score(size, reference, candidate)
-
-
-def _score(size: int, reference: Workflow, candidate: Workflow) -> GraphScore:
     steps = len(reference.steps) + len(candidate.steps)
     return GraphScore(2 * size / steps if steps else 1.0, size)
 
