@@ -348,7 +348,7 @@ class Scores(Section):
     """Ratings as scores of your own traces, which requests name by their `traceparent`."""
 
     service: Literal["langfuse", "phoenix"]
-    """Whose score API is called."""
+    """Service whose score API is called."""
     url: HttpUrl
     """Address of the service, without a path of its API."""
     key_env: Variable = "EVENKEEL_SCORES_KEY"
