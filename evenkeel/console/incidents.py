@@ -280,6 +280,7 @@ def incident_handlers(
             "Incidents · evenkeel",
             announcement=" ".join(headline(incident) for incident in going),
             going=incident_lines(going, writer),
+            acknowledged=sum(incident.state == "acknowledged" for incident in going),
             calmer=incident_lines(calmer, writer),
             past=incident_lines(older[:_SHOWN], writer),
             more=len(older[_SHOWN:]),

@@ -117,7 +117,10 @@ def test_an_acknowledged_incident_names_who_is_on_it(served):
     """On the list and on the page."""
     client, _ = served(SPELLING, decided("acknowledged"))
     assert "ana is on it" in client.get("/incidents").text
-    assert "acknowledged by ana" in client.get("/incidents/cafe").text
+    page = client.get("/incidents/cafe").text
+    assert "acknowledged by ana" in page
+    assert '<span class="tag warn">acknowledged</span>' in page
+    assert "1 open incident, 1 acknowledged" in client.get("/incidents").text
 
 
 def test_the_worst_trials_are_of_different_exchanges_and_their_control_held(make_scene, make_verdict):
