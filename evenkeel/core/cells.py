@@ -233,7 +233,7 @@ class CellEstimates:
 
 @dataclass(frozen=True, slots=True)
 class ToolChange:
-    """One way in which tool calls change."""
+    """Way in which tool calls change, and how often."""
 
     before: str
     """Tool that the original calls; "" if it calls none."""

@@ -17,7 +17,7 @@ from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.prompt import PromptView, UnreadablePrompt, api_of, refusal
 from evenkeel.shadow.prompt.parameters import parameters_of
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
-from evenkeel.shadow.sessions import Sessions
+from evenkeel.shadow.sessions import SessionFinder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -128,7 +128,7 @@ class Reader:
     """Templates from the settings, by route."""
     keep_embeddings: Callable[[Exchange], None] | None = None
     """Keeps a request for embeddings as a reference prompt; blocks on storage, and never raises."""
-    sessions: Sessions = field(default_factory=Sessions)
+    sessions: SessionFinder = field(default_factory=SessionFinder)
 
     def read(self, exchange: Exchange) -> Original | UnreadableExchange:
         """Return an exchange's prompt and answer, or the reason why it is not tried. Work for a thread."""

@@ -32,7 +32,7 @@ _MOST_RESPONSES: Final = 20_000
 _TRACE: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
-class Sessions:
+class SessionFinder:
     """Finder of sessions. Thread-safe; remembers the sessions of the latest responses."""
 
     def __init__(self) -> None:

@@ -78,7 +78,7 @@ class SessionScale(Struct):
     apart: float = _DIFFERENCES
     """Squared differences of trials to the latest one of another session; as if a few had been seen."""
     within: float = 0.0
-    """Those of the same trials to the one before in their session."""
+    """Squared differences of the same trials to the one before in their session."""
 
     def add(self, observation: float, session: str) -> None:
         """Take a trial of a session, or of none ("")."""
