@@ -94,7 +94,7 @@ def check_config(
             "judge": judge,
             "limits": limits,
             "reference_prompts": costs,
-            "challengers": candidates,
+            "challengers": challengers,
         }
         tried = {name: check._asdict() for name, check in checks}
         emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
