@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FRESH_S: Final = 15.0
 """Seconds for which figures are remembered, since twenty thousand pairs take a second to read."""
+_PRUNED_EVERY_S: Final = 3_600.0
 _SETTLED: Final = frozenset(("may_switch", "must_not"))
 
 
@@ -58,6 +59,7 @@ class ChallengeBoard:
         self.store = store
         self._clock = clock
         self._remembered: dict[Challenge, _Remembered] = {}
+        self._pruned_at = float("-inf")
 
     def states(self) -> list[ChallengeState]:
         """Return all challengers, the running ones first, then the last started first. Blocks on storage."""
@@ -70,6 +72,13 @@ class ChallengeBoard:
             challenge: found for challenge, found in self._remembered.items() if challenge in every
         }
         return states
+
+    def forget_old_texts(self) -> None:
+        """Delete the texts of pairs that are too old, once an hour. Blocks on storage."""
+        now = self._clock()
+        if now - self._pruned_at >= _PRUNED_EVERY_S:
+            self._pruned_at = now
+            self.store.prune(now)
 
     def find(self, challenge_id: str) -> ChallengeState | None:
         """Return one challenger; None if there is none of that id."""
@@ -137,6 +146,8 @@ class ChallengeWatch:
         return await asyncio.to_thread(self._send)
 
     def _send(self) -> int:
+        # Workers forget old texts only when they start, and may run for months.
+        self._board.forget_old_texts()
         sent = 0
         for challenge, figures in self._board.states():
             answer = figures.decision.answer

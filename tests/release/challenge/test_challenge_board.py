@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from evenkeel.core.challenge import ChallengeTexts
 from evenkeel.release.challenge.board import ChallengeBoard, ChallengeCollector, ChallengeWatch
 from evenkeel.stores.challenges import ChallengeStore
 from evenkeel.stores.sqlite.database import Database
@@ -80,3 +81,16 @@ def test_gauges_have_the_decision_and_each_measure_with_its_interval(board):
         assert f'evenkeel_challenger_difference{end}_ratio{{challenger="small",measure="worse"' in text
     board.store.stop(CHALLENGE, 9.0)
     assert "evenkeel_challenger_pairs{" not in generate_latest(registry).decode()
+
+
+def test_texts_are_forgotten_in_time_while_everything_runs(board):
+    """The store keeps them for 100 seconds; the watch looks once an hour."""
+    texts = ChallengeTexts(
+        challenge=CHALLENGE.id, exchange="0", time=10.0, question="q", served="a", again="a", candidate="b"
+    )
+    board.store.add_texts(texts)
+    clock = iter((50.0, 60.0, 3_700.0))
+    looking = ChallengeBoard(board.store, lambda: next(clock))
+    for kept in (1, 1, 0):
+        looking.forget_old_texts()
+        assert len(board.store.texts(CHALLENGE.id)) == kept
