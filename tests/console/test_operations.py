@@ -176,7 +176,7 @@ def test_shares_of_spend_add_up():
 
 
 def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
-    """40 trials of 2 rewordings in 2 h are 480 a day; 2 × 106 take 0.44 days and, at $0.01 each, $2.12."""
+    """40 trials of 2 rewordings in 2 h are 480 a day; 2 × 178 take 0.74 days and, at $0.01 each, $3.56."""
     kinds = ("general.spelling", "general.filler", BASELINE)
     log = MemoryLog()
     for number in range(60):
@@ -199,8 +199,8 @@ def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
         log.append(altered(verdict, cost_usd=cost), None)
     (pace,) = paces(log, ["r", "quiet"], 7200.0)
     assert (pace.route, pace.rewordings, pace.per_day) == ("r", 2, 480.0)
-    assert pace.found_after_s(DELAYS[0]) == pytest.approx(212 / 480 * 86_400)
-    assert pace.usd(DELAYS[0]) == pytest.approx(2.12)
+    assert pace.found_after_s(DELAYS[0]) == pytest.approx(356 / 480 * 86_400)
+    assert pace.usd(DELAYS[0]) == pytest.approx(3.56)
 
 
 def _view():

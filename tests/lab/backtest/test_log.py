@@ -157,7 +157,7 @@ def test_the_example_of_the_page_is_read():
     (block,) = [one for one in blocks_of(DOCS / "backtest.md") if one.language == "json"]
     found = list(read_lines(block.text.splitlines(), "backtest.md"))
     assert [one.perturbation for one in found] == [
-        BASELINE, "general.typos", "format.json", BASELINE, "general.typos", BASELINE, "general.casing",
+        BASELINE, "general.spelling", "format.json", BASELINE, "general.spelling", BASELINE, "general.casing",
         "general.casing",
     ]  # fmt: skip
     assert [one.control.rating for one in found[1:3]] == [3, 3]

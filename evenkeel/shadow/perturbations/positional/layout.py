@@ -385,10 +385,15 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             yield block.type, block.text
 
 
+_LONGEST_LABEL: Final = 30
+"""Characters of a line that may be a label alone."""
+
+
 def _leads(text: str, part: Part) -> bool:
     """Return whether a unit introduces the next one: its last line ends in a colon, or is a heading."""
     line = text.rstrip().rpartition("\n")[2]
-    if part == "context":
+    if part == "context" and len(line) > _LONGEST_LABEL:
+        # A document may end in any sentence; a bare label such as "Output:" belongs to what follows.
         return False
     return bool(_LEADS.search(line[-80:]) or _HEADING.fullmatch(line[:200]))
 

@@ -20,11 +20,11 @@ from evenkeel.shadow.answer import (
     written,
 )
 from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
-from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, last, listed
+from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, call_note, last, listed
 from evenkeel.shadow.prompt.spans import elements_of, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
@@ -129,20 +129,22 @@ def _message(text: str, content: Value, role: str) -> RawMessage:
         if said is not None and isinstance(said.decoded, str) and not part.decoded.get("thought"):
             slots.append(Slot(said.start, said.end, said.decoded, number))
             continue
-        notes.append(_note(fields(part.decoded)))
+        notes.append(_note(text, part, members))
         if "functionResponse" in fields(part.decoded):
             role = "tool"
     return RawMessage(role, tuple(slots), tuple(notes))
 
 
-def _note(part: dict[str, Any]) -> str:
-    call = fields(part.get("functionCall"))
-    if call:
-        return f"[calls {call.get('name')} {written(call.get('args'))}]"
-    result = fields(part.get("functionResponse"))
-    if result:
-        return f"[result of {result.get('name')} {written(result.get('response'))}]"
-    return f"[{next(iter(part), 'part')}]"
+def _note(text: str, part: Value, members: Sequence[Member]) -> str:
+    """Return a note on a part that is no text, its arguments or result as written in the body."""
+    call, result = last(members, "functionCall"), last(members, "functionResponse")
+    if call is not None and isinstance(call.decoded, dict):
+        return call_note(text, call, "args")
+    if result is not None and isinstance(result.decoded, dict):
+        response = last(members_of(text, result.start)[0], "response")
+        shown = text[response.start : response.end] if response is not None else ""
+        return f"[result of {result.decoded.get('name')} {shown}]"
+    return f"[{next(iter(fields(part.decoded)), 'part')}]"
 
 
 class GeminiReader:
