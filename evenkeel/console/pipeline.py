@@ -202,6 +202,7 @@ _DROPPED: Final = {
     "api_unsupported": "the path may be that of another API",
     "embeddings": "requests for embeddings are only kept as reference prompts, a few of them",
     "websocket_unread": "the frames of the WebSocket cannot be read from there on",
+    "websocket_crowd": "256 WebSockets of the route are being sampled already",
     "websocket_failed": "the endpoint answered a request over a WebSocket with an error",
     "websocket_cut": "the WebSocket ended before the answer was complete",
     "websocket_steered": "the answer was steered while it was written",
@@ -230,7 +231,7 @@ STEPS: Final = {
     "websocket_failed": "See the endpoint's errors.",
     "websocket_unread": "Offer no WebSocket extension but permessage-deflate.",
 }
-"""What a user can do about a reason; nothing for the others."""
+"""Advice about a reason; none for the others."""
 _UNREAD_STEPS: Final = {
     "embeddings": "Nothing to do: a few are kept as reference prompts.",
     "interactions": "Use generateContent.",

@@ -83,18 +83,18 @@ class ChallengeRewording:
 
     perturbation: str
     incumbent_moved: bool | None = None
-    """Whether the incumbent's answer to it differs in content from the one that was served."""
+    """True if the incumbent's answer to it differs in content from the one that was served."""
     incumbent_resend_moved: bool | None = None
     """The same of its answer to the request as it was."""
     candidate_moved: bool | None = None
-    """Whether the candidate's answer to it differs from its answer to the request as it was."""
+    """True if the candidate's answer to it differs from its answer to the request as it was."""
     candidate_resend_moved: bool | None = None
     """The same of the candidate asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChallengePair:
-    """One request with three answers: served, the incumbent's asked again, and the candidate's."""
+    """Request with three answers: served, the incumbent's asked again, and the candidate's."""
 
     challenge: str
     """Id of the challenge."""

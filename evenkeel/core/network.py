@@ -48,7 +48,7 @@ class ProxyServer(NamedTuple):
     authorization: str
     """Value of `Proxy-Authorization`; empty without credentials."""
     url: str
-    """Its URL, with the credentials."""
+    """URL of the proxy, with the credentials."""
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

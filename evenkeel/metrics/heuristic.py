@@ -46,7 +46,7 @@ benchmarks.similarity`.
 
 _MEANING_STEEPNESS: Final = 4
 _PARTS: Final[dict[Task, Metric]] = {Task.WORKFLOW: WorkflowSteps(), Task.SLOT_FILLING: SlotMatch()}
-"""What an answer is made of, compared on every pair of a task."""
+"""Comparison of the parts that an answer is made of, on every pair of a task."""
 _UNMEASURED: Final = MeaningScore(Failure("embeddings", 1, "not_asked"))
 
 

@@ -71,6 +71,8 @@ _CARRIAGE_RETURN = 13
 _FIRST_SERVER_ERROR = 500
 _EMBEDDINGS_EVERY_S = 300.0
 """Seconds between two requests for embeddings that are captured: only a few become reference prompts."""
+_MOST_LISTENED = 256
+"""Most WebSockets of a route that are sampled at once: each may keep a few megabytes of its conversation."""
 _LARGE_BYTES = 16 << 10
 """Size in bytes above which the request head keeps no copy of the body."""
 
@@ -648,6 +650,10 @@ class ClientConnection(asyncio.Protocol):
         if drawn >= lane.bound:
             lane.counters.eligible += 1
             return
+        if lane.listened >= _MOST_LISTENED:
+            lane.counters.skip("websocket_crowd")
+            return
+        lane.listened += 1
         raw, peer = head.raw[: head.end], self.transport.get_extra_info("peername")
         conversation = Conversation(
             drawn,
@@ -669,6 +675,7 @@ class ClientConnection(asyncio.Protocol):
         if self._tap is not None:
             self._tap.passed(b"", by_client=True, ends=True)
             self._tap = None
+            self._lane.listened -= 1
 
     def tunnel(self, data: bytes) -> None:
         """Send bytes of a tunnel to the client."""

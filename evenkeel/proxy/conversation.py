@@ -78,12 +78,12 @@ class Tap:
     def passed(self, data: bytes, *, by_client: bool, ends: bool = False) -> None:
         """Hand over what has passed. Frames behind a gap cannot be read, so the first gap is the end."""
         if self._open:
-            piece = Piece(self._conversation, data, self._clock(), by_client=by_client, ends=ends)
+            piece = TunnelPiece(self._conversation, data, self._clock(), by_client=by_client, ends=ends)
             self._open = self._handoff.offer(piece) and not ends
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TunnelPiece:
     """Bytes of a tunnel, as they passed."""
 
     conversation: Conversation
@@ -121,7 +121,7 @@ class _Response(msgspec.Struct):
     output: list[msgspec.Raw] = []
 
 
-class _Answered(msgspec.Struct):
+class _End(msgspec.Struct):
     """Message that ends an answer."""
 
     response: _Response
@@ -147,7 +147,7 @@ class _Turn:
 
 
 class Conversation:
-    """What both sides of a WebSocket say, read piece by piece in the hand-off's thread."""
+    """Reader of both sides of a WebSocket, piece by piece, in the hand-off's thread."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class Conversation:
         """Readers of what the server says and of what the client says; None before the first piece."""
         self._ended = False
 
-    def read(self, piece: Piece, names: ClientNames | None) -> Iterator[Exchange]:
+    def read(self, piece: TunnelPiece, names: ClientNames | None) -> Iterator[Exchange]:
         """Yield the exchanges that a piece completes. Nothing is read behind what cannot be read."""
         if self._ended:
             return
@@ -284,7 +284,7 @@ class Conversation:
         """Keep the items of a response that only this connection knows, for requests that continue it."""
         if _value(asked, "store") is not False or "previous_response_id" in request:
             return
-        response = msgspec.json.decode(message, type=_Answered).response
+        response = msgspec.json.decode(message, type=_End).response
         # Copies, since a raw value keeps the whole message in memory.
         items = [item.copy() for item in (*_items(request), *filter(_can_be_sent, response.output))]
         self._told[response.id] = items

@@ -26,7 +26,7 @@ less than a hundredth of the requests, which fifty small ones a second do not.""
 
 
 class Offer(Protocol):
-    """What the event loop hands over: references to bytes that have passed."""
+    """Item that the event loop hands over: references to bytes that have passed."""
 
     @property
     def route(self) -> str:

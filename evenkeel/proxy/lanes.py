@@ -51,6 +51,7 @@ class Lane:
         "has_key",
         "injection",
         "injections",
+        "listened",
         "pool",
         "pools",
         "route",
@@ -65,6 +66,8 @@ class Lane:
         """Pool that new requests use at the moment."""
         self.counters = counters
         self.capture = route.capture
+        self.listened = 0
+        """WebSockets that are sampled now."""
         self.embedded_at = float("-inf")
         """Unix time in seconds at which a request for embeddings was captured last."""
         self.bound = threshold(route.sampling_rate)

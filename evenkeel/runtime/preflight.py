@@ -197,7 +197,7 @@ def _is_this_machine(host: str) -> bool:
         return host.lower().rstrip(".") == "localhost"
 
 
-class _Attempt:
+class _CallTrial:
     """A client of the data plane's pool that only learns whether a connection can be made."""
 
     problem = ""
@@ -214,7 +214,7 @@ def _connect(upstream: Upstream) -> str:
     """Connect as forwarding does, with its trust, client certificate and proxy. Returns what failed."""
 
     async def attempt() -> str:
-        tried = _Attempt()
+        tried = _CallTrial()
         pool = Pool(upstream, Limits(), None)
         await pool.connect(cast("Downstream", tried), _CONNECT_S)
         await pool.abort()

@@ -87,7 +87,7 @@ class Redis(Section):
 
 
 class MonitorSection(Section):
-    """One of several monitors on a Redis."""
+    """Name of one of several monitors on a Redis."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")] | None = None
     """Names its checkpoint: each monitor its own, the same one after a restart; none = the host's name."""

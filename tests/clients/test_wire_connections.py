@@ -11,6 +11,7 @@ import pytest
 
 from tests.clients.raw import raw
 from tests.clients.recording import OK, fixed
+from tests.proxy.websocket import frame
 
 GET = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"
 ACCEPT_SALT = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -154,25 +155,12 @@ def test_uploads_reach_the_upstream_while_they_are_sent(paths, upstream, framing
     assert upstream.requests[-1].body == b"".join(b"%020d" % number for number in range(20))
 
 
-def frame(opcode, payload, mask=None):
-    """A WebSocket frame (RFC 6455, 5.2)."""
-    size = len(payload)
-    length = bytes([size]) if size < 126 else b"\x7e" + size.to_bytes(2, "big")
-    if mask is None:
-        return bytes([0x80 | opcode]) + length + payload
-    masked = bytes(byte ^ mask[place % 4] for place, byte in enumerate(payload))
-    return bytes([0x80 | opcode, 0x80 | length[0]]) + length[1:] + mask + masked
-
-
 async def echo(wire, recorded):
     """A WebSocket server that says back what it hears, until it hears a close frame."""
     accept = base64.b64encode(hashlib.sha1(recorded.field(b"sec-websocket-key") + ACCEPT_SALT).digest())
     wire.write(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Accept: "
-        + accept
-        + b"\r\nSec-WebSocket-Protocol: realtime\r\n\r\n"
-        + frame(1, b"hello")
+        b"Sec-WebSocket-Accept: " + accept + b"\r\nSec-WebSocket-Protocol: realtime\r\n\r\n" + frame(b"hello")
     )
     opcode = 0
     while opcode != 8:
@@ -183,7 +171,7 @@ async def echo(wire, recorded):
             size = int.from_bytes(await wire.exactly(2), "big")
         mask = await wire.exactly(4)
         masked = await wire.exactly(size)
-        wire.write(frame(opcode, bytes(byte ^ mask[place % 4] for place, byte in enumerate(masked))))
+        wire.write(frame(bytes(byte ^ mask[place % 4] for place, byte in enumerate(masked)), opcode))
 
 
 def test_a_websocket_passes_in_both_directions(paths, upstream):
@@ -207,14 +195,14 @@ def test_a_websocket_passes_in_both_directions(paths, upstream):
                 (9, b"ping"),
                 (8, b"\x03\xe8"),
             ):
-                client.send(frame(opcode, payload, mask=b"\x01\x80\xff\x7f"))
-                seen.append(client.read(len(frame(opcode, payload))))
+                client.send(frame(payload, opcode, mask=b"\x01\x80\xff\x7f"))
+                seen.append(client.read(len(frame(payload, opcode))))
             return [*seen, client.rest()]
 
     direct, proxied = paths.both(talk)
     assert proxied == direct
     assert b"\r\nSec-WebSocket-Accept: " in proxied[0]
-    assert proxied[1:3] == [frame(1, b"hello"), frame(1, b'{"type":"session.update"}')]
+    assert proxied[1:3] == [frame(b"hello"), frame(b'{"type":"session.update"}')]
     assert upstream.requests[1].head == upstream.requests[0].head
 
 

@@ -189,6 +189,21 @@ async def test_other_tunnels_and_unsampled_ones_are_left_alone(relay):
         assert rig.plane.handoff.size_bytes == 0
 
 
+async def test_only_so_many_websockets_are_sampled_at_once(relay, monkeypatch):
+    """Each keeps some of its conversation in memory; one that has ended makes room."""
+    monkeypatch.setattr("evenkeel.proxy.client._MOST_LISTENED", 1)
+    async with websocket(relay) as rig:
+        first, _ = await opened(rig)
+        client, wire = await opened(rig)
+        await turn(client, wire, create(), completed(1))
+        assert rig.counter("exchanges_skipped", reason="websocket_crowd") == 1
+        first.leave()
+        await eventually(lambda: rig.plane.lanes["main"].listened == 0)
+        client, wire = await opened(rig)
+        await turn(client, wire, create(), completed(1))
+        await eventually(lambda: len(rig.queue.exchanges) == 1)
+
+
 async def test_ten_thousand_frames_pass_unchanged_in_both_directions(relay):
     """Of all sizes, with the readers slow, however little room the hand-off has."""
     frames = [bytes([number % 251]) * (number % 700) for number in range(10_000)]

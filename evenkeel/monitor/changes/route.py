@@ -3,17 +3,8 @@
 Everything here follows from the verdicts in their order and from nothing else, so a restart or a clean fold
 of the log finds the same changes at the same places, with the same traffic before and after.
 
-Values of one trait (a model's name, say) are followed. A new one becomes *known* and makes a change once it
-holds a fifth of the latest exchanges at the expense of a known one that has grown rarer beyond chance, or all
-of the last twelve; or, where it came so slowly that neither shows, once it holds most of them. So a stray
-request is no change, nor is a template that was there all along and is only now learned, nor a rare value
-that for once is frequent; a rolling deployment that goes back and forth between two values is one change and
-not a storm of them.
-
-A known value makes no change when it comes back, however long it was away: a nightly batch on another model
-makes one change in its first night and none from then on, two prompt versions that are both there from the
-start make none at all. The 64 known values that were seen last are remembered. Shares are compared within one
-model and prompt version, for the same reason.
+Values of one trait are followed by `values`, shares by `shares`, within one model and prompt version: a
+nightly batch that comes back is no change.
 
 All of this is about an even draw of exchanges and trials (`traits.evenly_drawn`): how they are drawn changes
 with what is known about a route, and would pass for a change of its traffic.
@@ -24,8 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from dataclasses import asdict, replace
-from math import comb
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import ChangeMark, RouteChanges
 from evenkeel.monitor.changes import kinds
@@ -41,192 +31,23 @@ from evenkeel.monitor.changes.record import (
 from evenkeel.monitor.changes.shares import Populations, ShareMove, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
-    UNSET,
     counted_traffic,
     evenly_drawn,
     judge_value,
     lengths,
-    parameters_of,
     stated_values,
     traffic,
 )
+from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWatch, ValueWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.silent import Silent
     from evenkeel.monitor.estimate import RatedOutcome
-
-
-LATEST: Final = 40
-"""Number of latest exchanges in which a new value needs its share."""
-NEEDED: Final = 8
-"""Exchanges among the latest 40 that a new value needs: a fifth."""
-RUN: Final = 12
-"""Consecutive exchanges that make a change even if little is known about the time before."""
-MOST: Final = 24
-"""Exchanges among the latest that make a change if the value became frequent slowly."""
-KEPT: Final = 120
-"""Number of exchanges that are kept: the latest ones and those before, for comparison."""
-REMEMBERED: Final = 64
-"""Number of values of a kind that stay known; the least recently seen is dropped first."""
-SETTLING: Final = 20
-"""Exchanges at the start in which every value is taken as already there, or as a stray if it came only
-once."""
-_PATIENCE: Final = 60
-"""Exchanges within which a new value must have replaced another; after that it is an additional value."""
-_CHANCE: Final = 5e-4
-"""Probability that a value grows this much rarer by chance."""
-
-
-class Switch(NamedTuple):
-    """Replacement of one value by another."""
-
-    before: str
-    """The established value that grew rarer."""
-    after: str
-
-
-class ValueWatch:
-    """Watch over the values of one kind on one route."""
-
-    __slots__ = ("_known", "_latest", "_quiet", "_seen", "_since")
-
-    def __init__(self) -> None:
-        """Start without any known value."""
-        self._latest: list[str] = []
-        self._known: dict[str, int] = {}
-        """Known values, each with the number of the last exchange that had it."""
-        self._quiet: dict[str, None] = {}
-        """Known values that have caused no change so far: they came slowly, or once among the first
-        exchanges."""
-        self._since: dict[str, int] = {}
-        """New values with enough exchanges, each with the number of the exchange that completed them."""
-        self._seen = 0
-
-    def observe(self, value: str, settling: int = SETTLING, *, guessed: bool = False) -> Switch | None:
-        """Take the value of the next exchange, or `UNKNOWN`; return the switch that it completes, if any.
-
-        Args:
-            value: Value of the exchange.
-            settling: Exchanges at the start among which every value is taken as given.
-            guessed: True if nobody stated the value. One constant value may then be read as several that
-                alternate, so it replaces another only once the traffic has left that for 24 exchanges.
-        """
-        self._seen += 1
-        latest = self._latest
-        latest.append(value)
-        if len(latest) > KEPT:
-            del latest[0]
-        if value in self._known:
-            self._known[value] = self._seen
-            if self._seen <= settling:
-                self._quiet.pop(value, None)
-            return self._slow(value, guessed=guessed) if value in self._quiet else None
-        if value == UNKNOWN:
-            return None
-        if not self._known or self._seen <= settling:
-            if self._known:
-                self._quiet[value] = None
-            self._learn(value)
-            return None
-        if latest[-LATEST:].count(value) < NEEDED:
-            return None
-        return self._quick(value, guessed=guessed)
-
-    def knows(self, value: str) -> bool:
-        """Return whether a value is known or is the placeholder for an unknown value."""
-        return value in self._known or value == UNKNOWN
-
-    def _quick(self, value: str, *, guessed: bool) -> Switch | None:
-        """Return a switch if a new value with enough exchanges has replaced another one."""
-        run = self._latest[-RUN:].count(value) == RUN
-        before = self._most_frequent(value) if run else self._rarer(value)
-        if before is not None and (self._has_left(before) or not guessed):
-            self._learn(value)
-            return Switch(before, value)
-        if self._seen - self._since.setdefault(value, self._seen) >= _PATIENCE:
-            self._learn(value)
-            self._quiet[value] = None
-        elif len(self._since) > LATEST:
-            self._since = {value: place for value, place in self._since.items() if value in self._latest}
-        return None
-
-    def _slow(self, value: str, *, guessed: bool) -> Switch | None:
-        """Return a switch if a value that came slowly now holds most of the latest exchanges."""
-        if self._latest[-LATEST:].count(value) < MOST:
-            return None
-        before = self._most_frequent(value)
-        if guessed and before is not None and not self._has_left(before):
-            return None
-        del self._quiet[value]
-        return None if before is None else Switch(before, value)
-
-    def _has_left(self, value: str) -> bool:
-        """Return whether a value was absent from the last 24 exchanges."""
-        return value not in self._latest[-MOST:]
-
-    def _most_frequent(self, new: str) -> str | None:
-        """Return the most frequent known value, counted over the latest exchanges first; None without one."""
-        latest = self._latest[-LATEST:]
-
-        def often(one: str) -> tuple[int, int, int, str]:
-            return latest.count(one), self._latest.count(one), self._known[one], one
-
-        return max((value for value in self._known if value != new), key=often, default=None)
-
-    def _learn(self, value: str) -> None:
-        self._known[value] = self._seen
-        self._since = {}
-        if len(self._known) > REMEMBERED:
-            least = min(self._known, key=lambda value: self._known[value])
-            del self._known[least]
-            self._quiet.pop(least, None)
-
-    def _rarer(self, new: str) -> str | None:
-        """Return the known value that has become rarest beyond what chance explains; None if there is none.
-
-        One that had gone before the new value came has not made room for it.
-        """
-        first = self._latest.index(new, max(0, len(self._latest) - LATEST))
-        earlier = [value for value in self._latest[:first] if value in self._known]
-        there = sorted(value for value in set(earlier) if not _had_gone(value, earlier))
-        found = {value: self._chance(value) for value in there}
-        least = min(found, key=lambda value: found[value], default=None)
-        return least if least is not None and found[least] <= _CHANCE else None
-
-    def _chance(self, value: str) -> float:
-        """Return the probability of so few of a value's exchanges among the latest in random order.
-
-        Source: Fisher's exact test, one-sided.
-        """
-        n, total = len(self._latest), self._latest.count(value)
-        latest = self._latest[-LATEST:]
-        few = latest.count(value)
-        ways = comb(n, total)
-        others = n - len(latest)
-        return sum(comb(len(latest), k) * comb(others, total - k) for k in range(few + 1)) / ways
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values."""
-        return [self._latest, self._known, list(self._quiet), self._since, self._seen]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> ValueWatch:
-        """Read what `to_json` wrote."""
-        watch = cls()
-        watch._latest, watch._known, quiet, watch._since, watch._seen = raw
-        watch._quiet = dict.fromkeys(quiet)
-        return watch
-
-
-def _had_gone(value: str, latest: Sequence[str]) -> bool:
-    """Return whether a value was absent at the end for longer than its share allows by chance."""
-    absent = latest[::-1].index(value)
-    return (1 - latest.count(value) / len(latest)) ** absent <= _CHANCE
 
 
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
@@ -274,50 +95,6 @@ _BLOCK: Final = 50
 """Exchanges counted in one block; the traffic before a change ends with a whole block."""
 _BLOCKS_KEPT: Final = 12
 """Most blocks that are kept apart."""
-
-
-_MOST_PARAMETERS: Final = 24
-"""Most parameters that are followed on a route; verdicts hold fewer."""
-
-
-class ParameterWatch:
-    """Watch over a route's request parameters by name, so that one that always changes hides no other."""
-
-    __slots__ = ("_exchanges", "_watches")
-
-    def __init__(self) -> None:
-        self._exchanges = 0
-        self._watches: dict[str, ValueWatch] = {}
-
-    def observe(self, parameters: str) -> list[Switch]:
-        """Take the parameters of the next exchange as a verdict states them; "" if they are not known."""
-        if not parameters:
-            return []
-        asked = parameters_of(parameters)
-        for name in asked:
-            if name not in self._watches and len(self._watches) < _MOST_PARAMETERS:
-                watch = self._watches[name] = ValueWatch()
-                for _ in range(min(self._exchanges, KEPT)):
-                    watch.observe(UNSET)
-        self._exchanges += 1
-        found = []
-        for name, watch in sorted(self._watches.items()):
-            switch = watch.observe(asked.get(name, UNSET))
-            if switch is not None:
-                found.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
-        return found
-
-    def to_json(self) -> list[Any]:
-        """Return the state as JSON values."""
-        return [self._exchanges, {name: watch.to_json() for name, watch in self._watches.items()}]
-
-    @classmethod
-    def from_json(cls, raw: list[Any]) -> ParameterWatch:
-        """Read what `to_json` wrote."""
-        watch = cls()
-        watch._exchanges = raw[0]
-        watch._watches = {name: ValueWatch.from_json(value) for name, value in raw[1].items()}
-        return watch
 
 
 class RouteWatch:

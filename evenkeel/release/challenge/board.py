@@ -40,7 +40,7 @@ class ChallengeState(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _FiguresThen:
     at: float
     revision: tuple[int, int]
     figures: ChallengeFigures
@@ -58,7 +58,7 @@ class ChallengeBoard:
         """
         self.store = store
         self._clock = clock
-        self._remembered: dict[Challenge, _Remembered] = {}
+        self._remembered: dict[Challenge, _FiguresThen] = {}
         self._pruned_at = float("-inf")
 
     def states(self) -> list[ChallengeState]:
@@ -92,7 +92,7 @@ class ChallengeBoard:
             return known.figures
         pairs, labels = self.store.pairs(challenge.id), self.store.labels(challenge.id)
         figures = challenge_figures(challenge, pairs, labels)
-        self._remembered[challenge] = _Remembered(now, revision, figures)
+        self._remembered[challenge] = _FiguresThen(now, revision, figures)
         return figures
 
 

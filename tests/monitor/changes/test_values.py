@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from evenkeel.monitor.changes.route import (
+from evenkeel.monitor.changes.values import (
     MOST,
     NEEDED,
     REMEMBERED,

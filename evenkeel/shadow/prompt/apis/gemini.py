@@ -24,7 +24,7 @@ from evenkeel.shadow.prompt.body import RawMessage, Slot, UnreadablePrompt, call
 from evenkeel.shadow.prompt.spans import elements_of, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from evenkeel.core.pair import Answer
     from evenkeel.core.tiers import Tier
@@ -135,7 +135,7 @@ def _message(text: str, content: Value, role: str) -> RawMessage:
     return RawMessage(role, tuple(slots), tuple(notes))
 
 
-def _note(text: str, part: Value, members: Sequence[Member]) -> str:
+def _note(text: str, part: Value, members: tuple[Member, ...]) -> str:
     """Return a note on a part that is no text, its arguments or result as written in the body."""
     call, result = last(members, "functionCall"), last(members, "functionResponse")
     if call is not None and isinstance(call.decoded, dict):

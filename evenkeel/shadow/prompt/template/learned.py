@@ -1,4 +1,4 @@
-"""One learned template: its skeletons, and the requests that show how they change."""
+"""Learned template: its skeletons, and the requests that show how they change."""
 
 from __future__ import annotations
 
