@@ -451,7 +451,8 @@ class _Scanner:
             if self._blank and not now.labelled:
                 self._begin("text", at)
         elif now.type == "output_instructions":
-            if self._blank and not now.opens:
+            # A structure behind a blank line is the form that was announced, even if a list stands between.
+            if self._blank and not now.opens and self._text[at] not in "{[":
                 self._begin("text", at)
         elif now.type == "list" and (self._blank or self._text[at] not in " \t"):
             self._begin("text", at)
