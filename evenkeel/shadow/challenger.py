@@ -429,17 +429,19 @@ def _facts(answer: Answer, model: str, prices: Prices, tier: Tier = "standard") 
 
 def _candidate(challenge: Challenge, original: Original) -> Original | None:
     """Return the exchange as the candidate is asked; None if it has no system prompt to replace."""
-    view = _as_asked(challenge, original.view)
+    view = candidate_view(challenge, original.view)
     return None if view is None else replace(original, view=view, model=challenge.model or original.model)
 
 
-def _as_asked(challenge: Challenge, view: PromptView) -> PromptView | None:
+def candidate_view(challenge: Challenge, view: PromptView) -> PromptView | None:
     """Return a prompt with the candidate's model and system prompt in place of its own."""
     if challenge.prompt:
-        places = [segment.index for segment in view.segments if segment.role in {"system", "developer"}]
-        if not places:
+        system = [segment for segment in view.segments if segment.role in {"system", "developer"}]
+        if not system:
             return None
-        view = view.with_texts(dict.fromkeys(places, "") | {places[0]: challenge.prompt})
+        # Further system messages often hold what was looked up for this request, so they stay.
+        first = [segment.index for segment in system if segment.message == system[0].message]
+        view = view.with_texts(dict.fromkeys(first, "") | {first[0]: challenge.prompt})
     # Some APIs name the model in the path and not in the body.
     if challenge.model and view.model is not None:
         view = view.with_members({"model": json.dumps(challenge.model)})
@@ -458,7 +460,7 @@ def _rewording(challenge: Challenge, original: Original) -> _Rewording | None:
         made = attempt(kind, original.view, severity, random.Random(trial.seed))
         if isinstance(made, NotApplicable | Draft):
             continue
-        asked = _as_asked(challenge, made)
+        asked = candidate_view(challenge, made)
         if asked is not None:
             return _Rewording(kind.name, made, asked)
     return None

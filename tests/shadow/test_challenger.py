@@ -18,10 +18,11 @@ from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.judge.preference import PreferenceJudge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
 from evenkeel.release.challenge.figures import challenge_figures
-from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays
+from evenkeel.shadow.challenger import ChallengeJudges, Challenger, ChallengeReplays, candidate_view
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.perturbations import by_name
 from evenkeel.shadow.planner import RoutePlan
+from evenkeel.shadow.prompt import PromptView, api_of
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.replays import Replays
 from evenkeel.shadow.worker import Worker
@@ -231,6 +232,41 @@ def test_another_system_prompt_replaces_the_requests_own(tmp_path, upstream, cap
     asyncio.run(plane.work())
     assert len(plane.store.pairs(edited.id)) == 3
     assert not any(pair.judged for pair in plane.store.pairs(edited.id))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "sent"),
+    [
+        (
+            "/v1/chat/completions",
+            {
+                "model": "m",
+                "messages": [
+                    {"role": "developer", "content": "Old."},
+                    {"role": "system", "content": "Looked up: four days."},
+                    {"role": "user", "content": "How long?"},
+                ],
+            },
+            ["New.", "Looked up: four days.", "How long?"],
+        ),
+        (
+            "/v1/messages",
+            {
+                "model": "m",
+                "max_tokens": 9,
+                "system": "Old.",
+                "messages": [{"role": "user", "content": "Hi"}],
+            },
+            ["New.", "Hi"],
+        ),
+        ("/v1/responses", {"model": "m", "instructions": "Old.", "input": "Hi"}, ["New.", "Hi"]),
+    ],
+)
+def test_the_first_system_message_and_the_model_are_the_candidates(path, body, sent):
+    view = PromptView.parse(json.dumps(body).encode(), api=api_of(path))
+    asked = candidate_view(replace(CHALLENGE, prompt="New."), view)
+    assert [segment.text for segment in asked.segments] == sent
+    assert json.loads(asked.for_replay())["model"] == "candidate"
 
 
 def test_a_request_without_a_system_prompt_cannot_have_another(tmp_path, upstream):
