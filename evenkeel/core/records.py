@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import threading
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from evenkeel.core.text import well_formed
 
 _Record = TypeVar("_Record")
+
+_DECODERS: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
+_BUILDING: Final = threading.Lock()
+"""Held while msgspec looks at a class for the first time: two threads that do so at once crash the process
+(msgspec 0.22)."""
 
 
 def to_json(record: object) -> str:
@@ -24,7 +30,31 @@ def from_json(text: str | bytes, kind: type[_Record]) -> _Record:
 
     Raises: msgspec.MsgspecError, a ValueError, if the text is no such record.
     """
-    return msgspec.json.decode(text, type=kind)
+    found: _Record = _decoder(kind).decode(text)
+    return found
+
+
+def from_plain(value: Any, kind: type[_Record], *, strict: bool = True) -> _Record:
+    """Read a record from dictionaries and lists.
+
+    Args:
+        value: As a JSON text decodes to.
+        kind: Of the record.
+        strict: False to take numbers for texts, as the keys of JSON objects are.
+
+    Raises: msgspec.ValidationError, a ValueError, if the value is no such record.
+    """
+    _decoder(kind)
+    return msgspec.convert(value, kind, strict=strict)
+
+
+def _decoder(kind: type) -> msgspec.json.Decoder[Any]:
+    """Return the decoder of a kind, after which msgspec knows all classes in it."""
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        with _BUILDING:
+            decoder = _DECODERS.setdefault(kind, msgspec.json.Decoder(kind))
+    return decoder
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from evenkeel.core.cells import ChangeMark
+from evenkeel.core.records import from_plain
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.detect.references import ReferenceEvidence  # noqa: TC001 - msgspec reads it
 
@@ -72,4 +73,4 @@ class Silent:
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Silent:
         """Read what `to_json` wrote."""
-        return msgspec.convert(raw, cls)
+        return from_plain(raw, cls)

@@ -20,6 +20,7 @@ from evenkeel.core.cells import (
     Window,
     WindowEstimates,
 )
+from evenkeel.core.records import from_plain
 from evenkeel.core.together import together_count
 from evenkeel.monitor.detect import Alert, DriftAlert, Measure, blind_measures
 from evenkeel.monitor.detect.drift import Stratum
@@ -279,14 +280,14 @@ class Cell:
         alert = Alert.from_json(raw["alert"], rules) if raw["alert"] else None
         cell = cls(
             key,
-            msgspec.convert(raw["counts"], Counts, strict=False),
-            msgspec.convert(raw["windows"], Windows, strict=False),
+            from_plain(raw["counts"], Counts, strict=False),
+            from_plain(raw["windows"], Windows, strict=False),
             alert,
             DriftAlert.from_json(raw["drift"], drift),
         )
         cell.drifted_in = frozenset(Stratum(*stratum) for stratum in raw["drifted_in"])
         cell.strayed = raw["strayed"]
-        cell.tools = msgspec.convert(raw["tools"], ToolCounts)
+        cell.tools = from_plain(raw["tools"], ToolCounts)
         cell.tools_era = raw["tools_era"]
         cell.scorer, cell.scored_at, cell.trend_at = raw["scorer"], raw["scored_at"], raw["trend_at"]
         cell.revision = raw["revision"]

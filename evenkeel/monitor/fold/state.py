@@ -16,6 +16,7 @@ import msgspec
 
 from evenkeel.core.cells import CellKey, CellReport, ChangeMark, RollupReport, RouteChanges
 from evenkeel.core.panel import PanelRated
+from evenkeel.core.records import from_plain
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
@@ -574,7 +575,7 @@ class MonitorState:
         state._models = {route: RouteModels.from_json(raw, most) for route, raw in head["models"].items()}
         state.folded_models = head["folded_models"]
         state._clock = LogClock(head["clock"])
-        state._judges = Judges(msgspec.convert(head["judges"], dict[str, dict[str, JudgeCounts]]))
+        state._judges = Judges(from_plain(head["judges"], dict[str, dict[str, JudgeCounts]]))
         state._seen_clock = LogClock(head["seen_clock"])
         tests: dict[tuple[str, str], dict[str, Any]] = {}
         incidents: list[Any] = []
@@ -591,9 +592,9 @@ class MonitorState:
             elif kind == "incident":
                 incidents.append(raw)
             else:
-                rollup = state._rollups.groups[key[0], key[1]] = msgspec.convert(raw, Rollup)
+                rollup = state._rollups.groups[key[0], key[1]] = from_plain(raw, Rollup)
                 rollup.changed = False
-        state._rollups.resume(msgspec.convert(head["unfinished"], list[OpenExchange]))
+        state._rollups.resume(from_plain(head["unfinished"], list[OpenExchange]))
         state._silent.read(head["silent"], tests)
         state._incidents.read(incidents)
         state._stored = True

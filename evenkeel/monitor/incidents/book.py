@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
+from evenkeel.core.records import from_plain
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents.incident import MOST_MARKS, Incident, PartKey
 
@@ -202,7 +201,7 @@ class IncidentBook:
 
     def read(self, incidents: Iterable[Any]) -> None:
         """Take the records of a checkpoint, as JSON values."""
-        read = (msgspec.convert(raw, Incident) for raw in incidents)
+        read = (from_plain(raw, Incident) for raw in incidents)
         for known in sorted(read, key=lambda known: known.opened_offset):
             self._known.setdefault(known.routes[0], []).append(known)
 

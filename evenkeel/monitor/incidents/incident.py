@@ -14,6 +14,7 @@ import msgspec
 
 from evenkeel.core.cells import ChangeMark  # noqa: TC001 - msgspec reads the annotations
 from evenkeel.core.incidents import Decided  # noqa: TC001 - likewise
+from evenkeel.core.records import from_plain
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.stay import StayTurn, is_new, is_old, turns_of
 from evenkeel.stores.monitor_state import AlertEvent  # noqa: TC001 - likewise
@@ -323,7 +324,7 @@ class Incident:
     @classmethod
     def from_bytes(cls, data: bytes) -> Incident:
         """Read what `to_bytes` wrote."""
-        return msgspec.convert(json.loads(data), cls)
+        return from_plain(json.loads(data), cls)
 
 
 _FEW: Final = 10
