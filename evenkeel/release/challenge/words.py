@@ -93,7 +93,7 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
         )
     if decision.may_for is not None:
         rest = percent(1 - decision.may_for.share)
-        lines.append(f"For the other {rest} of the traffic, all but {decision.may_for.title}, it may switch.")
+        lines.append(f"It may take over the other {rest} of the traffic, all but {decision.may_for.title}.")
     if decision.because == ("judge",):
         lines.append(
             f"There is no judge, so only contents are compared: {_contents(figures.differs)}. Set one "
@@ -110,11 +110,16 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
     if saved is not None and figures.again_side.dollars:
         share = saved / figures.again_side.dollars
         word = "less" if saved >= 0 else "more"
+        before, now = (
+            usd(1000 * (side.dollars or 0.0)) for side in (figures.again_side, figures.candidate_side)
+        )
         month = ""
         if figures.requests_a_day is not None:
-            month = f", {usd(abs(saved) * figures.requests_a_day * _DAYS_A_MONTH)} a month at today's traffic"
+            dollars = usd(abs(saved) * figures.requests_a_day * _DAYS_A_MONTH)
+            month = f", {dollars} a month for all of today's traffic"
         lines.append(
-            f"A request costs {percent(abs(share))} {word}: {usd(1000 * abs(saved))} for a thousand{month}."
+            f"A thousand requests would cost {percent(abs(share))} {word}, {now} where {before} are paid "
+            f"today{month}."
         )
     return lines
 
@@ -139,9 +144,12 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
         return f"It is open {listing(why)}."
     requests = number(more / challenge.share)
     cost = pair_cost(figures)
-    price = f" and {usd(more * cost)}" if cost is not None else ""
+    price = f", and {usd(more * cost)} for the candidate's answers alone" if cost is not None else ""
     pairs = count(more, "more pair")
-    return f"It is open {listing(why)}: about {pairs}, {requests} requests of the route{price}."
+    return (
+        f"It is open {listing(why)}: about {pairs}, which come with {requests} requests of the route{price}. "
+        "Nothing is to be done meanwhile."
+    )
 
 
 def pair_cost(figures: ChallengeFigures) -> float | None:
@@ -158,7 +166,7 @@ def rows(challenge: Challenge, figures: ChallengeFigures) -> list[ChallengeRow]:
     table = [
         _points(
             "worse", figures.worse, worse,
-            "worse minus better answers against the served one, beyond the incumbent asked again",
+            "worse minus better answers (below 0 is better), beyond the incumbent asked again",
         ),
         _points(
             "more fragile", figures.fragile, fragile,
@@ -232,9 +240,11 @@ def segment_rows(challenge: Challenge, figures: ChallengeFigures) -> list[tuple[
         if segment.worse.lower > margin:
             says = "worse"
         elif segment.worse.upper >= SEGMENT_LIMIT:
-            says = f"not known yet (must be below {percent(SEGMENT_LIMIT)})"
+            says = f"not known yet (must be below {100 * SEGMENT_LIMIT:g} points)"
+        elif segment.worse.upper < 0:
+            says = "better"
         else:
-            says = "not much worse"
+            says = f"less than {100 * SEGMENT_LIMIT:g} points worse"
         table.append((segment.title, percent(segment.share), points_text(segment.worse), says))
     return table
 
@@ -251,7 +261,9 @@ def judge_lines(figures: ChallengeFigures) -> list[str]:
     if judge.prefers_longer is not None:
         share, n = percent(judge.prefers_longer.value), judge.prefers_longer.n
         cases = count(n, "case")
-        lines.append(f"Of two answers of the incumbent it preferred the longer one in {share} of {cases}.")
+        lines.append(
+            f"Of two answers of the incumbent the judge preferred the longer one in {share} of {cases}."
+        )
     if judge.favours is not None:
         lines.append(
             f"On {count(judge.favours.n, 'labelled pair')} it favours the candidate by "
