@@ -51,7 +51,7 @@ _PUBLISHED: Final = {
 _SHARED: Final = re.compile(
     r"sampling_coverage_ratio|exchanges_requeued|dead_letters_dropped|verdicts_trimmed|queue_.*|spend_today_.*|budget_.*"
 )
-"""Of those, what a monitor reads in the store instead of counting it itself."""
+"""Names of those that a monitor reads in the store instead of counting them itself."""
 
 _ALWAYS: Final = re.compile(r"evenkeel_(build_info|ratings_total|above_noise_limit_ratio|route_incidents)")
 """Series of the monitor that every setup has."""
