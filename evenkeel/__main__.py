@@ -4,10 +4,10 @@ import os
 import sys
 import traceback
 
+# Exit code for a crash; not Python's own 1, which says "regression" where `evenkeel gate` runs.
 _COULD_NOT_START = 2
-"""Exit code for a crash; not Python's own 1, which says "regression" where `evenkeel gate` runs."""
+# Stores, journals and reports hold prompts and answers.
 _FOR_THE_OWNER_ONLY = 0o077
-"""Stores, journals and reports hold prompts and answers."""
 
 
 def main() -> None:

@@ -34,8 +34,9 @@ FORMAT_VARIABLE: Final = "EVENKEEL_TELEMETRY__LOG_FORMAT"
 
 log = logging.getLogger("evenkeel")
 
+# Attributes of every record; what else it has was given as `extra`.
 _PLAIN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""Attributes of every record; what else it has was given as `extra`."""
+# Pattern of what looks like a credential. No message is meant to hold one, but libraries may quote one.
 _SECRETS: Final = re.compile(
     r"(?P<before>://[^\s/@:]*:)[^\s/@]+(?=@)"  # the password in a URL
     r"|(?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{16,}"
@@ -43,7 +44,6 @@ _SECRETS: Final = re.compile(
     r"|(?P<kind>\b(?:sk|pk|xox[a-z]|gh[a-z])[-_])[\w-]{12,}",
     re.IGNORECASE,
 )
-"""Pattern of what looks like a credential. No message is meant to hold one, but libraries may quote one."""
 
 
 def masked(text: str) -> str:

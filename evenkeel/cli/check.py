@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from evenkeel.release.check.run import CheckOutcome
     from evenkeel.shadow.prompt import PromptView
 
+# Estimates above this are confirmed first.
 _ASK_ABOVE_USD: Final = 1.0
-"""Estimates above this are confirmed first."""
 _OVER: Final = 1
 _NOT_KNOWN: Final = 3
 _JUNIT: Final = Path("evenkeel-check.xml")

@@ -7,8 +7,8 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+# Lines that load zsh's completion system, which a zsh without a framework does not do by itself.
 _BEFORE: Final = {"zsh": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n"}
-"""Lines that load zsh's completion system, which a zsh without a framework does not do by itself."""
 
 
 @click.command()

@@ -76,8 +76,8 @@ COULD_NOT_MEASURE: Final = 2
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
 _NO_GOLDENS: Final[tuple[tuple[Golden, ...], str]] = ((), "no goldens yet")
 _MOST_NOISE: Final = 0.95
+# Columns of the table where the output is not a terminal.
 _PIPED_WIDTH: Final = 140
-"""Columns of the table where the output is not a terminal."""
 
 
 @click.command()
@@ -450,8 +450,8 @@ class _Keys:
         self._given = given
         self._shadow = settings.replays
         self._usual_home = shadow_origin(settings.routes, settings.replays) if configured else own
+        # Variables that options name, with the upstream that each belongs to.
         self._named: list[tuple[str, Upstream]] = []
-        """Variables that options name, with the upstream that each belongs to."""
 
     def side(
         self,

@@ -51,12 +51,12 @@ COMMANDS: Final = {
 help of the program would otherwise have to load every command, which takes seconds.
 """
 
+# Commands in `evenkeel.cli.lab`, which may import `evenkeel.lab`; the others may not.
 _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "report", "simulate"})
-"""Commands in `evenkeel.cli.lab`, which may import `evenkeel.lab`; the others may not."""
 
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+# Key in the context's `meta` that tells whether the command was asked for JSON.
 _AS_JSON: Final = "evenkeel.json"
-"""Key in the context's `meta` that tells whether the command was asked for JSON."""
 _OVERPRINTS: Final = re.compile("\r(?!\n)")
 
 

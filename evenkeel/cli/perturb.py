@@ -143,10 +143,10 @@ def perturb(
 
 Status = Literal["changed", "unchanged", "not_applicable", "needs_rewriter"]
 
+# Severity of perturbations that have no degrees.
 _ALL: Final = 1.0
-"""Severity of perturbations that have no degrees."""
+# Members of a body that carry its text, which is compared as text.
 _PROMPT_MEMBERS: Final = frozenset(member for api in APIS for member in api.prompt_members)
-"""Members of a body that carry its text, which is compared as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +345,12 @@ def _place_of_fault(text: str) -> str:
 
 
 _CONTEXT_LINES: Final = 1
+# Most spans shown; `--json` has all.
 _MOST_SPANS: Final = 40
-"""Most spans shown; `--json` has all."""
 _MOST_CHARACTERS: Final = 70
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
+# Most characters of a line, before and after together, whose changed words are marked.
 _LONGEST_MARKED: Final = 100_000
-"""Most characters of a line, before and after together, whose changed words are marked."""
 _MANY_LINES: Final = 1_000
 _STYLES: Final = {"-": "red", "+": "green"}
 

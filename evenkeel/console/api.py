@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import RollupReport
 
 MAX_VERDICTS = 500
+# Alert events to read, which are as many as the stores keep.
 _EVENTS_READ: Final = 10_000
-"""Alert events to read, which are as many as the stores keep."""
 
 Limit = Annotated[int, QueryParameter(ge=1, le=MAX_VERDICTS)]
 

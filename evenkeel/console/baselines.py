@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
 
+# Seconds for which a page that was opened can be approved.
 _FRESH_S: Final = 900.0
-"""Seconds for which a page that was opened can be approved."""
+# Approvals of a route on the page, newest first.
 _LISTED: Final = 10
-"""Approvals of a route on the page, newest first."""
 _SKIPPED_SHOWN: Final = 5
 
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.monitor.detect import Limit
 
+# Approved baselines on the page, newest first.
 _APPROVALS: Final = 60
-"""Approved baselines on the page, newest first."""
 _NAMES: Final = {
     "content": "shifted answers, points above noise",
     "similarity": "loss of similarity, points against the control",

@@ -23,15 +23,15 @@ MAX_POINTS: Final = 80
 
 _TICKS_S = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800)
 _MAX_TIME_TICKS = 5
+# Shortest time span in seconds; a shorter one would make two points look like a trend.
 _SHORTEST_S = 60.0
-"""Shortest time span in seconds; a shorter one would make two points look like a trend."""
 
+# A pause of as many usual distances between points is a gap.
 _GAP_STEPS: Final = 6.0
-"""A pause of as many usual distances between points is a gap."""
+# A gap takes at least this part of a chart's width.
 _GAP_SHARE: Final = 40.0
-"""A gap takes at least this part of a chart's width."""
+# Width of an alert's label, in user units.
 _LABEL_WIDTH = 92
-"""Width of an alert's label, in user units."""
 _LABEL_ROWS: Final = 3
 
 

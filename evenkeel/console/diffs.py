@@ -24,11 +24,11 @@ MAX_WORDS = 2500
 MAX_CHARS = 40_000
 """Characters a side that are split into words, from where the texts part; a prompt may carry a whole file."""
 
+# Characters reserved for a word and its space when the context around a change is cut out.
 _WORD_CHARS = 64
-"""Characters reserved for a word and its space when the context around a change is cut out."""
 
+# Shortest gap in words: a gap that hides fewer is not worth its dots.
 _GAP_WORDS = 3
-"""Shortest gap in words: a gap that hides fewer is not worth its dots."""
 
 _WORD = re.compile(r"(\w+(?:['’]\w+)*|[^\w\s])(\s*)|(\s+)")
 _MARKS = str.maketrans({" ": "·", "\t": "⇥", "\u00a0": "⍽"})

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 DOCUMENT: Final = "/docs/"
 _RUNBOOK: Final = re.compile(r"runbooks/[A-Za-z0-9]+")
+# Comments of generated files, which only readers of the source need.
 _COMMENT: Final = re.compile(r"^<!--.*-->\n+", re.MULTILINE)
-"""Comments of generated files, which only readers of the source need."""
 _DOCS: Final = (
     Path(__file__).resolve().parents[2] / "docs",  # in a checkout
     Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed

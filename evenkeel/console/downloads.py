@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from litestar.handlers import HTTPRouteHandler
 
+# Tables that only admins may download, as only they see the pages.
 _FOR_ADMINS: Final = frozenset({"actions"})
-"""Tables that only admins may download, as only they see the pages."""
 
 Value = str | int | float | bool | None
 Column: TypeAlias = str | tuple[str, "Callable[[Any], Value]"]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport
     from evenkeel.stores.counters import RouteFlow
 
+# Exchanges from which the yield is read; before, the settings say what to expect.
 _ENOUGH: Final = 5
-"""Exchanges from which the yield is read; before, the settings say what to expect."""
 _APIS: Final = "chat/completions, completions, responses, messages and :generateContent"
 
 

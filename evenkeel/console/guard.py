@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
+# Probes of an orchestrator, which reveal no content.
 _OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
-"""Probes of an orchestrator, which reveal no content."""
+# Static files, which are open because the sign-in page needs them.
 _OPEN_FILE: Final = re.compile(r"/static/[a-z-]+\.[a-z]+")
-"""Static files, which are open because the sign-in page needs them."""
 _METRICS_PATH: Final = "/metrics"
 _LOCAL: Final = "localhost"
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::[0-9]{0,5})?")

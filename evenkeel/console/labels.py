@@ -39,8 +39,8 @@ QUALITIES: Final = {
     "equal": "just as good",
     "better": "better than the original answer",
 }
+# Newest verdicts from which a random one is drawn.
 _DRAWN_FROM: Final = 2_000
-"""Newest verdicts from which a random one is drawn."""
 
 
 class Feedback(NamedTuple):

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """Open incidents shown in full; of the others only the headline is shown."""
+# Seconds for which an incident that is over is still listed.
 _LATELY_S: Final = 86_400.0
-"""Seconds for which an incident that is over is still listed."""
 _TITLES: Final = {
     "incident": "Now",
     "held_up": "Held up",

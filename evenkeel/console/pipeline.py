@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 STUCK_AFTER_S: Final = 120.0
 """Seconds after which a waiting exchange is reported: silence must not look like health."""
+# Rewordings of a category that are named on a line; the others are only counted.
 _NAMED: Final = 3
-"""Rewordings of a category that are named on a line; the others are only counted."""
 
 _REASONS: Final = {
     "no_rewriter": "needs a rewriter: set replays.rewriter.model",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# Words below which the user's whole turn is the question.
 _LEAST_WORDS: Final = 4
-"""Words below which the user's whole turn is the question."""
 _TURN: Final = re.compile(r"(?:\A|\n\n)(?:user|human): ")
 _ROLE: Final = re.compile(r"(?:\A|\n\n)(?:system|developer|user|human|assistant|tool): ")
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import CellReport, Estimate
 
 CHARTS: Final = 9
+# Newest alert events looked at for the marks in the charts.
 _EVENTS_READ: Final = 400
-"""Newest alert events looked at for the marks in the charts."""
+# Latest incidents of a route that are mentioned.
 _INCIDENTS: Final = 5
-"""Latest incidents of a route that are mentioned."""
 
 
 @dataclass(frozen=True, slots=True)

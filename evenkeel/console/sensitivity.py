@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import VerdictLog
 
 _KINDS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
+# Contrasts of a kind that are looked at, the newest.
 _LATEST: Final = 200
-"""Contrasts of a kind that are looked at, the newest."""
 _ERROR_RATE: Final = 0.05
 
 

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
     from litestar.types import ASGIApp, Receive, Scope, Send
 
+# Seconds for a request's head to arrive; on a reused connection they count from its first byte.
 _HEAD_S: Final = 10.0
-"""Seconds for a request's head to arrive; on a reused connection they count from its first byte."""
+# Seconds for a request to arrive after its head.
 _BODY_S: Final = 60.0
-"""Seconds for a request to arrive after its head."""
 _MOST_HEAD_BYTES: Final = 64 << 10
 _MOST_CONNECTIONS: Final = 256
+# Connections beyond the limit, for probes, while all others have a request in progress.
 _RESERVED_CONNECTIONS: Final = 32
-"""Connections beyond the limit, for probes, while all others have a request in progress."""
 _ACCEPT_AGAIN_S: Final = 0.05
+# Requests in progress at once, besides probes.
 _MOST_REQUESTS: Final = 64
-"""Requests in progress at once, besides probes."""
 _PROBES: Final = frozenset({"/healthz", "/metrics", "/readyz"})
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _BUSY: Final = b"Too many requests are worked on at this port. Ask again in a second.\n"

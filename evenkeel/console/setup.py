@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 _LONGEST_PROMPT: Final = 4_000
+# Entries of the audit log on the page; the download has all of them.
 _ACTIONS: Final = 50
-"""Entries of the audit log on the page; the download has all of them."""
+# Checks that send something, and are therefore written to the audit log.
 _SENDING: Final = frozenset({"request", "notification"})
-"""Checks that send something, and are therefore written to the audit log."""
 
 
 class Snippet(NamedTuple):

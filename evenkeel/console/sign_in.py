@@ -33,8 +33,8 @@ LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 PATHS: Final = frozenset({LOGIN, LOGOUT})
 
+# Status 401: the visitor is unknown.
 _WHO: Final = 401
-"""Status 401: the visitor is unknown."""
 _MOST_BODY_BYTES: Final = 8192
 _MOST_PATH_CHARS: Final = 2000
 _HEADERS: Final = {name.decode(): value.decode() for name, value in SECURITY_HEADERS} | {

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 _PAGE_CHARS = 60_000
 _QUESTION_CHARS = 6_000
+# Seconds before and after a trial in which other steps of its run are looked for.
 _RUN_S = 3_600.0
-"""Seconds before and after a trial in which other steps of its run are looked for."""
 _MOST_STEPS = 500
+# Unchanged words of a prompt shown on each side of what was reworded.
 _CONTEXT_WORDS = 40
-"""Unchanged words of a prompt shown on each side of what was reworded."""
 
 
 @dataclass(frozen=True, slots=True)

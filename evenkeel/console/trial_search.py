@@ -35,11 +35,11 @@ CONTROLS: Final = {"held": "held", "changed": "changed as well", "none": "no rat
 ORDERS: Final = {"newest": "newest first"}
 """Orders of the list besides the default, worst first."""
 SIDES: Final = {"after": "after it", "before": "before it"}
+# Ratings of trials that changed or are unclear, among which are the worst.
 _OPEN: Final = (1, 2, None)
-"""Ratings of trials that changed or are unclear, among which are the worst."""
 _CHOICES: Final = {"rating": RATINGS, "control": CONTROLS, "side": SIDES, "order": ORDERS}
+# Characters of a value; longer ones are cut.
 _LONGEST: Final = 300
-"""Characters of a value; longer ones are cut."""
 _TICK_S: Final = 0.001
 
 

@@ -45,13 +45,14 @@ RANKED: Final = 1_000
 MOST_ROWS: Final = 10_000
 """Trials in a file."""
 _API_ROWS: Final = 50
+# Trials on a page.
 _ROWS: Final = 40
-"""Trials on a page."""
+# Incidents and changes to choose from.
 _LISTED: Final = 30
-"""Incidents and changes to choose from."""
 _EXCERPT: Final = 220
+# Digits of a position in the log; more would not fit the store's 64 bits.
 _LONGEST_PLACE: Final = 18
-"""Digits of a position in the log; more would not fit the store's 64 bits."""
+# Labels of the filter's parts that differ from their names in the address.
 _NAMES: Final = {
     "perturbation": "rewording",
     "prompt_version": "prompt version",
@@ -60,7 +61,6 @@ _NAMES: Final = {
     "since": "from",
     "until": "to",
 }
-"""Labels of the filter's parts that differ from their names in the address."""
 
 
 class SearchField(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+# Number of doublings beyond which a pause no longer grows. Without the limit, the power would overflow.
 _MOST_DOUBLINGS: Final = 64
-"""Number of doublings beyond which a pause no longer grows. Without the limit, the power would overflow."""
 
 
 class Backoff(NamedTuple):

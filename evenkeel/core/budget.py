@@ -25,8 +25,8 @@ Refused = Literal["budget", "budget_reserve", "budget_pace", "budget_share"]
 reserve is left. "budget_pace": the budget is used faster than the day passes. "budget_share": the route has
 had its share, and the rest is for other routes."""
 
+# Share of a spread budget that is free from the first second of the day on.
 _HEAD_START: Final = 0.25
-"""Share of a spread budget that is free from the first second of the day on."""
 LEFT_TO_OTHERS: Final = 0.5
 """Share of the other routes' unused shares that a route beyond its own share must leave to them."""
 MOST_LEFT: Final = 0.25

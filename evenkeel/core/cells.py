@@ -80,8 +80,8 @@ Standing = Literal["within", "over", "unknown", "unmeasured"]
 """Standing of a cell on content: its points above noise are within the limit, over it, not known yet, or
 not measured (no judge, no rated resend, or resends that move too often for any excess to show)."""
 
+# Further trials beyond which there is no telling how many a cell needs.
 _MOST_TRIALS: Final = 20_000
-"""Further trials beyond which there is no telling how many a cell needs."""
 _FEWEST_STEP: Final = 20
 
 

@@ -11,14 +11,15 @@ API_ROOT: Final = b"/v1"
 API_PATHS: Final = ("chat/completions", "completions", "responses", "messages", "generateContent")
 """Ends of the paths whose exchanges can be read and replayed. Where one is the end of another, the longer
 comes first."""
+# Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI, and
+# Google's, whose name comes before the method.
 _OTHER_NAMES: Final = (
     (re.compile(r"/publishers/anthropic/models/[^/]+:(?:stream)?[Rr]awPredict\Z"), "messages"),
     (re.compile(r"/[^/]+:(?:generateContent|streamGenerateContent)\Z"), "generateContent"),
 )
-"""Paths that end otherwise, with the API whose bodies they take: Anthropic's models at Vertex AI, and
-Google's, whose name comes before the method."""
+# Model in the paths of Azure, Vertex and Gemini, whose bodies name none that counts.
 _MODEL_IN_PATH: Final = re.compile(r"(/deployments/|/models/)[^/:]+")
-"""Model in the paths of Azure, Vertex and Gemini, whose bodies name none that counts."""
+# Further APIs by their paths: what they answer is not read.
 _UNREAD: Final = (
     ("embeddings", re.compile(r"/embeddings\Z|:(?:batch)?[Ee]mbedContents?\Z")),
     ("rerank", re.compile(r"/rerank\Z")),
@@ -33,14 +34,12 @@ _UNREAD: Final = (
     ("batches", re.compile(r"/batches\Z|:batchGenerateContent\Z")),
     ("count_tokens", re.compile(r"/count_tokens\Z|/input_tokens\Z|:countTokens\Z")),
 )
-"""Further APIs by their paths: what they answer is not read."""
 OTHER_API: Final = "other"
 EMBEDDINGS: Final = "embeddings"
 _PATH_ENDS = (b"/", b"?", b"")
 _MOST_ENCODINGS: Final = 4
+# Path parts that lead elsewhere: conversations that the provider keeps, and Azure's answers from an index.
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
-"""Path parts that lead elsewhere: conversations that the provider keeps, and Azure's answers from an
-index."""
 _DOTS: Final = frozenset({".", ".."})
 _READ_DIFFERENTLY: Final = re.compile(r"[\x00-\x1f\x7f;?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 _MINUS: Final = "\u2212"
+# Slack in steps: a range leaves room beside a value that lies on a step, and rounding errors drop no tick.
 _SLACK: Final = 1e-9
-"""Slack in steps: a range leaves room beside a value that lies on a step, and rounding errors drop no
-tick."""
 
 BAND_FLOORS: Final = (90.0, 85.0, 80.0, 75.0, 70.0, 65.0, 60.0)
 """Lower edges of the robustness bands, in points of 100; the last band is everything below."""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Scorer
 
+# Published labels of this process: every page and report reads them, and none is ever removed.
 _PUBLISHED: Final[dict[str, str]] = {}
-"""Published labels of this process: every page and report reads them, and none is ever removed."""
 
 
 def publish(labels: Mapping[str, str]) -> None:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 LanguageOf: TypeAlias = "Callable[[str], str | None]"
 """Function that returns the base tag ("de", never "de-AT") of a text's language; None if it is uncertain."""
 
+# Smallest confidence that counts. Below it, the language of short or mixed texts would be a guess.
 _LEAST_CONFIDENCE: Final = 0.5
-"""Smallest confidence that counts. Below it, the language of short or mixed texts would be a guess."""
+# Number of characters read. Later ones rarely change the answer and cost time.
 _READ_CHARACTERS: Final = 2000
-"""Number of characters read. Later ones rarely change the answer and cost time."""
 
+# Languages that short texts of another one are mistaken for: Wu Chinese is rarely written.
 _READ_AS: Final = {"wuu": "zh"}
-"""Languages that short texts of another one are mistaken for: Wu Chinese is rarely written."""
 
 _loading: Final = threading.Lock()
 

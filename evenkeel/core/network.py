@@ -30,10 +30,10 @@ HEADERS_VARIABLE: Final = "EVENKEEL_HEADERS"
 TRUST_VARIABLE: Final = "SSL_CERT_FILE"
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE: Final = re.compile(r"[!-~]([ -~]*[!-~])?")
+# Port of a proxy whose URL names none.
 _PROXY_PORT: Final = 80
-"""Port of a proxy whose URL names none."""
+# OpenSSL's number for a certificate that has expired.
 _EXPIRED: Final = 10
-"""OpenSSL's number for a certificate that has expired."""
 
 
 class NetworkError(ValueError):

@@ -178,9 +178,8 @@ _SCANNER: Final = re.compile(
 )
 _OBJECT: Final = re.compile(_AFTER_WORDS["object"], re.VERBOSE)
 _READER: Final = json.JSONDecoder(parse_int=float)
+# Number of brackets that open no JSON after which a text is no longer tried: each attempt may read far ahead.
 _FAILED_READS: Final = 64
-"""Number of brackets that open no JSON after which a text is no longer tried: each attempt may read far
-ahead."""
 
 
 @lru_cache(maxsize=16)  # several kinds and the rewriter's gate ask about the same text
@@ -227,17 +226,18 @@ _ALSO_A_WORD: Final = (
     r"make|go|cat|find|kill|sort|cut|head|tail|touch|node|python3?|java|php|ruby|perl|echo|export|env|man|top"
     r"|ping"
 )
+# Words that go on with the sentence around a command.
 _NO_ARGUMENT: Final = (
     r"(?:and|or|but|then|to|is|it|the|on|in|for|with|when|while|does|do|fails?|always|still|gives?|says|not|from|at|as"
     r"|und|oder|dann|ist|nicht|et|ou|puis|ne|est|y|o|luego|no|e|poi|non|en|of|als|niet|ou|não)(?![\w/.=-])|[(\"“]"
 )
-"""Words that go on with the sentence around a command."""
 _SQL: Final = (
     r"SELECT\b[^\n;]{0,400}?\bFROM|INSERT[ ]+INTO|UPDATE[ ]+[\w.\"`]+[ ]+SET|DELETE[ ]+FROM|TRUNCATE[ ]+TABLE"
     r"|(?:CREATE|ALTER|DROP)[ ]+(?:TABLE|INDEX|VIEW|DATABASE)|WHERE|GROUP[ ]BY|ORDER[ ]BY"
     r"|(?:INNER|LEFT|RIGHT)[ ]JOIN"
     r"|select[ ]+(?:\*|[\w.()*]+(?:[ ]*,[ ]*[\w.()*]+){0,20})[ ]+from[ ]+\w+"
 )
+# Texts that keep the blanks between their parts.
 _SPACED: Final[dict[str, re.Pattern[str]]] = {
     "sql": re.compile(rf"\b(?:{_SQL})\b[^\n;?!]*+;?"),
     "command": re.compile(
@@ -264,11 +264,10 @@ _SPACED: Final[dict[str, re.Pattern[str]]] = {
         r"|[〇零一二三四五六七八九十百千万萬億兆]{3,}+"
     ),
 }
-"""Texts that keep the blanks between their parts."""
 RULES: Final[tuple[str, ...]] = (*_BEFORE_WORDS, *_AFTER_WORDS, *_SPACED)
 """Names of the rules, in the order in which they are tried."""
+# Lines that go on with the code above them.
 _INDENTED: Final = re.compile(r"(?:\n[ \t]++\S[^\n]*+)*+")
-"""Lines that go on with the code above them."""
 
 
 def _spaced(text: str) -> Iterator[ProtectedSpan]:

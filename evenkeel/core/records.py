@@ -12,9 +12,9 @@ from evenkeel.core.text import well_formed
 _Record = TypeVar("_Record")
 
 _DECODERS: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
+# Held while msgspec looks at a class for the first time: two threads that do so at once crash the process
+# (msgspec 0.22).
 _BUILDING: Final = threading.Lock()
-"""Held while msgspec looks at a class for the first time: two threads that do so at once crash the process
-(msgspec 0.22)."""
 
 
 def to_json(record: object) -> str:

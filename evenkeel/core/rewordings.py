@@ -75,8 +75,8 @@ class _Vocabulary:
     categories: dict[str, Category] = field(default_factory=dict)
 
 
+# Published words of this process: every page and report reads them, and none is ever removed.
 _PUBLISHED: Final = _Vocabulary()
-"""Published words of this process: every page and report reads them, and none is ever removed."""
 
 
 def publish(rewordings: Iterable[tuple[str, Rewording]]) -> None:

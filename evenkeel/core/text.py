@@ -53,10 +53,10 @@ def escaped(document: str) -> str:
     return _IN_STRINGS_ALONE.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
+# Places where a spreadsheet would read a formula: before a formula sign at the start of a cell, full-width
+# signs included. In locales with a decimal comma, a semicolon starts a new cell too, and so does a line break
+# within quotes.
 _FORMULA: Final = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])")
-"""Places where a spreadsheet would read a formula: before a formula sign at the start of a cell, full-width
-signs included. In locales with a decimal comma, a semicolon starts a new cell too, and so does a line break
-within quotes."""
 
 
 def harmless(text: str) -> str:
@@ -64,8 +64,8 @@ def harmless(text: str) -> str:
     return _FORMULA.sub("'", text)
 
 
+# Characters that some reader takes for the end of a line, or that cannot be shown or encoded.
 _BREAKING: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that some reader takes for the end of a line, or that cannot be shown or encoded."""
 
 
 def label(text: str) -> str:
@@ -82,8 +82,8 @@ _CONTROLS: Final = dict.fromkeys(
     ],
     "\ufffd",
 )
+# Runs of blanks and line breaks. Non-breaking spaces are left, because they belong to figures.
 _BLANKS: Final = re.compile(r"[^\S\u00a0\u202f]+")
-"""Runs of blanks and line breaks. Non-breaking spaces are left, because they belong to figures."""
 _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 

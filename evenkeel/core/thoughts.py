@@ -23,18 +23,18 @@ _FORMS: Final = tuple(
     for start, end in _PAIRS
 )
 _QUOTES: Final = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb"
+# End of a thought that began in the prompt, where some chat templates put the opening tag. A tag in quotes is
+# something that the answer talks about, and ends no thought.
 _CLOSING_ALONE: Final = re.compile(
     rf"(?<![{_QUOTES}])(?:{'|'.join(re.escape(end) for _, end in _PAIRS)})(?![{_QUOTES}])", re.IGNORECASE
 )
-"""End of a thought that began in the prompt, where some chat templates put the opening tag. A tag in quotes
-is something that the answer talks about, and ends no thought."""
 _OPENING: Final = re.compile("|".join(re.escape(start) for start, _ in _PAIRS), re.IGNORECASE)
+# First characters of data and code, in which a closing mark ends no thought.
 _NO_PROSE: Final = frozenset("{[<`")
-"""First characters of data and code, in which a closing mark ends no thought."""
+# Head of a message of OpenAI's harmony format.
 _CHANNEL: Final = re.compile(
     r"\s*(?:<\|start\|>\w{0,20})?<\|channel\|>\s*(\w{1,20})(?:(?!<\|message).){0,100}<\|message\|>"
 )
-"""Head of a message of OpenAI's harmony format."""
 _MESSAGE_END: Final = re.compile(r"<\|(?:end|return|call)\|>")
 _ANSWER_MARKS: Final = re.compile(
     r"\A\s*(?:<\|begin_of_solution\|>|<\|START_RESPONSE\|>)|(?:<\|end_of_solution\|>|<\|END_RESPONSE\|>)\s*\Z"

@@ -13,6 +13,8 @@ SCORING_WAITS: Final[ContextVar[bool]] = ContextVar("scoring_waits", default=Fal
 """True if the rating being requested can wait."""
 
 
+# Ends of host names of providers without the flex tier. A gateway's host says nothing, so the settings are
+# believed: an endpoint that refuses the tier is asked again in the standard one.
 _WITHOUT_FLEX: Final = (
     "api.anthropic.com",
     "api.mistral.ai",
@@ -22,8 +24,6 @@ _WITHOUT_FLEX: Final = (
     "api.deepseek.com",
     "api.x.ai",
 )
-"""Ends of host names of providers without the flex tier. A gateway's host says nothing, so the settings are
-believed: an endpoint that refuses the tier is asked again in the standard one."""
 
 
 def tier_problem(tier: Tier, host: str) -> str | None:

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _T = TypeVar("_T")
+# Count and category; then the number of the group among those of its category.
 _NAMED: Final = re.compile(r"([0-9]+_.+?)(?:_([0-9]))?$")
-"""Count and category; then the number of the group among those of its category."""
 
 
+# Names for people of the groups of a category, by their number.
 _SETS: Final = "0ABCDEFGHI"
-"""Names for people of the groups of a category, by their number."""
 
 
 def _kind(name: str) -> str:
@@ -38,8 +38,8 @@ TOGETHER: Final = Category(
 )
 
 
+# Largest number of digits in a count. Names come from the log, so they may hold anything.
 _DIGITS: Final = 2
-"""Largest number of digits in a count. Names come from the log, so they may hold anything."""
 
 
 def together_name(category: str, count: int, part: str = "") -> str:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 
+# Failures in a row of a judge or a rewriter that has never answered, after which the run ends.
 _SERVICE_PATIENCE: Final = 5
-"""Failures in a row of a judge or a rewriter that has never answered, after which the run ends."""
 
 
 def unwritable(journal: Path, error: Exception) -> StoppedError:

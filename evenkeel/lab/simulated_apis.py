@@ -302,8 +302,8 @@ def _events(completion: SimulatedCompletion, tokens_per_event: int) -> Iterator[
     yield {"type": f"response.{status}", "response": _response(completion, status, [item])}
 
 
+# Why a response was cut, by the reason in the words of chat completions.
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""Why a response was cut, by the reason in the words of chat completions."""
 
 
 def _ended(completion: SimulatedCompletion) -> Literal["completed", "incomplete"]:

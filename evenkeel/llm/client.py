@@ -36,20 +36,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Vector = Sequence[float]
 
+# Share of an unusually long reply that is still expected after the next one: half of it after 69.
 _FADING: Final = 0.99
-"""Share of an unusually long reply that is still expected after the next one: half of it after 69."""
 _CANARY_S: Final = 15.0
+# Longest wait of one call alone between two attempts. It keeps its place in the worker meanwhile.
 _LONGEST_OWN_PAUSE_S: Final = 8.0
-"""Longest wait of one call alone between two attempts. It keeps its place in the worker meanwhile."""
+# A pause so short is everybody's without a look at whose it is.
 _BRIEF_S: Final = 0.1
-"""A pause so short is everybody's without a look at whose it is."""
+# Longer calls, and those that can wait, have half of the places, so that others always find one.
 _LONG_TOKENS: Final = 8_000
-"""Longer calls, and those that can wait, have half of the places, so that others always find one."""
 _LEAST_LIMIT: Final = 4096
+# Calls in a row after which what cured an unexplained rejection is left out for good.
 _BELIEVED_AFTER: Final = 3
-"""Calls in a row after which what cured an unexplained rejection is left out for good."""
+# A reply may be four times as long as they usually are at most, and 4,096 tokens in any case.
 _LIMIT_FACTOR: Final = 4
-"""A reply may be four times as long as they usually are at most, and 4,096 tokens in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +84,8 @@ class TextVectors:
     cost_usd: float = 0.0
 
 
+# Any encoder in order has a vector for it.
 _KNOWN_TEXTS: Final = ("yes",)
-"""Any encoder in order has a vector for it."""
 
 
 Canary = Callable[[], Awaitable["Fault | None"]]
@@ -154,8 +154,8 @@ class Endpoint:
         self._max_retries = model.max_retries
         self._slots = asyncio.Semaphore(model.concurrency)
         self._long_slots = asyncio.Semaphore(max(1, model.concurrency // 2))
+        # Calls that brought an answer.
         self._answered = 0
-        """Calls that brought an answer."""
         self._asking_canary: asyncio.Future[Fault | None] | None = None
         self._reply_tokens = self._longest_reply = model.reply_tokens
         self._breaker = breaker or Breaker()
@@ -165,8 +165,8 @@ class Endpoint:
         self._observer = observer
         self._budget = budget
         self._accepted = ParameterSupport()
+        # Calls in a row that were answered after a rejection that named no parameter.
         self._unexplained = 0
-        """Calls in a row that were answered after a rejection that named no parameter."""
 
     def __repr__(self) -> str:
         return f"Endpoint(model={self.model!r}, host={urlsplit(self.base_url).hostname!r})"

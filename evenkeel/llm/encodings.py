@@ -18,16 +18,16 @@ MAX_DECODED_BYTES: Final = 16 << 20
 """Largest body that is read, after decompression."""
 
 _NO_ENCODING: Final = frozenset({"", "identity"})
+# Encodings over each other. Each is undone as a whole, so few bytes of header would be minutes of work.
 _MOST_ENCODINGS: Final = 3
-"""Encodings over each other. Each is undone as a whole, so few bytes of header would be minutes of work."""
+# gzip members or zstd frames in a row. An empty one takes nine bytes and as long as a large one.
 _MOST_MEMBERS: Final = 1000
-"""gzip members or zstd frames in a row. An empty one takes nine bytes and as long as a large one."""
+# Bytes given at a time, because what follows a gzip member is copied.
 _SLICE_BYTES: Final = 64 << 10
-"""Bytes given at a time, because what follows a gzip member is copied."""
+# RFC 9659: what every receiver of HTTP content must be ready for, and no more.
 _ZSTD_WINDOW_BYTES: Final = 8 << 20
-"""RFC 9659: what every receiver of HTTP content must be ready for, and no more."""
+# A few bytes of zstd stand for up to 128 KiB and its output can't be bounded: feed it in small slices.
 _ZSTD_SLICE_BYTES: Final = 256
-"""A few bytes of zstd stand for up to 128 KiB and its output can't be bounded: feed it in small slices."""
 
 
 class UnreadableBody(ValueError):  # noqa: N818 - named as the outcome it is; callers count its reason

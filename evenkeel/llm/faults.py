@@ -48,8 +48,8 @@ _PASSING: Final = frozenset({_TIMED_OUT, 409, 429})
 _REJECTED: Final = frozenset({400, 422})
 _FIRST_SERVER_ERROR: Final = 500
 _DETAIL_CHARS: Final = 300
+# Parameters that can be left out: a complaint about one is not about the question.
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
-"""Parameters that can be left out: a complaint about one is not about the question."""
 
 
 def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
@@ -126,8 +126,8 @@ def _without(secret: str, text: str) -> str:
     return text.replace(secret, "***") if secret else text
 
 
+# Errors about what the model wrote, not about the request.
 _BAD_GENERATION_CODES: Final = frozenset({"json_validate_failed", "tool_use_failed"})
-"""Errors about what the model wrote, not about the request."""
 _FULL: Final = frozenset({429, 498, 503})
 _NO_ROOM: Final = re.compile(r"resource.{0,3}unavailable|capacity", re.IGNORECASE)
 _TOO_LARGE_STATUS: Final = 413
@@ -149,10 +149,10 @@ _TOO_LONG: Final = re.compile(
     r"|(?:exceeds?|larger than|longer than) the (?:\S+ ){0,4}context)\b",
     re.IGNORECASE,
 )
+# A limit per minute: a request for more than all of it is not cured by waiting.
 _MORE_THAN_EVER: Final = re.compile(
     r"\blimit:? (\d{1,12})\b.{0,60}?\brequested:? (\d{1,12})\b", re.IGNORECASE
 )
-"""A limit per minute: a request for more than all of it is not cured by waiting."""
 _FILTER_CODES: Final = frozenset(
     {
         "content_filter",

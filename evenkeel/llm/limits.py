@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
+# Longest silence that a `Retry-After` brings about; then the endpoint is tried again.
 _LONGEST_PAUSE_S = 60.0
-"""Longest silence that a `Retry-After` brings about; then the endpoint is tried again."""
 
 
 class Pauses:
@@ -81,8 +81,8 @@ class Breaker:
         self._open_s = open_s
         self._clock = clock
         self._in_a_row = 0
+        # Clock time at which the next trial call may go out, while open.
         self._next_trial_at = 0.0
-        """Clock time at which the next trial call may go out, while open."""
 
     @property
     def failures_in_a_row(self) -> int:

@@ -43,16 +43,16 @@ class Price(Protocol):
         """
 
 
+# Name of a tier in the public list; a model without a price for it is listed at its standard one.
 _CONTEXT: Final[dict[Tier, dict[str, str] | None]] = {
     "standard": None,
     "flex": {"service_tier": "flex"},
 }
-"""Name of a tier in the public list; a model without a price for it is listed at its standard one."""
 
+# A usual rule of thumb for English; only used where the endpoint reports no usage.
 _CHARS_PER_TOKEN: Final = 4
-"""A usual rule of thumb for English; only used where the endpoint reports no usage."""
+# Ordinary text of any script, code and digits need fewer tokens than one for two bytes.
 _LEAST_BYTES_PER_TOKEN: Final = 2
-"""Ordinary text of any script, code and digits need fewer tokens than one for two bytes."""
 MESSAGE_TOKENS: Final = 16
 """Characters that a chat template may put around a message."""
 _MILLION: Final = 1_000_000
@@ -86,11 +86,11 @@ class ModelPrice:
         return f"counts ${self.input_usd:g} per million tokens in and ${self.output_usd:g} per million out"
 
 
+# Models of `evenkeel simulate`, which cost nothing.
 _SIMULATED: Final = "simulated-*"
-"""Models of `evenkeel simulate`, which cost nothing."""
 _DATED: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+# Largest multiple of its base's price that a fine-tuned model costs, by the beginning of its name.
 _FINE_TUNED: Final = (("gpt-3.5", 6.0), ("o4-mini", 4.0), ("", 2.0))
-"""Largest multiple of its base's price that a fine-tuned model costs, by the beginning of its name."""
 _LONGEST_NAME: Final = 200
 
 
@@ -249,26 +249,26 @@ def estimate_tokens(text: str) -> int:
     return len(text) // _CHARS_PER_TOKEN + 1
 
 
+# Text that servers put around a prompt: roles, a system prompt of their own.
 _PROMPT_MARGIN: Final = 256
-"""Text that servers put around a prompt: roles, a system prompt of their own."""
 _TOOLS_MARGIN: Final = 1024
 _ANSWER_FACTOR: Final = 3
 _ANSWER_MARGIN: Final = 1024
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+# Limit that some servers go by, whatever else a request says.
 _OTHER_LIMITS: Final = ("max_new_tokens", "num_predict", "n_predict", "min_tokens")
-"""Limit that some servers go by, whatever else a request says."""
+# Tokens that some servers write beside the answer.
 _THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
-"""Tokens that some servers write beside the answer."""
 
 
 _CACHE_WRITE: Final = 1.25
+# Price of a prompt that the server keeps for an hour (for minutes), as a multiple. Source: Anthropic.
 _LONG_CACHE_WRITE: Final = 2.0
-"""Price of a prompt that the server keeps for an hour (for minutes), as a multiple. Source: Anthropic."""
 
 
 _DIGITS: Final = 12
+# Tokens that no budget has.
 _ENDLESS: Final = 10**_DIGITS
-"""Tokens that no budget has."""
 
 
 def _members(body: bytes) -> dict[str, Any]:
@@ -304,8 +304,8 @@ PICTURE_TOKENS: Final = 50_000
 1,600 of Anthropic's. Source: "Images and vision" of OpenAI's and "Vision" of Anthropic's guides, 2025."""
 _PICTURES: Final = frozenset({"image_url", "input_image", "image"})
 _OTHER_MEDIA: Final = frozenset({"input_audio", "file", "input_file", "document"})
+# Shorter texts in such a part are names and addresses.
 _PAYLOAD_CHARS: Final = 512
-"""Shorter texts in such a part are names and addresses."""
 
 
 class Media(NamedTuple):
@@ -405,8 +405,8 @@ class Quote:
         usual = most_tokens or _ANSWER_FACTOR * completion_tokens + _ANSWER_MARGIN
         most = max(limits, default=usual)
         self.limit_tokens = None if limits else most
+        # The limit, if it is ours and not the client's.
         self._ours = most if not limits or most == most_tokens else None
-        """The limit, if it is ours and not the client's."""
         most = max(most, _most(members, _OTHER_LIMITS)) + _most(members, _THOUGHTS)
         """Bounds the answer; None where the request does."""
         around = _TOOLS_MARGIN if members.get("tools") or members.get("functions") else _PROMPT_MARGIN

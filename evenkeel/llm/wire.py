@@ -26,8 +26,8 @@ _FIRST_REDIRECTION: Final = 300
 _FIRST_ERROR_STATUS: Final = 400
 _FIRST_SERVER_ERROR: Final = 500
 _TIMED_OUT: Final = 408
+# A larger body is no error message.
 _ERROR_BYTES: Final = 65_536
-"""A larger body is no error message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class Wire:
         self._headers = dict(headers or {})
         self._trust: ssl.SSLContext | None = None
         self._transport = transport
+        # Clients by Unix socket, which is None for TCP, and by proxy.
         self._clients: dict[tuple[str | None, network.ProxyServer | None], httpx2.AsyncClient] = {}
-        """Clients by Unix socket, which is None for TCP, and by proxy."""
 
     async def close(self) -> None:
         """Close the connections. Requests under way fail."""

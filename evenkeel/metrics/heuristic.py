@@ -45,8 +45,8 @@ benchmarks.similarity`.
 """
 
 _MEANING_STEEPNESS: Final = 4
+# Comparison of the parts that an answer is made of, on every pair of a task.
 _PARTS: Final[dict[Task, Metric]] = {Task.WORKFLOW: WorkflowSteps(), Task.SLOT_FILLING: SlotMatch()}
-"""Comparison of the parts that an answer is made of, on every pair of a task."""
 _UNMEASURED: Final = MeaningScore(Failure("embeddings", 1, "not_asked"))
 
 
@@ -225,8 +225,8 @@ def _gap(pair: Pair, languages: _Languages) -> str | None:
 
 
 _ONE_LANGUAGE_SHARE: Final = 0.65
+# Characters a text needs before the language identifier is trusted.
 _TELLING: Final = 60
-"""Characters a text needs before the language identifier is trusted."""
 
 
 def _content(text: str) -> frozenset[str]:

@@ -231,11 +231,11 @@ _YAML_KINDS: Final[dict[str, Kind]] = {
     "tag:yaml.org,2002:bool": "boolean",
     "tag:yaml.org,2002:null": "null",
 }
+# Unquoted words that PyYAML takes for a string, YAML 1.2 for a number (1e5, 0o17, 08), or some other readers
+# for a boolean (y, n).
 _YAML_UNTYPED: Final = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|[yYnN]"
 )
-"""Unquoted words that PyYAML takes for a string, YAML 1.2 for a number (1e5, 0o17, 08), or some other readers
-for a boolean (y, n)."""
 _YAML_COMMENT: Final = re.compile(r"(?:^|[ \t])#", re.MULTILINE)
 
 
@@ -371,12 +371,12 @@ def _same_elements(left: ET.Element, right: ET.Element) -> bool:
     )
 
 
+# Names of a root element that only say that there is one.
 _ROOTS: Final = frozenset(
     ("root", "data", "response", "output", "answer", "document", "object", "record", "xml", "json")
 )
-"""Names of a root element that only say that there is one."""
+# Items from which elements are a list. A list of one, or of none, looks like a single value in XML.
 _FEWEST_ITEMS: Final = 2
-"""Items from which elements are a list. A list of one, or of none, looks like a single value in XML."""
 
 
 def _document_is(root: ET.Element, value: Value) -> bool:

@@ -70,20 +70,19 @@ def _plain(name: str) -> str:
     return "_".join(name.lower().replace("-", " ").replace("_", " ").split())
 
 
+# Patterns for the phrases of instructions, by their meaning.
 _SIGNS: Final = {
     name: re.compile("|".join(alternatives))
     for name, alternatives in tomllib.loads(
         files(__package__).joinpath("tasks.toml").read_text("utf-8")
     ).items()
 }
-"""Patterns for the phrases of instructions, by their meaning."""
 
 _SENTENCE: Final = re.compile(r"[.!?\n\u3002\uff01\uff1f]+")
+# Most characters of a sentence that are read.
+#
+# Instructions are shorter; data may have no full stop at all.
 _LONGEST_SENTENCE: Final = 600
-"""Most characters of a sentence that are read.
-
-Instructions are shorter; data may have no full stop at all.
-"""
 
 _SPEAKER: Final = re.compile(
     # [10:02] Lena: …, **Agent Tom:** …, [10:02] <nick> …, 2024-03-05 10:02 - Ana: …
@@ -220,8 +219,8 @@ def has_plan(text: str) -> bool:
 
 _INSTRUCTING = frozenset(("system", "developer"))
 _ASKING = "user"
+# Characters that are read from either end of a prompt: instructions are at the ends.
 _HALF_READ = 20_000
-"""Characters that are read from either end of a prompt: instructions are at the ends."""
 
 
 class Turn(NamedTuple):

@@ -215,8 +215,8 @@ class ToolArgumentsMatch:
         return sum(scores) / len(scores)
 
 
+# Pairs of calls of one tool that are all compared; of more than 20 by 20, each with the one in its place.
 _MOST_COMPARED = 400
-"""Pairs of calls of one tool that are all compared; of more than 20 by 20, each with the one in its place."""
 
 
 def _scores_of_tool(left: list[str], right: list[str]) -> Iterator[float]:

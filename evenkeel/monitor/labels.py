@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.labels import DecidedBy, Label, LabelStore
 
 
+# Rating of answers with the same content.
 _SAME = 3
-"""Rating of answers with the same content."""
 Source = Literal["drawn", "chosen"]
 """Origin of the labelled verdicts: drawn at random, or chosen by people, mostly because they looked wrong.
 Only for drawn verdicts does the agreement tell how often the judge is right."""

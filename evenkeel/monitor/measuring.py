@@ -29,17 +29,17 @@ State = Literal["measuring", "learning", "held_up"]
 STATES: Final[tuple[State, ...]] = ("measuring", "learning", "held_up")
 
 _LOOK_EVERY_S: Final = 2.0
+# Seconds after which a waiting exchange means that no worker takes it.
 _WAITED_S: Final = 120.0
-"""Seconds after which a waiting exchange means that no worker takes it."""
+# Seconds without a trial after which scoring stands still rather than being behind.
 _STANDS_S: Final = 60.0
-"""Seconds without a trial after which scoring stands still rather than being behind."""
 _MONITOR_STALLED_S: Final = 120.0
+# Share of a budget from which on it is called spent.
 _SPENT: Final = 0.9
-"""Share of a budget from which on it is called spent."""
+# Trials lost in a row that hold a route up.
 _LOST: Final = 5
-"""Trials lost in a row that hold a route up."""
+# The same where the next exchange may be measured: a budget that is paced, a prompt that does not fit.
 _LOST_BY_CHANCE: Final = 50
-"""The same where the next exchange may be measured: a budget that is paced, a prompt that does not fit."""
 
 _STEPS: Final = {
     "unauthorized": "Put a key that the endpoint accepts into the variable that replays.api_key_env names "
@@ -67,10 +67,10 @@ _SAME_REASON: Final = {
     "budget_reserve": "budget",
     "budget_share": "budget_pace",
 }
+# Beginning of the reasons for which a rewording was not tried.
 _UNTRIED: Final = "untried:"
-"""Beginning of the reasons for which a rewording was not tried."""
+# Reasons for which the data plane drops exchanges because they cannot be stored.
 _DROPPED: Final = frozenset({"store_full", "store_error"})
-"""Reasons for which the data plane drops exchanges because they cannot be stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ class MeasuringWatch:
         self._figures_known = figures_known
         self._lock = threading.Lock()
         self._routes: dict[str, _Route] = {}
+        # Time at which each cause was first seen.
         self._seen: dict[str, float] = {}
-        """Time at which each cause was first seen."""
+        # Time at which a trial was rated or lost last.
         self._moved_at = clock()
-        """Time at which a trial was rated or lost last."""
         self._look_at = float("-inf")
         self._found = Measuring("learning", clock())
 

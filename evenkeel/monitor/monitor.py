@@ -29,11 +29,11 @@ Report = TypeVar("Report")
 
 _LOG = logging.getLogger(__name__)
 _BATCH = 2000
+# Seconds that a report waits for the lock. A scrape reads several reports.
 _SCRAPE_PATIENCE_S = 0.02
-"""Seconds that a report waits for the lock. A scrape reads several reports."""
 _REFRESH_EVERY_S = 5.0
+# Pause after a refresh, as a multiple of the time that the refresh took.
 _RESTS = 9
-"""Pause after a refresh, as a multiple of the time that the refresh took."""
 
 
 class Monitor:
@@ -70,8 +70,8 @@ class Monitor:
         self._started_at = clock()
         self._lock = threading.Lock()
         self._state: MonitorState | None = None
+        # Last reports read from the state, by the name of the method.
         self._shown: dict[str, list[Any]] = {}
-        """Last reports read from the state, by the name of the method."""
         self._folded = 0
         self._failures = 0
         self._stepped_at: float | None = None

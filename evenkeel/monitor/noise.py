@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
 
 
+# Details of verdicts that repeat a rating, with the counts for equal and for different ratings.
 _REPEATED: Final = (
     (JUDGED_AGAIN, "same_again", "other_again"),
     (JUDGED_SWAPPED, "same_swapped", "other_swapped"),
     (JUDGED_ALONE, "same_alone", "other_alone"),
 )
-"""Details of verdicts that repeat a rating, with the counts for equal and for different ratings."""
 
 
 class JudgeCounts(Struct):

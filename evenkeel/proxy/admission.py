@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from evenkeel.proxy.limits import Limits
 
 _MOST_TOLD = 64
+# Divisor of the connection limit: one eighth more connections may be open briefly, to receive the refusal.
 _TOLD_SHARE = 8
-"""Divisor of the connection limit: one eighth more connections may be open briefly, to receive the
-refusal."""
+# Bits of the host part of an IPv6 address. One subscriber usually has the whole network, so they are not
+# counted apart.
 _HOST_BITS = 64
-"""Bits of the host part of an IPv6 address. One subscriber usually has the whole network, so they are not
-counted apart."""
 
 
 def counted_as(peername: object) -> str:

@@ -23,8 +23,8 @@ EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, never l
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]++)\]|([^\[\]:/@\s]++))(?::[0-9]{0,5})?")
 _PAGE = selector([b"origin", b"sec-fetch-site"])
+# Values of `sec-fetch-site` for requests that no page of another site caused.
 _OWN = frozenset({"same-origin", "none"})
-"""Values of `sec-fetch-site` for requests that no page of another site caused."""
 _MOST_REMEMBERED = 256
 _SHOWN = 100
 
@@ -56,8 +56,8 @@ class Callers:
         self._names = _LOOPBACK | {listen.lower()} | {host.lower().strip("[]") for host in hosts}
         self._any_address = listen in EVERYWHERE
         self._origins = frozenset(origin.lower() for origin in origins)
+        # Values of `Host` that are already known to be accepted.
         self._known: set[bytes] = set()
-        """Values of `Host` that are already known to be accepted."""
 
     def refused(self, head: RequestHead, *, named: bool = False) -> KeyRefusal | None:
         """Return why a request may not use evenkeel's key; None if it may.

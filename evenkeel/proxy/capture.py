@@ -139,11 +139,11 @@ class Capture:
         self._room = max_bytes - size + head.end
         self._address = address
         self._known_by_key = known_by_key
+        # Pieces of the request body that arrived after the head.
         self._request: list[bytes] = []
-        """Pieces of the request body that arrived after the head."""
         self._response: list[bytes] = []
+        # Head of the answer, and the bytes that arrived with it.
         self._answer = b""
-        """Head of the answer, and the bytes that arrived with it."""
         self._answer_chunked = False
         self._upstream = 0
 

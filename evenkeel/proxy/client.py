@@ -69,12 +69,12 @@ _PIPELINE_FULL = 2
 
 _CARRIAGE_RETURN = 13
 _FIRST_SERVER_ERROR = 500
+# Seconds between two requests for embeddings that are captured: only a few become reference prompts.
 _EMBEDDINGS_EVERY_S = 300.0
-"""Seconds between two requests for embeddings that are captured: only a few become reference prompts."""
+# Most WebSockets of a route that are sampled at once: each may keep a few megabytes of its conversation.
 _MOST_LISTENED = 256
-"""Most WebSockets of a route that are sampled at once: each may keep a few megabytes of its conversation."""
+# Size in bytes above which the request head keeps no copy of the body.
 _LARGE_BYTES = 16 << 10
-"""Size in bytes above which the request head keeps no copy of the body."""
 
 
 class Plane(Protocol):
@@ -157,29 +157,29 @@ class ClientConnection(asyncio.Protocol):
     def __init__(self, plane: Plane) -> None:
         self._plane = plane
         self._state = State.IDLE
+        # Previous head of this connection, used to read the next one faster.
         self._last: RequestHead | None = None
-        """Previous head of this connection, used to read the next one faster."""
+        # Bytes not yet understood: part of a head, or requests that came early.
         self._pending = b""
-        """Bytes not yet understood: part of a head, or requests that came early."""
         self._held = 0
         self._writable = True
         self._quiet_s = 0.0
         self._half_closed = False
         self._upstream: UpstreamConnection | None = None
         self._connecting: asyncio.Task[None] | None = None
+        # Bytes that wait until the upstream is connected.
         self._unsent: list[bytes] = []
-        """Bytes that wait until the upstream is connected."""
+        # Bytes sent on a reused connection or on a route with fallbacks, kept for sending them again; None if
+        # that is not possible.
         self._sent: list[bytes] | None = None
-        """Bytes sent on a reused connection or on a route with fallbacks, kept for sending them again; None
-        if that is not possible."""
         self._sent_bytes = 0
+        # Upstreams that the request could not be sent to.
         self._tried: tuple[Pool, ...] = ()
-        """Upstreams that the request could not be sent to."""
         self._left = 0
         self._chunks: ChunkReader | None = None
         self._capture: Capture | None = None
+        # Hands over what passes in a tunnel that is sampled.
         self._tap: Tap | None = None
-        """Hands over what passes in a tunnel that is sampled."""
         self._started = 0.0
         self._answering = False
         self._status = 0

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _UPGRADE = selector([b"upgrade"])
 _EXTENSIONS = selector([b"sec-websocket-extensions"])
 _RESPONSES = "responses"
+# Bytes that a piece takes in memory besides its data.
 _PIECE_BYTES = 200
-"""Bytes that a piece takes in memory besides its data."""
+# Most requests of a conversation that wait for their answers.
 _MOST_OPEN = 64
-"""Most requests of a conversation that wait for their answers."""
+# Members that a request has over a WebSocket alone, or that mean nothing there.
 _ONLY_HERE = ("type", "generate", "stream_id", "background", "response")
-"""Members that a request has over a WebSocket alone, or that mean nothing there."""
 _CREATE = "response.create"
 _STEER = "response.steer"
 _ANSWERED = frozenset({"response.completed", "response.incomplete"})
@@ -183,16 +183,16 @@ class Conversation:
         self._upstream = upstream
         self._client = client
         self._number = 0
+        # Requests that wait for their answers, by the conversation's lane (`stream_id`).
         self._turns: dict[str | None, deque[_Turn]] = {}
-        """Requests that wait for their answers, by the conversation's lane (`stream_id`)."""
+        # All items up to the end of a response that the provider does not store, by its id.
         self._told: OrderedDict[str, list[msgspec.Raw]] = OrderedDict()
-        """All items up to the end of a response that the provider does not store, by its id."""
         self._told_bytes = 0
         self._extensions = b",".join(
             value.encode("latin-1") for _, value in selected(answer.raw[: answer.end], _EXTENSIONS)
         )
+        # Readers of what the server says and of what the client says; None before the first piece.
         self._readers: tuple[MessageReader, MessageReader] | None = None
-        """Readers of what the server says and of what the client says; None before the first piece."""
         self._ended = False
 
     def read(self, piece: TunnelPiece, names: ClientNames | None) -> Iterator[Exchange]:

@@ -27,12 +27,12 @@ CREDENTIAL_PARAMETER = re.compile(
 """Names, in lower case, of query parameters that carry a credential in some API: "api-key", "access_token",
 "x-amz-signature", "sig" … Kept out of what is stored; the request itself passes as it is."""
 _PARAMETER = re.compile(rb"(^|[&;])([^&;]*)")
+# Names, in lower case, of further fields that carry a credential.
 _FURTHER = re.compile(rb"(?:.*[^a-z])?(?:cookie2?|authentication|dpop)(?:[^a-z].*)?")
-"""Names, in lower case, of further fields that carry a credential."""
 _NO_CREDENTIALS = frozenset({b"idempotency-key", b"sec-websocket-key"})
 _SUBPROTOCOLS = b"sec-websocket-protocol"
+# Subprotocol that carries a key. Browsers can set no field on a WebSocket, so keys travel this way.
 _KEY_AS_SUBPROTOCOL = re.compile(rb"key|token|bearer|auth", re.IGNORECASE)
-"""Subprotocol that carries a key. Browsers can set no field on a WebSocket, so keys travel this way."""
 _VALUE = re.compile(rb"[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?")
 
 

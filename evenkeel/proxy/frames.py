@@ -21,13 +21,13 @@ _MASKED = 0x80
 _LENGTH = 0x7F
 _TWO_BYTES = 126
 _EIGHT_BYTES = 127
+# Bytes that are unmasked at once: one step holds the interpreter, and so the event loop, for its time.
 _PIECE = 64 << 10
-"""Bytes that are unmasked at once: one step holds the interpreter, and so the event loop, for its time."""
+# End of a compressed message, which its sender leaves out.
 _FLUSHED = b"\x00\x00\xff\xff"
-"""End of a compressed message, which its sender leaves out."""
 _WINDOW_BITS = -15
+# Most fragments of a message: each takes memory besides its bytes, also an empty one.
 _MOST_FRAGMENTS = 10_000
-"""Most fragments of a message: each takes memory besides its bytes, also an empty one."""
 
 
 class FrameError(ValueError):
@@ -72,10 +72,10 @@ class MessageReader:
         self._inflater = zlib.decompressobj(_WINDOW_BITS) if compressed else None
         self._buffer = bytearray()
         self._fragments: list[bytes] = []
+        # Bytes of the fragments.
         self._size = 0
-        """Bytes of the fragments."""
+        # Opcode of the message whose fragments are arriving; that of a continuation if there is none.
         self._opcode = _CONTINUATION
-        """Opcode of the message whose fragments are arriving; that of a continuation if there is none."""
         self._deflated = False
         self._closed = False
 

@@ -72,10 +72,10 @@ class ChunkReader:
     __slots__ = ("_in_trailer", "_left", "_line", "_trailer_bytes", "done", "rest")
 
     def __init__(self) -> None:
+        # Bytes missing from the current chunk, the line break after it included.
         self._left = 0
-        """Bytes missing from the current chunk, the line break after it included."""
+        # Part of a size or trailer line that has not arrived completely.
         self._line = b""
-        """Part of a size or trailer line that has not arrived completely."""
         self._in_trailer = False
         self._trailer_bytes = 0
         self.done = False

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from evenkeel.proxy.clients import ClientNames
     from evenkeel.proxy.counters import Counters
 
+# Bytes in a batch. A batch is copied while it is packed and stored, so large bodies go a few at a time.
 _BATCH_BYTES = 4 << 20
-"""Bytes in a batch. A batch is copied while it is packed and stored, so large bodies go a few at a time."""
 _SECONDS_PER_HOUR = 3600.0
+# Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
+# less than a hundredth of the requests, which fifty small ones a second do not.
 _GATHER_S = 0.25
-"""Time for a batch to gather. Each batch may hold up a request that comes meanwhile: a few large ones reach
-less than a hundredth of the requests, which fifty small ones a second do not."""
 
 
 class Offer(Protocol):
@@ -76,13 +76,13 @@ class HandOff:
         self.client_quota: int | None = None
         """Maximum number of exchanges of one client that are queued in a clock hour; None = no limit."""
         self._hour = -1.0
+        # Exchanges queued in the current hour, by client.
         self._taken: dict[str, int] = {}
-        """Exchanges queued in the current hour, by client."""
         self._waiting: deque[Offer] = deque()
         self._offered_bytes = 0
         self._drained_bytes = 0
+        # Bytes in memory at which the thread stops gathering and stores the batch.
         self._gathered_bytes = min(_BATCH_BYTES, max_bytes // 2)
-        """Bytes in memory at which the thread stops gathering and stores the batch."""
         self._wake = threading.Event()
         self._enough = threading.Event()
         self._stop = threading.Event()

@@ -125,8 +125,8 @@ RELAY_OWNED = frozenset(
 """Fields that decide framing, routing, loops or one connection: no setting may set them."""
 
 _ORDINARY_OPTIONS = frozenset({b"", b"close", b"keep-alive", b"upgrade"})
+# Fields that decide framing, routing or loops: naming them in `Connection` does not remove them.
 _NEVER_NAMED = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding", LOOP_GUARD_HEADER})
-"""Fields that decide framing, routing or loops: naming them in `Connection` does not remove them."""
 
 
 def connection_options(value: bytes) -> set[bytes]:

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from evenkeel.proxy.upstream import Downstream
 
 
+# Idle seconds below which a closed connection teaches nothing: the upstream went away.
 _LEARNED_FROM_S = 1.0
-"""Idle seconds below which a closed connection teaches nothing: the upstream went away."""
+# Share of the observed idle time after which connections are closed. The sweep knows idle times to a second
+# only.
 _LEARNED_SHARE = 0.75
-"""Share of the observed idle time after which connections are closed. The sweep knows idle times to a second
-only."""
+# Seconds for which a learned idle time holds. Afterwards it may be learned anew.
 _LEARNED_FOR_S = 600.0
-"""Seconds for which a learned idle time holds. Afterwards it may be learned anew."""
+# Longest answer of a proxy to CONNECT.
 _MOST_HEAD_BYTES = 65_536
-"""Longest answer of a proxy to CONNECT."""
 
 
 class Pool:
@@ -64,10 +64,10 @@ class Pool:
         self.resting_until = 0.0
         """Time, by the data plane's timer, until which the upstream is passed over if there is another."""
         self._limits = limits
+        # Seconds for which an idle connection is kept.
         self._patience_s = limits.upstream_idle_s
-        """Seconds for which an idle connection is kept."""
+        # Seconds for which a learned `_patience_s` still holds.
         self._learned_for_s = 0.0
-        """Seconds for which a learned `_patience_s` still holds."""
         self._tls = (tls or network.trust()) if upstream.tls else None
         self.idle: list[UpstreamConnection] = []
         """Idle connections, the most recently used last."""

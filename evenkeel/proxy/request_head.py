@@ -31,8 +31,8 @@ from evenkeel.proxy.headers import (
 if TYPE_CHECKING:
     from evenkeel.proxy.credentials import Injection
 
+# Size in bytes up to which copying twice is faster than making a view to copy once.
 _SMALL_BYTES = 8 << 10
-"""Size in bytes up to which copying twice is faster than making a view to copy once."""
 
 MAX_HEAD_BYTES = 64 << 10
 MAX_FIELDS = 256
@@ -41,9 +41,12 @@ _NONE = Framing.NONE
 _LENGTH = Framing.LENGTH
 
 _VERSION_BYTES = len(b" HTTP/1.1")
+# Size in bytes from which fields are counted. Smaller heads cannot hold enough fields to do harm.
 _COUNT_FIELDS_ABOVE_BYTES = 4 << 10
-"""Size in bytes from which fields are counted. Smaller heads cannot hold enough fields to do harm."""
 
+# An HTTP/1.1 head of which only the fields need attention that nearly every client sends. Groups: method,
+# target, host, length, the line that says keep-alive. In one pass it proves and finds what the grammar below
+# and the search after it do in two; what it does not match is read by those.
 _ORDINARY_HEAD = re.compile(
     rb"("
     + TOKEN
@@ -57,18 +60,15 @@ _ORDINARY_HEAD = re.compile(
     + once(5, KEEP_ALIVE_FIELD)
     + rb"))*+\r\n\r\n"
 )
-"""An HTTP/1.1 head of which only the fields need attention that nearly every client sends. Groups:
-method, target, host, length, the line that says keep-alive. In one pass it proves and finds what
-the grammar below and the search after it do in two; what it does not match is read by those."""
 
 _HEAD = re.compile(
     rb"(" + TOKEN + rb"++) ([\x21-\x7e\x80-\xff]++) HTTP/1\.([01])" + FIELD_LINES + rb"\r\n\r\n"
 )
+# An absolute-form target (RFC 9112, 3.2.2). Groups: host, port, path and query. User and password, which it
+# must not have (RFC 9110, 4.2.4), do not match.
 _ABSOLUTE = re.compile(
     rb"https?://(\[[0-9A-Fa-f:.]++\]|[^/?#@:\[\]]++)(:[0-9]*+)?+((?:[/?].*)?+)", re.IGNORECASE
 )
-"""An absolute-form target (RFC 9112, 3.2.2). Groups: host, port, path and query. User and password, which it
-must not have (RFC 9110, 4.2.4), do not match."""
 _REQUEST_LINE = re.compile(TOKEN + rb"+ [^ \r\n]+ (HTTP/[0-9.]{1,9})\r\n")
 _BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _FOLD = re.compile(rb"\r\n[ \t]")

@@ -31,6 +31,8 @@ MAX_HEAD_BYTES = 256 << 10
 SWITCHING_PROTOCOLS = 101
 _BODYLESS = frozenset({*range(100, 200), 204, 304})
 
+# Pattern of a final answer with a length, like the one in `request_head`. Groups: status, length, keep-alive
+# line.
 _ORDINARY_HEAD = re.compile(
     rb"HTTP/1\.1 ((?!204|304)[2-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?+(?:\r\n(?:"
     + ORDINARY
@@ -40,8 +42,6 @@ _ORDINARY_HEAD = re.compile(
     + once(3, KEEP_ALIVE_FIELD)
     + rb"))*+\r\n\r\n"
 )
-"""Pattern of a final answer with a length, like the one in `request_head`. Groups: status, length, keep-alive
-line."""
 
 _HEAD = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?" + FIELD_LINES + rb"\r\n\r\n"

@@ -199,10 +199,10 @@ class RouteTable:
         self._entries = tuple(sorted(map(_Entry, self.routes), key=_Entry.generality))
         self._conditional = any(entry.conditional for entry in self._entries)
         first = self._entries[0] if self._entries else None
+        # Route of every request, if a single route takes all of them and changes no target.
         self._direct = (
             first.route if first and not first.conditional and not first.prefix and first.verbatim else None
         )
-        """Route of every request, if a single route takes all of them and changes no target."""
 
     def named(self, name: str) -> ProxyRoute | None:
         """Return the route of that name; None if there is none."""

@@ -82,8 +82,8 @@ class DataPlane:
         self._random = rng or random.Random(secrets.randbits(128))
         self._tls = tls
         self._pools: dict[Upstream, Pool] = {}
+        # Pools of upstreams that no route has any more, while requests still use them.
         self._left: list[Pool] = []
-        """Pools of upstreams that no route has any more, while requests still use them."""
         self.lanes: Mapping[str, Lane] = {}
         """Lanes by route name. `reroute` replaces the mapping, so keep no reference to it."""
         self._clients: set[ClientConnection] = set()

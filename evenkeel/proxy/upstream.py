@@ -131,12 +131,12 @@ class UpstreamConnection(asyncio.Protocol):
         """True if the connection can be used again after the current answer."""
         self.writable = True
         self._method = b""
+        # True if the client cannot read chunks.
         self._strip = False
-        """True if the client cannot read chunks."""
         self._buffer = b""
         self._framing: Framing | None = None
+        # Previous head of this connection, used to read the next one faster.
         self._last: ResponseHead | None = None
-        """Previous head of this connection, used to read the next one faster."""
         self._left = 0
         self._chunks = ChunkReader()
         self._tunnel = False

@@ -34,12 +34,12 @@ log = logging.getLogger("evenkeel")
 _DAY_S: Final = 86_400.0
 _HOUR_S: Final = 3_600.0
 _LOOK_EVERY_S: Final = 300.0
+# Pause between looks for pairs while no panel has enough.
 _LOOK_SOON_S: Final = 15.0
-"""Pause between looks for pairs while no panel has enough."""
+# Latest verdicts of a route among which pairs are looked for.
 _LOOKED_AT: Final = 500
-"""Latest verdicts of a route among which pairs are looked for."""
+# Fewest seconds between two rounds because of suspicions.
 _SUSPECTED_EVERY_S: Final = 600.0
-"""Fewest seconds between two rounds because of suspicions."""
 _HIGHEST: Final = 3
 _AT_ONCE: Final = 4
 
@@ -87,8 +87,8 @@ class JudgePanel:
         self._suspected = suspected
         self._clock = clock
         self._look_at = 0.0
+        # Routes by the judge, with its wording, that rated their latest trials.
         self._routes: dict[str, tuple[str, ...]] = {}
-        """Routes by the judge, with its wording, that rated their latest trials."""
 
     async def step(self) -> int:
         """Take new pairs and make the rounds that are due. Return the number of rounds."""

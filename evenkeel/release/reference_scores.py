@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MOST: Final = 12
 """References of a change that are scored."""
+# A change that was found earlier is not scored: the monitor may fold an old log from its start.
 _STALE_S: Final = 3600.0
-"""A change that was found earlier is not scored: the monitor may fold an old log from its start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

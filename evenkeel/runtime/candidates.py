@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
 
+# Requests of a route for which the cost of its challenger is stated.
 _REQUESTS: Final = 10_000
-"""Requests of a route for which the cost of its challenger is stated."""
+# Answers of the candidate: one, and two more for every third pair.
 _ANSWERS_OF_A_PAIR: Final = 5 / 3
-"""Answers of the candidate: one, and two more for every third pair."""
 
 
 def cost_lines(settings: Settings) -> Iterator[str]:

@@ -42,16 +42,17 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 
 _HOUR_S: Final = 3600.0
+# Seconds for which all requests of a route are sampled after a change, or until enough are.
 _BURST_S: Final = 1_800.0
-"""Seconds for which all requests of a route are sampled after a change, or until enough are."""
+# Share of a route's requests that are sampled after a change.
 _BURST_RATE: Final = 1.0
-"""Share of a route's requests that are sampled after a change."""
+# Sampled exchanges after which a burst ends before its time.
 _BURST_EXCHANGES: Final = 300
-"""Sampled exchanges after which a burst ends before its time."""
+# Goldens of a route that are replayed in a round, always the same ones.
 _GOLDENS_PER_ROUND: Final = 50
-"""Goldens of a route that are replayed in a round, always the same ones."""
+# Age in seconds after which a change gets no response: the monitor may fold an old log from its start.
 _STALE_S: Final = 3600.0
-"""Age in seconds after which a change gets no response: the monitor may fold an old log from its start."""
+# Kinds of changes that start a burst; the usual sampling suffices for traffic, settings and judges.
 _BURST_FOR: Final = frozenset(
     (
         kinds.MODEL,
@@ -64,9 +65,8 @@ _BURST_FOR: Final = frozenset(
         kinds.REFERENCES,
     )
 )
-"""Kinds of changes that start a burst; the usual sampling suffices for traffic, settings and judges."""
+# Kinds of changes that goldens cannot show, because goldens are sent with parameters of their own.
 _NOT_FOR_GOLDENS: Final = frozenset((kinds.SETTINGS, kinds.PARAMETERS))
-"""Kinds of changes that goldens cannot show, because goldens are sent with parameters of their own."""
 
 
 LEASE_S: Final = 30.0

@@ -45,8 +45,8 @@ _SHOWN_CHARS: Final = 1_500
 _ANSWER_CHARS: Final = 120
 _MODELS_SHOWN: Final = 8
 _TITLE: Final = "Test message from evenkeel"
+# Statuses of a request whose key was taken and whose model was not.
 _ABOUT_THE_MODEL: Final = frozenset({400, 404, 422})
-"""Statuses of a request whose key was taken and whose model was not."""
 _ADVICE: Final = {
     400: "The answer says what the endpoint does not take. Check the model's name.",
     401: "Put a key that the endpoint takes into {variable}.",

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("evenkeel")
+# Largest decoded body in bytes that is shown.
 _SHOWN_BYTES: Final = 1 << 20
-"""Largest decoded body in bytes that is shown."""
 
 
 def with_operations(

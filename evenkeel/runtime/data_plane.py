@@ -56,12 +56,12 @@ _POLL_S: Final = 2.0
 
 _MOST_FILES = 262_144
 _MOST_CONNECTIONS = 65_536
+# Files per client: its connection, and one to the upstream.
 _FILES_OF_ONE = 2
-"""Files per client: its connection, and one to the upstream."""
+# Files for the store, the admin port, clients that are turned away, and name resolution.
 _RESERVED = 128
-"""Files for the store, the admin port, clients that are turned away, and name resolution."""
+# Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`.
 _RESERVED_SHARE = 8
-"""Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`."""
 _HANDOFF_BYTES = 32 << 20
 _DRAIN_S = 20.0
 

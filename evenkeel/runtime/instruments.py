@@ -56,8 +56,8 @@ log = logging.getLogger("evenkeel")
 judge_log = logging.getLogger("evenkeel.judge")
 
 _CHECK_AGAIN_S = 15.0
+# Longest pause in seconds that a judge may ask for; a longer one makes it unusable meanwhile.
 _LONG_PAUSE_S = 5.0
-"""Longest pause in seconds that a judge may ask for; a longer one makes it unusable meanwhile."""
 _WATCH_S = 1.0
 _ADVICE = {
     "unauthorized": "put a valid key into {key_env}",
@@ -65,14 +65,14 @@ _ADVICE = {
     "timeout": "check that the endpoint is up, or raise judge.timeout_s",
     "rate_limited": "lower judge.concurrency, or ask the provider for a higher limit",
 }
+# Characters of a question with both texts; a longer question is not sent and fails as `too_long`.
 _LONGEST_QUESTION = 300_000
-"""Characters of a question with both texts; a longer question is not sent and fails as `too_long`."""
+# Most answers to variants of a request that are rated in one call.
 _GROUP = 6
-"""Most answers to variants of a request that are rated in one call."""
 SWAP_SHARE = 0.5
 """Share of the similarity calls that show the two answers in the opposite order."""
+# Further attempts after an unreadable reply: endpoints without structured output may add chat.
 _REPAIRS = 1
-"""Further attempts after an unreadable reply: endpoints without structured output may add chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class JudgeHealth:
         """Reason of the failed call in snake case; "" while the judge works."""
         self.advice = ""
         """Remedy, beginning in lower case."""
+        # Reasons logged since the judge last worked, without details, such as seconds, which change.
         self._said: set[str] = set()
-        """Reasons logged since the judge last worked, without details, such as seconds, which change."""
 
     @property
     def model(self) -> str:

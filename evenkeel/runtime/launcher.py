@@ -54,8 +54,8 @@ Role = Literal["up", "proxy", "worker", "monitor"]
 log = logging.getLogger("evenkeel")
 settings_log = logging.getLogger("evenkeel.settings")
 
+# Name under which a supervisor publishes its counters.
 _SOURCE: Final = "supervisor"
-"""Name under which a supervisor publishes its counters."""
 
 
 def launch(role: Role, source: SettingsSource, *, admin: bool = True, say: Callable[[str], None]) -> None:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
 
+# Seconds between two points of a trend line.
 _TREND_S: Final = 10.0
-"""Seconds between two points of a trend line."""
 _SIMULATED_TREND_S: Final = 1.0
+# Settings of `alerts` by the measure that each limits.
 _SETTING_OF: Final = {
     Measure.CONTENT: "threshold",
     Measure.SIMILARITY: "similarity_loss",
     Measure.QUALITY: "quality_loss",
     Measure.INVALID: "invalid",
 }
-"""Settings of `alerts` by the measure that each limits."""
 
 
 def monitor_settings(settings: Settings) -> MonitorSettings:

@@ -36,12 +36,12 @@ _FAULTS: Final = {
     ForwardingFault.REFUSED: "Connection refused",
     ForwardingFault.CONNECT_TIMEOUT: "timed out",
 }
+# Roles that call each model; None stands for all roles in one place.
 _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "judge": (None, "worker", "monitor"),
     "replays.rewriter": (None, "worker"),
     "embeddings": (None, "worker", "monitor"),
 }
-"""Roles that call each model; None stands for all roles in one place."""
 
 
 def unreachable_upstreams(settings: Settings) -> list[str]:

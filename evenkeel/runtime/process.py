@@ -41,18 +41,18 @@ _MADE = (
     f"The token is in the file `{ADMIN_TOKEN}` of the data folder, `./evenkeel-data` unless set otherwise; "
     "only whoever runs evenkeel can read it. Starting evenkeel at a terminal prints a link that signs you in."
 )
+# Hint for people who need a token.
 _NAMED = (
     "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of "
     "`access.token_env`; ask whoever runs evenkeel."
 )
-"""Hint for people who need a token."""
 _NICENESS = 10
+# Hours for which a sign-in with a browser is valid.
 _SESSION_HOURS = 24.0
-"""Hours for which a sign-in with a browser is valid."""
 _PUBLISH_EVERY_S = 1.0
 _TURN_S = 0.0005
+# New objects before a collection of the youngest generation, and collections before those of older ones.
 _COLLECT_AFTER = (20_000, 20, 50)
-"""New objects before a collection of the youngest generation, and collections before those of older ones."""
 
 
 def stay_responsive() -> None:

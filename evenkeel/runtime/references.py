@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
 
+# Kinds of changes that count as a suspicion, which references check at once.
 _SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.PROMPT, kinds.ANSWERS, kinds.RATINGS))
-"""Kinds of changes that count as a suspicion, which references check at once."""
+# Seconds before and after a change in which anything else noticed on the route counts as part of it.
 _SAME_S: Final = 3_600.0
-"""Seconds before and after a change in which anything else noticed on the route counts as part of it."""
 _USUAL_MODEL: Final = "gpt-4.1-mini"
 USUAL_TOKENS: Final = (1_000, 400)
 """Tokens of a typical request and answer, for estimates of cost."""

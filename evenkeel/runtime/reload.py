@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Snapshot
 
 
+# Sections and settings that can change while evenkeel runs; every other one needs a restart.
 _LIVE: Final = frozenset(
     (
         "routes",
@@ -47,22 +48,21 @@ _LIVE: Final = frozenset(
         "telemetry.trace_url",
     )
 )
-"""Sections and settings that can change while evenkeel runs; every other one needs a restart."""
 _UNSET: Final = "not set"
 _HIDDEN: Final = "(hidden)"
 _SHOWN_CHARACTERS: Final = 120
+# Values of these may be credentials in themselves: a header rule may be about a key, and many addresses of
+# webhooks need no other.
 _SECRET: Final = re.compile(r"routes\.[^.]+\.match\.headers(\..*)?|alerts\.webhook")
-"""Values of these may be credentials in themselves: a header rule may be about a key, and many addresses of
-webhooks need no other."""
 _USER: Final = re.compile(r"(?<=://)[^/@\s\"]+@")
 _QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
 
 
+# Seconds between two checks of the file.
 _POLL_S: Final = 2.0
-"""Seconds between two checks of the file."""
 log = logging.getLogger("evenkeel.settings")
+# Sections that keep their values from the start, which hold the actual port and folder.
 _AS_STARTED: Final = ("listen", "access", "data_dir")
-"""Sections that keep their values from the start, which hold the actual port and folder."""
 
 
 @dataclass(frozen=True, slots=True)

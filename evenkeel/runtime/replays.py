@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_S = 60.0
+# Calls to the rewriter or the encoder in progress at once.
 _CONCURRENCY = 4
-"""Calls to the rewriter or the encoder in progress at once."""
+# Seconds that a replay waits for an upstream that throttles; meanwhile it takes a slot of the worker.
 _PATIENCE_S = 10.0
-"""Seconds that a replay waits for an upstream that throttles; meanwhile it takes a slot of the worker."""
+# Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn.
 _SETTLED_RATE = 0.05
-"""Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn."""
 """Header of the client that replays repeat: the messages API refuses requests without it."""
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.changes import ChangeStore
 
 _DIGITS: Final = 12
+# Share of the trials that are drawn at random for a person's label; they correct the judge's bias.
 _LABEL_SHARE: Final = 0.02
-"""Share of the trials that are drawn at random for a person's label; they correct the judge's bias."""
 
 
 def stamp_of(settings: Settings, store: ChangeStore) -> Stamp:

@@ -51,17 +51,17 @@ if TYPE_CHECKING:
     from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
     from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
 
+# Placeholder for the upstream that settings must have if a command needs none; never called.
 _NOWHERE = "http://127.0.0.1:9"
-"""Placeholder for the upstream that settings must have if a command needs none; never called."""
 _SECONDS_PER_HOUR = 3600.0
+# Bytes of the store that archived exchanges of all routes may take, compressed.
 _ARCHIVE_BYTES = 64_000_000
-"""Bytes of the store that archived exchanges of all routes may take, compressed."""
+# Share of the budget that only urgent trials may use: after a change, or where one is suspected.
 _RESERVE = 0.2
-"""Share of the budget that only urgent trials may use: after a change, or where one is suspected."""
+# Largest share of a budget that is set aside for reference prompts.
 _MOST_WATCH = 0.3
-"""Largest share of a budget that is set aside for reference prompts."""
+# Tokens of a typical reference prompt and its answer.
 _REFERENCE_TOKENS = 1_400
-"""Tokens of a typical reference prompt and its answer."""
 _SECONDS_PER_DAY = 86_400.0
 _LEARNER_LEASE_S = 30.0
 _TEMPLATES_FOLLOWED_EVERY_S = 10.0

@@ -41,12 +41,12 @@ log = logging.getLogger("evenkeel.runtime.supervisor")
 
 _BACKLOG = 4096
 _RESTARTS: Final = Backoff(0.1, 10.0)
+# Seconds after which a child counts as stable, so that it restarts without a pause.
 _STABLE_AFTER_S = 10.0
-"""Seconds after which a child counts as stable, so that it restarts without a pause."""
 _STOP_GRACE_S = 25.0
 _WATCH_S = 0.5
+# Seconds without a heartbeat after which a worker hangs: it waits for something that never comes.
 _HANGS_S = 60.0
-"""Seconds without a heartbeat after which a worker hangs: it waits for something that never comes."""
 
 
 class ListenError(UserError):
@@ -125,12 +125,12 @@ class Supervisor:
     def __init__(self, children: Sequence[Child], *, ended: Callable[[str], None]) -> None:
         """Args: children: what to run. ended: called with the source name of a process that ended."""
         self._children = children
+        # Settings that arrived after the start.
         self._settings: Settings | None = None
-        """Settings that arrived after the start."""
+        # Processes asked to end for new settings.
         self._leaving: set[asyncio.subprocess.Process] = set()
-        """Processes asked to end for new settings."""
+        # Processes killed because an exchange took too much CPU time.
         self._over: set[asyncio.subprocess.Process] = set()
-        """Processes killed because an exchange took too much CPU time."""
         self._tally = Tally()
         self._ended = ended
         self._stopping = asyncio.Event()

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
 
+# Settings whose names end so name the environment variable that holds a credential.
 _VARIABLES: Final = "_env"
-"""Settings whose names end so name the environment variable that holds a credential."""
+# Lists of such variables.
 _NAMES_OF_VARIABLES: Final = frozenset({"alerts.notify"})
-"""Lists of such variables."""
+# Addresses that are credentials themselves: whoever knows the path may post there.
 _SECRET_PATHS: Final = frozenset({"alerts.webhook"})
-"""Addresses that are credentials themselves: whoever knows the path may post there."""
+# Mappings whose values may be credentials, such as the header that selects a route.
 _VALUES_HIDDEN: Final = frozenset({"routes.match.headers"})
-"""Mappings whose values may be credentials, such as the header that selects a route."""
 
 
 def settings_in_effect(settings: Settings) -> tuple[SettingsSection, ...]:

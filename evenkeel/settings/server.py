@@ -19,8 +19,8 @@ from evenkeel.stores.audit_log import is_name
 Role = Literal["viewer", "labeller", "approver", "admin"]
 TokenScope = Literal["scrape", "read", "approve", "admin"]
 
+# Characters. Shorter ones can be guessed.
 _SHORTEST_TOKEN = 16
-"""Characters. Shorter ones can be guessed."""
 
 
 def _long_enough(token: str, where: str) -> str:
@@ -137,8 +137,8 @@ class Login(Section):
     """Role of everybody who is not among the people."""
 
 
+# All addresses, and the one at which this machine reaches itself.
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nobody listens there by default
-"""All addresses, and the one at which this machine reaches itself."""
 
 
 def _address(host: str, port: int) -> str:

@@ -268,6 +268,7 @@ def _describe(error: ValidationError) -> str:
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
 
 
+# Kinds of faults in words, with what pydantic knows of each.
 _WORDS: Final = {
     "missing": "is missing",
     "too_short": "has too few entries: at least {min_length}",
@@ -295,7 +296,6 @@ _WORDS: Final = {
     "literal_error": "must be {expected}",
     "enum": "must be {expected}",
 }
-"""Kinds of faults in words, with what pydantic knows of each."""
 _PATTERNS: Final = {
     NAME_PATTERN: "must be 1 to 63 lower-case letters, digits, “_”, “.” or “-”, "
     "beginning with a letter or digit",

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 _LONGEST_INT: Final = 100
+# JSON decoder that reads huge numbers as floats: `int` refuses more than 4,300 digits, JSON does not.
 _READER: Final = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else float(digits)
 )
-"""JSON decoder that reads huge numbers as floats: `int` refuses more than 4,300 digits, JSON does not."""
 _LONGEST_KIND: Final = 80
+# Largest count that is accepted. A server may send any number, and stores could not hold all of them.
 _LARGEST_COUNT: Final = 10**12
-"""Largest count that is accepted. A server may send any number, and stores could not hold all of them."""
 
 
 class UnreadableAnswer(UnreadableBody):
@@ -121,8 +121,8 @@ class Call:
 
 _PROMPT_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
 _ANSWER_DETAILS: Final = ("completion_tokens_details", "output_tokens_details")
+# Names that Anthropic and DeepSeek use for the number of prompt tokens read from the cache.
 _CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
-"""Names that Anthropic and DeepSeek use for the number of prompt tokens read from the cache."""
 
 
 @dataclass(slots=True)

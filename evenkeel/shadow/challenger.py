@@ -51,22 +51,22 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 
+# Seconds for which the challenger of a route is remembered: a new one is picked up within them.
 _LOOKED_UP_S: Final = 10.0
-"""Seconds for which the challenger of a route is remembered: a new one is picked up within them."""
+# Share of the pairs in which both get a rewording, and the candidate the same request again.
 _REWORDED_SHARE: Final = 1 / 3
-"""Share of the pairs in which both get a rewording, and the candidate the same request again."""
+# Share of the judged pairs that the judge sees in both orders.
 _BOTH_ORDERS_SHARE: Final = 0.1
-"""Share of the judged pairs that the judge sees in both orders."""
+# Share of the pairs whose texts are kept, beside those where the candidate's answer is worse.
 _TEXTS_SHARE: Final = 0.1
-"""Share of the pairs whose texts are kept, beside those where the candidate's answer is worse."""
+# Characters of a text that are kept.
 _MOST_TEXT: Final = 20_000
-"""Characters of a text that are kept."""
+# Characters below which a prompt counts as short.
 _SHORT_CHARS: Final = 500
-"""Characters below which a prompt counts as short."""
+# Characters from which it counts as long.
 _LONG_CHARS: Final = 4_000
-"""Characters from which it counts as long."""
+# Part of the raters' ceilings that is set aside before a pair is begun.
 _USUAL_SHARE: Final = 1 / 3
-"""Part of the raters' ceilings that is set aside before a pair is begun."""
 _REFUSALS: Final = frozenset(("refusal", "content_filter"))
 _SAME: Final = 3
 

@@ -39,9 +39,9 @@ SUSPECTED: Final = log(16)
 trials."""
 ALERTING: Final = 0.5
 """Share of the exchanges that are tried while an alert is open, until it has been open for long."""
+# Multiple of the resends that learning needs, after which a rewording that rarely applies is no longer waited
+# for.
 _AMPLE: Final = 4
-"""Multiple of the resends that learning needs, after which a rewording that rarely applies is no longer
-waited for."""
 
 
 class GroupPace(NamedTuple):
@@ -184,8 +184,8 @@ class _Look(NamedTuple):
     pace: GroupPace
 
 
+# Pace while something points at the route, and until a root is settled.
 _CLOSE: Final = _Look(1.0, SUSPECTING)
-"""Pace while something points at the route, and until a root is settled."""
 _ALERTING: Final = _Look(ALERTING, SUSPECTING)
 
 
@@ -226,8 +226,8 @@ def _uniform(exchange_id: str, of: str) -> float:
     return seed_for(exchange_id, f"plan/{of}", 0.0, _CHANCE_VERSION) / _UNIT
 
 
+# Pairs of route and model that are remembered.
 _MOST_MODELS: Final = 256
-"""Pairs of route and model that are remembered."""
 
 
 class SettledNeeds:
@@ -239,8 +239,8 @@ class SettledNeeds:
     def __init__(self, needs: Callable[[str, str], Needs]) -> None:
         """Wrap a function that returns the needs of a route and a model."""
         self._needs = needs
+        # Trials that each cell had when its alert was first seen, by route and model.
         self._since: OrderedDict[tuple[str, str], dict[str, int]] = OrderedDict()
-        """Trials that each cell had when its alert was first seen, by route and model."""
 
     def __call__(self, route: str, model: str) -> Needs:
         """Return a model's needs on a route."""

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from evenkeel.shadow.prompt import InputSource
 
 _PLAN_VERSION: Final = 2
+# Weight of a cell with too few trials to be reported, relative to a cell about which nothing is certain.
 _UNDER_FLOOR: Final = 8.0
-"""Weight of a cell with too few trials to be reported, relative to a cell about which nothing is certain."""
+# Weight of a cell about which everything is certain, so that it is still tried occasionally.
 _LEAST: Final = 0.02
-"""Weight of a cell about which everything is certain, so that it is still tried occasionally."""
 CONTRAST_SHARE: Final = 0.05
 """Share of the tried exchanges that are asked another question as well."""
 WHOLE: Final = 1.0

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 LONGEST: Final = 200
 """Most characters of an excerpt."""
 _MASK: Final = "***"
+# Placeholder for the mask until the end, so that no rule mistakes it for one of the upstream's own.
 _CUT: Final = "\0"
-"""Placeholder for the mask until the end, so that no rule mistakes it for one of the upstream's own."""
+# Characters of a message that are searched for secrets, before the message is shortened: no secret is cut in
+# half.
 _READ_CHARACTERS: Final = 2_000
-"""Characters of a message that are searched for secrets, before the message is shortened: no secret is cut
-in half."""
 _SHORTEST_CREDENTIAL: Final = 6
 _NAMES: Final = ("type", "code")
 _SECRETS: Final = (JWT, API_KEY, SECRET, EMAIL)
@@ -173,8 +173,8 @@ class _Throttle:
 
     def __init__(self, pauses: Pauses) -> None:
         self._pauses = pauses
+        # Bytes of the smallest request that was refused in this pause.
         self._smallest = 0
-        """Bytes of the smallest request that was refused in this pause."""
 
     def left_s(self, size: int) -> float:
         """Return the seconds that a request of this size still waits."""
@@ -222,12 +222,12 @@ class Replayer:
         self._clock = clock
         self._sleep = sleep
         self._patience_s = patience_s
+        # Throttles by route and host of the upstream.
         self._throttles: dict[tuple[str, str], _Throttle] = {}
-        """Throttles by route and host of the upstream."""
+        # Index of the name that each upstream accepts for the limit of the answer, by its URL.
         self._forms: dict[str, int] = {}
-        """Index of the name that each upstream accepts for the limit of the answer, by its URL."""
+        # URLs of upstreams that reject `stream_options`.
         self._without_usage: set[str] = set()
-        """URLs of upstreams that reject `stream_options`."""
 
     async def close(self) -> None:
         """Close the connections."""

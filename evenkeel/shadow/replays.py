@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 
+# Most models without a price that are logged. Clients choose the names, so the number needs a limit.
 _MOST_WARNED: Final = 100
-"""Most models without a price that are logged. Clients choose the names, so the number needs a limit."""
+# Most models without a flex tier that are remembered. Clients choose the names, so the number needs a limit.
 _MOST_INFLEXIBLE: Final = 100
-"""Most models without a flex tier that are remembered. Clients choose the names, so the number needs a
-limit."""
+# Tokens that an answer may have beyond `answer_factor` times the original's.
 _ANSWER_MARGIN: Final = 256
-"""Tokens that an answer may have beyond `answer_factor` times the original's."""
+# Factor by which the limit is raised when a cut answer is requested again.
 _LONGER: Final = 4
-"""Factor by which the limit is raised when a cut answer is requested again."""
 
 
 class Replays:
@@ -68,8 +67,8 @@ class Replays:
         self._tally = tally
         self._observer = observer
         self._answer_factor = answer_factor
+        # URLs and models without a flex tier.
         self._inflexible: set[tuple[str, str | None]] = set()
-        """URLs and models without a flex tier."""
         self._unpriced: set[str] = set()
 
     def refuses(self, original: Original) -> bool:

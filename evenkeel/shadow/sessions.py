@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Answer
     from evenkeel.shadow.prompt import PromptView
 
+# Responses of which a process remembers the session.
 _MOST_RESPONSES: Final = 20_000
-"""Responses of which a process remembers the session."""
 _TRACE: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 

@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
 
+# Rows of each table. A worker holds 16 exchanges and has up to 33 threads.
 _ROWS: Final = 128
-"""Rows of each table. A worker holds 16 exchanges and has up to 33 threads."""
+# Row of a working thread: its kernel id (0 while idle), its limit in processor seconds, the exchange.
 _WORK: Final = struct.Struct("<qd48s")
-"""Row of a working thread: its kernel id (0 while idle), its limit in processor seconds, the exchange."""
+# Row of a held exchange: 1 while held, 2 if it exceeded its time, else 0; and the exchange's id.
 _HELD: Final = struct.Struct("<q48s")
-"""Row of a held exchange: 1 while held, 2 if it exceeded its time, else 0; and the exchange's id."""
 _HELD_FROM: Final = _ROWS * _WORK.size
+# Place of the heartbeat, a number that changes as long as the worker's event loop runs.
 _BEAT_AT: Final = _HELD_FROM + _ROWS * _HELD.size
-"""Place of the heartbeat, a number that changes as long as the worker's event loop runs."""
 _BYTES: Final = _BEAT_AT + 8
+# Threads of the executor; `asyncio` uses the same number by default.
 _THREADS: Final = min(32, (os.cpu_count() or 1) + 4)
-"""Threads of the executor; `asyncio` uses the same number by default."""
 _TICK_S: Final = 1.0
 _SPARE_S: Final = 10.0
+# Processor seconds that threads of an exchange still get while it is given up.
 _GRACE_S: Final = 1.0
-"""Processor seconds that threads of an exchange still get while it is given up."""
 _TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 
 

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Tally
 
 NO_REWRITER: Final = NotApplicable("no_rewriter", "no rewriter is configured")
+# Trials in progress at once: enough to keep replays and judge busy, but few enough that the money set aside
+# for them is a small part of a budget.
 _AT_ONCE: Final = 16
-"""Trials in progress at once: enough to keep replays and judge busy, but few enough that the money set
-aside for them is a small part of a budget."""
+# Part of the scorer's ceiling that is set aside. The ceiling takes a token for each character and every
+# quality; most trials need less, and setting aside all of it would leave much of a small budget unused.
 _USUAL_SHARE_OF_CEILING: Final = 1 / 3
-"""Part of the scorer's ceiling that is set aside. The ceiling takes a token for each character and every
-quality; most trials need less, and setting aside all of it would leave much of a small budget unused."""
 
 
 class Booking:
@@ -72,8 +72,8 @@ class Booking:
         self.judge = Allowance(costs, route, scoring, urgent=urgent)
         self._costs = costs
         self._route = route
+        # Cost that the judgements report, the encoder's tokens included.
         self._reported = NOTHING
-        """Cost that the judgements report, the encoder's tokens included."""
 
     @property
     def judged(self) -> Spend:

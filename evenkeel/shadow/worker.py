@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.worker")
 
 _PROCESSOR_TIME: Final = "processor_time"
+# Pauses between attempts to read a queue in trouble.
 _REST: Final = Backoff(1.0, 10.0)
-"""Pauses between attempts to read a queue in trouble."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +95,8 @@ class Worker:
         self._bounded = bounded
         self._observer = trials.observer
         self._held: dict[str, asyncio.Task[None]] = {}
+        # Attempts in a row that could not read the queue.
         self._unread = 0
-        """Attempts in a row that could not read the queue."""
 
     async def run(self, stop: asyncio.Event, *, grace_s: float = 10.0) -> None:
         """Work until `stop` is set, then finish the held exchanges.

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import ToolCall
 
 
+# A token, roughly: up to eight characters of a word with the space before it.
 _PIECE: Final = re.compile(r"\s*\S{1,8}")
-"""A token, roughly: up to eight characters of a word with the space before it."""
+# Characters of a prompt that count as one token.
 _TOKEN_LENGTH: Final = 4
-"""Characters of a prompt that count as one token."""
 
 
 @dataclass(frozen=True, slots=True)

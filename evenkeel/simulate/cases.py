@@ -22,11 +22,11 @@ INSTRUCTIONS: Final = (
 )
 """Task of `summary_prompt`."""
 
+# Stock sentences and parts of names.
 _STOCK: Final = tomllib.loads(files(__package__).joinpath("cases.toml").read_text("utf-8"))
-"""Stock sentences and parts of names."""
 _YEAR: Final = 2026
+# Factor: by the end at least this many times as many people were affected.
 _SPREAD: Final = 3
-"""Factor: by the end at least this many times as many people were affected."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from evenkeel.core.verdict import BASELINE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+# Share of the cells of which an interval may miss the truth: two of the 15 that the demo has.
 _TOLERATED_MISSES: Final = 0.15
-"""Share of the cells of which an interval may miss the truth: two of the 15 that the demo has."""
 
 
 QUANTITIES: Final = ("content_delta", "quality_delta", "robustness", "excess")

@@ -257,8 +257,8 @@ _LONGEST_BACKLOG = 60
 _WAIT_S = 240.0
 _LOOK_S = 0.2
 _LOOKS = 1200
+# Alerts of one incident that are raised within that time are one message.
 _NOTIFY_AFTER_S = 6.0
-"""Alerts of one incident that are raised within that time are one message."""
 _RESTART_S = 20.0
 _TABLE_WIDTH = 118
 

@@ -102,8 +102,8 @@ _WORD: Final = re.compile(r"\w+")
 _ALL: Final = 1.0
 _MOST: Final = 0.8
 _HALF: Final = 0.5
+# Likeness in characters from which two quotations of a prompt are the same but for its spelling.
 _QUOTED_ALIKE: Final = 0.6
-"""Likeness in characters from which two quotations of a prompt are the same but for its spelling."""
 
 
 def rate_similarity(reference: str, candidate: str) -> SimulatedRuling:
@@ -229,12 +229,12 @@ JUDGE_MODEL: Final = "simulated-judge"
 _FLIPPED: Final = {3: 1, 2: 3, 1: 3}
 _PAIR: Final = 2
 _EXAMPLE: Final = "EXAMPLE "
+# Labels of several texts, each to be compared with the one that has no number.
 _NUMBERED: Final = re.compile(r"(?:CANDIDATE|REFERENCE) ANSWER \d+")
-"""Labels of several texts, each to be compared with the one that has no number."""
+# Request of a prompt of the judge audit, and the ends of its scale.
 _AUDITED: Final = re.compile(r'"rating": <whole number from (-?\d+) to (-?\d+)>')
-"""Request of a prompt of the judge audit, and the ends of its scale."""
+# Words of evenkeel's prompts about completeness, whatever the task.
 _COMPLETENESS: Final = re.compile(r"carries over what|holds (?:everything in|what its reader)")
-"""Words of evenkeel's prompts about completeness, whatever the task."""
 
 
 def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 0.0) -> str:

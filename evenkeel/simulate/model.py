@@ -55,8 +55,8 @@ _ASKED: Final = re.compile(
     r"\b(?:in|as|into|return|returns|reply|respond|answer|output|write|valid|format)\b\W+(?:\w+\W+){0,4}?\Z",
     re.IGNORECASE,
 )
+# Characters before a format's name that decide how it is meant.
 _LOOK_BACK: Final = 80
-"""Characters before a format's name that decide how it is meant."""
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -146,8 +146,8 @@ _WRITERS: Final[dict[str, Callable[[Items], str]]] = {
 }
 
 
+# Levels of nesting that are filled; below, recursive schemas would never end.
 _DEEPEST: Final = 12
-"""Levels of nesting that are filled; below, recursive schemas would never end."""
 
 
 def fill(schema: dict[str, Any], values: Mapping[str, object], otherwise: str) -> str:

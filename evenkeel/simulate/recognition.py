@@ -185,12 +185,12 @@ def _order(value: str) -> tuple[tuple[int, ...], str]:
 _LANGUAGE_NAMES: Final = {name: language for language in LANGUAGES for name in language.names}
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _KANA: Final = re.compile(r"[\u3040-\u30ff]")
+# Share of kana among the letters from which a text is Japanese.
 _JAPANESE_SHARE: Final = 0.1
-"""Share of kana among the letters from which a text is Japanese."""
+# Function words that a text must have in a language other than English to be taken for it.
 _MIN_WORDS: Final = 5
-"""Function words that a text must have in a language other than English to be taken for it."""
+# Times as many function words as English has there: most words are names and English identifiers.
 _LEAD: Final = 1.2
-"""Times as many function words as English has there: most words are names and English identifiers."""
 
 
 def wanted_language(text: str) -> Phrases:

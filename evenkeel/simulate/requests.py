@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+# Header in which clients in Anthropic's style put the key.
 _KEY_HEADER: Final = b"x-api-key"
-"""Header in which clients in Anthropic's style put the key."""
 _FIRST_SERVER_ERROR: Final = 500
 _TOO_MANY_REQUESTS: Final = 429
 

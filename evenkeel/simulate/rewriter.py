@@ -93,10 +93,10 @@ _SENTENCE: Final = re.compile(r"[^.!?:;\n]+[.!?:;]*(?=\s|\Z)|[^.!?:;\n]+|[.!?:;\
 _ENDS: Final = re.compile(r"[.!?:;\n]")
 _EDGES: Final = re.compile(r"\A(?P<before>[\W\d_]*)(?P<words>.*?)(?P<after>[\W\d_]*)\Z", re.DOTALL)
 _WORDS_IN: Final = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+# Characters without spaces for each that was written with them: they say as much.
 _UNSPACED_SHARE: Final = 0.42
-"""Characters without spaces for each that was written with them: they say as much."""
+# The other way round: words for each character of a script without spaces.
 _WORDS_A_WIDE_CHARACTER: Final = 0.4
-"""The other way round: words for each character of a script without spaces."""
 _WIDE: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _NARROW: Final = re.compile(r"[0-9A-Za-z_]")
 _LATIN: Final = re.compile(r"[a-zà-ÿ]", re.IGNORECASE)

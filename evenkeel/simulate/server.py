@@ -263,12 +263,12 @@ def _prompt_tokens(request: ModelRequest) -> int:
 
 _SHUTDOWN_S: Final = 1
 
+# Path at which Azure OpenAI serves models, each under its name. The request's body names it as well.
 _DEPLOYMENTS: Final = "/openai/deployments"
-"""Path at which Azure OpenAI serves models, each under its name. The request's body names it as well."""
 
+# Usual in production. A server that closes a kept connection just when a request is on its way fails that
+# request, through a proxy as without one: uvicorn's 5 seconds would make tests fail by chance.
 _KEEP_ALIVE_S = 75
-"""Usual in production. A server that closes a kept connection just when a request is on its way fails that
-request, through a proxy as without one: uvicorn's 5 seconds would make tests fail by chance."""
 
 
 def create_app(simulation: Simulation) -> Litestar:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _PLACE: Final = "challenge"
 MOST_PAIRS: Final = 20_000
 """Pairs kept of each challenger, the newest."""
+# Pairs of each challenger whose texts are kept, the newest.
 _MOST_TEXTS: Final = 500
-"""Pairs of each challenger whose texts are kept, the newest."""
 
 
 class ChallengeStore:

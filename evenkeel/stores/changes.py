@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
 
 
+# Golden runs kept for each route; a year of daily canaries.
 _RUNS_KEPT: Final = 400
-"""Golden runs kept for each route; a year of daily canaries."""
 
 
 Trigger = Literal["canary", "change"]
@@ -213,8 +213,8 @@ _GATES: Final = Collection(
     body=plain(GateRun),
 )
 _CHECKS: Final = Collection(name="check_runs", key=("id",), kept=_RUNS_KEPT, body=plain(CheckRun))
+# Scores kept for each route.
 _SCORES_KEPT: Final = 100
-"""Scores kept for each route."""
 _SCORES: Final = Collection(
     name="reference_scores",
     key=("change",),

@@ -65,8 +65,8 @@ class Golden:
 
 
 LONGEST_ID = 200
+# Ids that browsers take for folders, in any spelling.
 _DOTS = frozenset({".", ".."})
-"""Ids that browsers take for folders, in any spelling."""
 
 
 class GoldenAction(StrEnum):

@@ -35,15 +35,14 @@ log = logging.getLogger("evenkeel.queue")
 _SIZES = struct.Struct("<II")
 _META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
 _RAW, _ZLIB = b"r", b"z"
+# Size in bytes below which packing costs the data plane more than it saves on disk.
 _SMALL_BYTES = 4 << 10
-"""Size in bytes below which packing costs the data plane more than it saves on disk."""
 _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
+# Ratio above which a compressed body is stored as it is.
+#
+# Pictures in base64 shrink to three quarters, text to a third.
 _WORTH_IT = 0.7
-"""Ratio above which a compressed body is stored as it is.
-
-Pictures in base64 shrink to three quarters, text to a third.
-"""
 _EXCHANGE_PLACE = "exchange"
 
 
@@ -126,8 +125,8 @@ def check_readable(newest: bytes | None, seal: Seal) -> None:
 
 
 _SEALED: Final = "\x00sealed:"
+# Escape for a plain text that begins with either prefix, as a judge can be made to write.
 _PLAIN: Final = "\x00plain:"
-"""Escape for a plain text that begins with either prefix, as a judge can be made to write."""
 _VERDICT_PLACE: Final = "verdict"
 
 

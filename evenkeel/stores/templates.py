@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _PLACE: Final = "templates"
 _LEARNER: Final = "all"
+# Prefix of compressed texts; no JSON begins with it.
 _ZLIB: Final = b"\x78"
-"""Prefix of compressed texts; no JSON begins with it."""
 
 
 class _State(NamedTuple):

@@ -52,14 +52,14 @@ Fate = Literal["exported", "queue_full", "export_failed", "shutdown", "error"]
 log = logging.getLogger("evenkeel.traces")
 
 _LARGEST_BATCH: Final = 512
+# Seconds to wait at the end for a collector that has just failed. One that restarted meanwhile needs no
+# longer.
 _LAST_CHANCE_S: Final = 0.3
-"""Seconds to wait at the end for a collector that has just failed. One that restarted meanwhile needs no
-longer."""
 
 
+# Timeout of one export in seconds, unless a variable sets it. The standard's ten seconds would outlast a
+# shutdown.
 _TIMEOUT_S: Final = 5.0
-"""Timeout of one export in seconds, unless a variable sets it. The standard's ten seconds would outlast a
-shutdown."""
 _ROOM: Final = 2048
 _EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exporter"
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"

@@ -58,6 +58,7 @@ Sent: TypeAlias = Value | list[str]
 
 LONGEST_CHARS: Final = 16_000
 """Characters of all texts of one attribute together. Spans wait in memory while a collector is away."""
+# Ends of host names with their providers; the first match counts.
 _BY_HOST: Final = (
     ("openai.azure.com", "azure.ai.openai"),
     ("azure.com", "azure.ai.inference"),
@@ -75,7 +76,6 @@ _BY_HOST: Final = (
     ("x.ai", "x_ai"),
     ("ml.cloud.ibm.com", "ibm.watsonx.ai"),
 )
-"""Ends of host names with their providers; the first match counts."""
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -170,8 +170,8 @@ ROOT: Final = "evenkeel.shadow"
 _SIMILARITY: Final = "similarity"
 _TOOLS: Final = "tool_calls"
 _LABELS: Final = {3: "same_content", 2: "details_differ", 1: "different_message"}
+# Name of a failed "metric" whose trials failed before there was anything to evaluate.
 _REPLAY: Final = "replay"
-"""Name of a failed "metric" whose trials failed before there was anything to evaluate."""
 
 
 class ShadowSpans:

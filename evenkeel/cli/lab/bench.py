@@ -68,10 +68,10 @@ if TYPE_CHECKING:
 
 STOPPED: Final = 1
 """Exit code of a run that stopped early."""
+# Columns of the tables where the output is not a terminal.
 _PIPED_WIDTH: Final = 200
-"""Columns of the tables where the output is not a terminal."""
+# Most texts and rulings that a journal keeps, which is all of them.
 _KEPT: Final = 10_000_000
-"""Most texts and rulings that a journal keeps, which is all of them."""
 _OUTPUTS: Final = ("trials", "html")
 _KEY_ENV: Final = "EVENKEEL_SHADOW_API_KEY"
 _key_option = click.option(

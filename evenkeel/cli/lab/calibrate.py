@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.verdict_log import Entry
 
+# Columns of the tables where the output is not a terminal.
 _PIPED_WIDTH: Final = 160
-"""Columns of the tables where the output is not a terminal."""
 
 
 @click.command()
@@ -193,6 +193,7 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
         _run(goldens, given, json=as_json, confirmed=yes)
 
 
+# Options that can be combined with --limits.
 _OF_LIMITS: Final = frozenset(
     (
         "from_store",
@@ -206,7 +207,6 @@ _OF_LIMITS: Final = frozenset(
         "yes",
     )
 )
-"""Options that can be combined with --limits."""
 
 
 def _place(given: Mapping[str, Any], *, json: bool) -> None:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+# Columns of the tables where the output is not a terminal.
 _PIPED_WIDTH: Final = 160
-"""Columns of the tables where the output is not a terminal."""
 
 
 @click.command("judge-audit")

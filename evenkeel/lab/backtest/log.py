@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 CONTROLS: Final = frozenset((BASELINE, "control", "identical", "resend"))
 """Names under which a file may call the identical resend."""
+# Exchanges whose control is remembered.
 _REMEMBERED: Final = 4096
-"""Exchanges whose control is remembered."""
 _AT: Final = re.compile(r"^(?P<what>.*?) - at `\$\.?(?P<member>[^`]*)`$")
 _UNKNOWN: Final = re.compile(r"^Object contains unknown field `(?P<member>.*)`$")
 _BATCH: Final = 2_000
@@ -74,8 +74,8 @@ RETIRED: Final = ("heuristic_rating", "audit_share", "control_stage")
 """Members of older logs on which no figure depends any more."""
 RetiredStage: TypeAlias = Literal["heuristic", "difference"]
 """Stages of older logs, in which a rule decided what is the judge's now."""
+# Stage that such a rating is read as: decided by a rule, without the judge.
 _RULE: Final[Stage] = "empty"
-"""Stage that such a rating is read as: decided by a rule, without the judge."""
 _OBLIGATIONS: Final[tuple[Obligation, ...]] = ("format", "language")
 
 

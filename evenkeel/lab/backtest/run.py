@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import Entry
 
 
+# Entries after which the marks of changes are read: a route remembers the latest eight.
 _LOOKED_AFTER: Final = 100
-"""Entries after which the marks of changes are read: a route remembers the latest eight."""
 
 
 @dataclass(frozen=True, slots=True)

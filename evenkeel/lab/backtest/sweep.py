@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 MOST_VARIANTS: Final = 48
 """Each one is a monitor of its own, with the state of every cell."""
+# Snapshots that a plot is drawn of, at most about.
 _PLOTTED: Final = 96
-"""Snapshots that a plot is drawn of, at most about."""
 _SHOWN_AFTER: Final = 500
 
 

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from evenkeel.metrics.quality.bundles import Bundle
 
 
+# Usual length of an answer.
 _ANSWER_TOKENS: Final = {
     Task.CASE_SUMMARY: 170,
     Task.CHAT_SUMMARY: 190,
     Task.QUESTION_ANSWERING: 130,
     Task.SLOT_FILLING: 90,
 }
-"""Usual length of an answer."""
 _CHARS_PER_TOKEN: Final = 4
+# Usual length of a judge's reply.
 _RULING_TOKENS: Final = 60
-"""Usual length of a judge's reply."""
+# Share of the pairs that a judge is asked about at all.
 _UNEQUAL: Final = 0.9
-"""Share of the pairs that a judge is asked about at all."""
+# Share of them that it is asked about the qualities of.
 _SHIFTED: Final = 0.25
-"""Share of them that it is asked about the qualities of."""
+# Length of a request to the rewriter without the text.
 _REQUEST_TOKENS: Final = 500
-"""Length of a request to the rewriter without the text."""
 
 
 @dataclass(frozen=True, slots=True)

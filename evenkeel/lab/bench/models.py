@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 PARAMETERS: Mapping[str, Any] = {"temperature": 0, "seed": 0}
 """Sent with every request unless said otherwise: as little chance as a model can do with."""
 _PATH: Final = "/v1/chat/completions"
+# Failures in a row of a model that has answered before, after which it is not asked again.
 _PATIENCE: Final = 20
-"""Failures in a row of a model that has answered before, after which it is not asked again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,8 @@ def _planned(options: BenchOptions) -> ExpectedCosts:
     return planned(options.protocol, options.items, options.prices, judging, named)
 
 
+# Kinds that are named in a line.
 _SHOWN = 8
-"""Kinds that are named in a line."""
 
 
 def run_bench(options: BenchOptions, connect: Connect, *, err: Console, confirm: Confirm) -> BenchOutcome:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.trials import BenchTrial
     from evenkeel.monitor.estimate.counts import QualityOutcome
 
+# Probability with which an interval may miss the truth.
 _ALPHA: Final = 0.05
-"""Probability with which an interval may miss the truth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class GroupScores:
     quality changed."""
 
 
+# Counts by whether a quality changed.
 _QUALITIES: Final[Mapping[bool | None, QualityOutcome]] = {None: "unscored", True: "mixed", False: "same"}
-"""Counts by whether a quality changed."""
 
 
 class IssueCount(NamedTuple):

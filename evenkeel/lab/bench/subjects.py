@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.items import Issue
 
 _WORD: Final = re.compile(r"[^\W_][\w.:/-]*[^\W_]|[^\W_]")
+# A word of more issues than this says nothing.
 _MOST_OWNERS: Final = 3
-"""A word of more issues than this says nothing."""
 _LEAST_WORDS: Final = 3
+# Times as many words as the runner-up that an issue needs.
 _LEAD: Final = 2
-"""Times as many words as the runner-up that an issue needs."""
 
 
 class IssueSubjects:

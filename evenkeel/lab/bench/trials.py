@@ -321,8 +321,8 @@ def _at(
     return model.name, case.item, case.task.value, variant.kind, run
 
 
+# Prompts with all their variants in memory together.
 _CASES_AT_ONCE = 4
-"""Prompts with all their variants in memory together."""
 
 
 @dataclass(frozen=True, slots=True)

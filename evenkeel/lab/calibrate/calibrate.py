@@ -45,8 +45,8 @@ class ModeWatch:
     secondary: tuple[str, ...]
 
 
+# Chain F1 first: an inner step that is missing costs graph F1 its neighbours as well.
 _STRUCTURE: Final = ("workflow_chain_f1", "workflow_graph_f1")
-"""Chain F1 first: an inner step that is missing costs graph F1 its neighbours as well."""
 BUNDLE: Final[Mapping[FailureMode, ModeWatch]] = {
     FailureMode.MISSING: ModeWatch(_STRUCTURE, ("workflow_judge",)),
     FailureMode.COMPRESSED: ModeWatch(("workflow_tau_weighted",), _STRUCTURE),

@@ -122,8 +122,8 @@ def source_of(golden: Golden, context: str) -> GoldenSource:
 
 
 FEWEST = 2
+# Tool calls that make a workflow; with one, nothing in it could be missing.
 _LEAST_CALLS = 2
-"""Tool calls that make a workflow; with one, nothing in it could be missing."""
 
 
 class UnfitGoldensError(InputError):

@@ -94,8 +94,8 @@ def steps_touched(size: int, severity: float) -> int:
 
 
 _TRIES = 50
+# A tool has one name: two cannot be merged into one, nor called in other words.
 _OF_TEXTS: Final = frozenset((FailureMode.COMPRESSED, FailureMode.REWORDED))
-"""A tool has one name: two cannot be merged into one, nor called in other words."""
 _LETTERS: Final = re.compile(r"[a-z]+")
 
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 _MILLI = 1e3
+# Reasons that say nothing about the candidate: the next run asks again.
 _NOT_ANSWERED = HOPELESS | PASSING | {"too_few_votes"}
-"""Reasons that say nothing about the candidate: the next run asks again."""
 FAMILY = "judge"
 
 

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from evenkeel.lab.charts import Plot
     from evenkeel.release.kit.document import Block, Rendering, Value
 
+# Colours there are, and lines in a picture: more cannot be distinguished.
 _SERIES: Final = 8
-"""Colours there are, and lines in a picture: more cannot be distinguished."""
+# Severity at the right end of the axis of severities; severities beyond it stretch it.
 _REACH: Final = 0.55
-"""Severity at the right end of the axis of severities; severities beyond it stretch it."""
 _BINS: Final = 24
+# Height of an axis of scores up to which it is labelled in quarters.
 _FEW: Final = 1.5
-"""Height of an axis of scores up to which it is labelled in quarters."""
 SHADES: Final = (0.1, 0.3, 0.55, 0.8, 1.1)
 """Sensitivities at which the colour changes."""
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))

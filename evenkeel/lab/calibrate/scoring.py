@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from evenkeel.metrics.similarity.embeddings import Encoder
 
 
+# Tasks handed to each process in advance, so that none waits.
 _AHEAD = 3
-"""Tasks handed to each process in advance, so that none waits."""
 _MILLI = 1e3
 
 
@@ -127,8 +127,8 @@ def _follow_parent() -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
+# Some hundred candidates, whose texts are encoded together.
 _GOLDENS_AT_ONCE = 16
-"""Some hundred candidates, whose texts are encoded together."""
 
 
 def scored_with_encoder(

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _TABLES: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("steps.toml").read_text("utf-8"))
+# Words in lower case, as they stand at the beginning of a step or behind "and", "then" or "to".
 _VERBS: Final[Mapping[str, Sequence[str]]] = _TABLES["verbs"]
-"""Words in lower case, as they stand at the beginning of a step or behind "and", "then" or "to"."""
+# Words in lower case, wherever they stand in a step.
 _ANYWHERE: Final[Mapping[str, Sequence[str]]] = _TABLES["anywhere"]
-"""Words in lower case, wherever they stand in a step."""
+# Sentences around a step in which no known phrase is found.
 _FRAMES: Final[Sequence[str]] = _TABLES["frames"]
-"""Sentences around a step in which no known phrase is found."""
+# Words of which a step without a known phrase has at least one, if it is in English.
 _ENGLISH: Final[frozenset[str]] = frozenset(_TABLES["english"])
-"""Words of which a step without a known phrase has at least one, if it is in English."""
 FOREIGN_STEPS: Final[tuple[str, ...]] = tuple(_TABLES["foreign"])
 """Steps of no office, shop or machine, so that they are foreign to nearly every workflow."""
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 METRIC = "calibration_threshold"
 VERSION = 2
 
+# Goldens. With fewer, misses and the gap to moderate damage are unknown.
 _FEWEST = 20
-"""Goldens. With fewer, misses and the gap to moderate damage are unknown."""
 _GRAIN: Final = 1e-6
 _SLACK: Final = 1e-9
 

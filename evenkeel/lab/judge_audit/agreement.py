@@ -29,8 +29,8 @@ Level = Literal["ordinal", "interval"]
 ratings (decimals) by their distance."""
 
 _CONFIDENCE = 0.95
+# Share of the resamples that must have an alpha for there to be an interval.
 _FEWEST_RESAMPLES = 0.5
-"""Share of the resamples that must have an alpha for there to be an interval."""
 
 
 @dataclass(frozen=True, slots=True)

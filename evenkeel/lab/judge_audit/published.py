@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _EXPERTS: Final = "expert_annotations"
+# Column → what each of its raters is called.
 _SUMMEVAL_RATERS: Final = {_EXPERTS: "expert", "turker_annotations": "turker"}
-"""Column → what each of its raters is called."""
 _SUMMEVAL_METRICS: Final = ("coherence", "consistency", "fluency", "relevance")
 _SUMMEVAL_SCALE: Final = "1-5"
 
+# Field → the metric, by the name that the paper has for it, and its scale.
 _USR_METRICS: Final = {
     "understandable": ("understandable", "0-1"),
     "natural": ("natural", "1-3"),
@@ -24,13 +25,12 @@ _USR_METRICS: Final = {
     "uses_knowledge": ("uses_knowledge", "0-1"),
     "overall": ("overall", "1-5"),
 }
-"""Field → the metric, by the name that the paper has for it, and its scale."""
 
 _PAIR: Final = frozenset(("input", "output_1", "output_2", "label"))
 _SIDES: Final = ("1", "2")
 _BETTER: Final = "better_output"
+# Order in which LLMBar's judges saw the outputs → the strategy it is counted as.
 _ORDERS: Final = {"swap = False": "as_given", "swap = True": "swapped"}
-"""Order in which LLMBar's judges saw the outputs → the strategy it is counted as."""
 
 
 def published_rows(rows: Sequence[InputRow], rater_columns: Sequence[str] = ()) -> list[InputRow]:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 _WRITTEN = re.compile(r"\A\s*\[?\s*(-?\d{1,4})\s*(?:\.\.|,|;|to|[-\u2013])\s*(-?\d{1,4})\s*\]?\s*\Z")
+# 0–100; structured output lists every rating that is allowed.
 _MOST_STEPS = 101
-"""0–100; structured output lists every rating that is allowed."""
 
 
 @dataclass(frozen=True, slots=True)

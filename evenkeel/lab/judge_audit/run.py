@@ -79,8 +79,8 @@ class AuditOptions:
     record: Path | None = None
 
 
+# Words for advice about the judge's endpoint.
 _OPTIONS: Final = {"key_option": "--judge-key-env", "url_option": "--judge-url", "members": "such requests"}
-"""Words for advice about the judge's endpoint."""
 
 
 class JudgeFailedError(Exception):

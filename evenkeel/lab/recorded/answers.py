@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 Asked: TypeAlias = "str | RecordedPrompt | Sequence[PromptMessage]"
 """A prompt as text, as it was recorded, or as the messages of a request."""
 
+# Prompts that were not found, and lines that were skipped, that the admin call shows.
 _LAST: Final = 5
-"""Prompts that were not found, and lines that were skipped, that the admin call shows."""
+# Characters of such a prompt.
 _SHOWN: Final = 100
-"""Characters of such a prompt."""
 
 
 @dataclass(frozen=True, slots=True)

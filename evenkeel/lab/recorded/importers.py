@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 VersionFrom = Literal["model", "condition"]
 
+# Suffixes of the files that are read in a folder, with or without `.gz`.
 _SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv")
-"""Suffixes of the files that are read in a folder, with or without `.gz`."""
+# Characters of a file that cannot be read in a message about it.
 _SHOWN: Final = 60
-"""Characters of a file that cannot be read in a message about it."""
 _LONGEST_CELL: Final = 1 << 30
 
 

@@ -32,26 +32,26 @@ if TYPE_CHECKING:
 
 How = Literal["exact", "near"]
 
+# Prompts nominated by their words.
 _CANDIDATES: Final = 200
-"""Prompts nominated by their words."""
+# Candidates with the right numbers that are looked at closely; as many are compared with these.
 _LOOKS: Final = 8
-"""Candidates with the right numbers that are looked at closely; as many are compared with these."""
+# Share of the prompts from which on it is faster to add a word's weight to all, be it nothing.
 _COMMON: Final = 1 / 16
-"""Share of the prompts from which on it is faster to add a word's weight to all, be it nothing."""
+# Share, of what tells a known prompt from others like it, the share that a request must have.
 _LEAST_LIKENESS: Final = 0.6
-"""Share, of what tells a known prompt from others like it, the share that a request must have."""
+# Share of a prompt's words and pairs from which on another one is of the same template.
 _ALIKE: Final = 0.5
-"""Share of a prompt's words and pairs from which on another one is of the same template."""
+# Likeness, of 100, from which on a sentence is one of the known prompt, not an added one.
 _COPIED: Final = 85.0
-"""Likeness, of 100, from which on a sentence is one of the known prompt, not an added one."""
 _LONG_WORD: Final = 5
 _END: Final = 3
 
+# Scripts without spaces between words.
 _UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
-"""Scripts without spaces between words."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]+|[^\W{_UNSPACED}]+")
+# Units compared closely: words, single characters of scripts without spaces, and signs of formulas.
 _TOKEN: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[-+*/=<>^]")
-"""Units compared closely: words, single characters of scripts without spaces, and signs of formulas."""
 _IS_UNSPACED: Final = re.compile(rf"[{_UNSPACED}]")
 _SPACE: Final = re.compile(r"\s+")
 _NUMBER: Final = re.compile(r"\d+")

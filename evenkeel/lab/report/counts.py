@@ -38,8 +38,8 @@ Kind = Literal["whole", "category", "input", "answer"]
 or of the answer."""
 
 _DAY_S: Final = 86_400
+# Models of a route; further ones share a name, as in the monitor.
 _MAX_MODELS: Final = 20
-"""Models of a route; further ones share a name, as in the monitor."""
 
 
 class GroupKey(NamedTuple):

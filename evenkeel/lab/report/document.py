@@ -37,11 +37,11 @@ MOST_LINES: Final = 150
 """Lines of a table that is written for people; the rest is in the files for machines."""
 MOST_ALERTS: Final = 60
 _MOST_UNTRIED: Final = 40
+# Rows of the picture, so that it and the words stand on one page.
 _MOST_ROWS: Final = 16
-"""Rows of the picture, so that it and the words stand on one page."""
 _HTML: Final[frozenset[Rendering]] = frozenset(("html",))
+# Tables whose lines need no heading that says where they are from.
 _WITHOUT_PLACE: Final = ("models", "difficulty")
-"""Tables whose lines need no heading that says where they are from."""
 _LEFT_OUT: Final = "Shown are the {} least robust of {}; all are in the JSON."
 
 

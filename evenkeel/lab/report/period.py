@@ -102,8 +102,8 @@ def _iso(at: float) -> str:
 
 BATCH: Final = 2_000
 _VOTES: Final = 9
+# The log is in the order of writing, which is that of time but for workers whose clocks differ.
 _SLACK_S: Final = 86_400.0
-"""The log is in the order of writing, which is that of time but for workers whose clocks differ."""
 
 
 def read_period(

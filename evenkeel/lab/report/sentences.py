@@ -66,8 +66,8 @@ def place(route: str, model: str) -> str:
     return f"{route}, {model}" if model else f"{route}, all models"
 
 
+# Routes, changes or perturbations that a sentence names at most.
 _NAMED: Final = 3
-"""Routes, changes or perturbations that a sentence names at most."""
 
 
 def title(report: Report) -> str:

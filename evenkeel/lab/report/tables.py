@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MEASURES: Final = ("content_delta", "quality_delta", "robustness", "noise_floor", "excess")
 """Measures in the order of the columns."""
+# Estimates that a line takes over as they are.
 _FOUND: Final = ("content_delta", "quality_delta", "robustness", "quality_worse", "quality_better")
-"""Estimates that a line takes over as they are."""
 BASELINE_CATEGORY: Final = "baseline"
 """The control among the categories."""
 RESEND: Final = frozenset((BASELINE, BASELINE_CATEGORY))

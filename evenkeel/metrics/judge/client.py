@@ -83,8 +83,8 @@ _PROBE_TIMEOUT_S: Final = 15.0
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
 """Characters of the longest question; some 75,000 tokens of English."""
+# Reasons for unreadable replies that a reminder of the form may cure. A refusal is an answer.
 _REPAIRABLE: Final = frozenset({"empty", "bad_schema", "out_of_scale"})
-"""Reasons for unreadable replies that a reminder of the form may cure. A refusal is an answer."""
 
 
 class Judge:
@@ -303,8 +303,8 @@ def _strict(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+# Small and answered by every judge in order: tells a failing judge from a question that it refuses.
 _KNOWN: Final = _request(_KNOWN_QUESTION, 0)
-"""Small and answered by every judge in order: tells a failing judge from a question that it refuses."""
 
 
 def _failure(question: Question, fault: Fault) -> Failure:

@@ -51,25 +51,24 @@ class _Candidate(NamedTuple):
     places: list[int]
 
 
+# Reasons for which a judge that refused a group would refuse a single pair too.
 _NOT_ALONE: Final = frozenset({"circuit_open", "connection", "unauthorized"})
-"""Reasons for which a judge that refused a group would refuse a single pair too."""
+# Failures that count against groups if they repeat: each was paid for or waited for in vain.
 _USELESS: Final = frozenset(
     {"bad_request", "bad_schema", "empty", "refused", "server_error", "timeout", "truncated"}
 )
-"""Failures that count against groups if they repeat: each was paid for or waited for in vain."""
+# Calls in a row without a rating after which pairs are judged alone for some exchanges.
 _MOST_USELESS: Final = 5
-"""Calls in a row without a rating after which pairs are judged alone for some exchanges."""
 _EXCHANGES_ALONE: Final = 200
+# Forms of a group's question or reply.
+#
+# A text that has one may be meant for the judge, and could speak of other pairs.
 _TO_THE_JUDGE: Final = re.compile(
     r"\"(?:pair|ratings?)\"\s*:|<<<\s*(?:begin|end)\b|\b(?:candidate|reference)\s+answers?\s+#?\d",
     re.IGNORECASE,
 )
-"""Forms of a group's question or reply.
-
-A text that has one may be meant for the judge, and could speak of other pairs.
-"""
+# Most characters of the answers in one call: judges overlook details in long ones.
 _LONGEST_CHARS: Final = 40_000
-"""Most characters of the answers in one call: judges overlook details in long ones."""
 _NUMBERED: Final = re.compile(r"\b((?:candidate|reference)(?: answer)?) #?\d+\b", re.IGNORECASE)
 
 
@@ -96,10 +95,10 @@ class GroupRater:
         self._alone = alone
         self._most = most
         self._count = count
+        # Number of calls in a row that rated no pair.
         self._useless = 0
-        """Number of calls in a row that rated no pair."""
+        # Number of exchanges to come before the next call about several pairs.
         self._exchanges_alone = 0
-        """Number of exchanges to come before the next call about several pairs."""
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
         """Return the judge's ratings in order, each as of the rater of single pairs.

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Pair
 
+# Probability from which a sentence counts as following from another text.
 _ENTAILED: Final = 0.5
-"""Probability from which a sentence counts as following from another text."""
+# Share of a side's sentences without support on the other side from which the message is another one.
 _ANOTHER_MESSAGE: Final = 0.5
-"""Share of a side's sentences without support on the other side from which the message is another one."""
+# Sentences of a side that are compared at most: each is compared with each of the other side.
 _MOST_SENTENCES: Final = 60
-"""Sentences of a side that are compared at most: each is compared with each of the other side."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[\u3002\uff01\uff1f])")
 _BULLET: Final = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+# Code, data, tables and markup.
 _NO_PROSE: Final = re.compile(r"```|^\s*[{\[<|]|^\s*\S+\(.*\)\s*$|^ {4}\S|\t", re.MULTILINE)
-"""Code, data, tables and markup."""
 
 
 class LocalJudgeUnavailableError(RuntimeError):

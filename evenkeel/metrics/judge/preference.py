@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.judge.client import Judge
 
+# Step of the scale between "the first is better" and "the second is better".
 _AS_GOOD: Final = 2
-"""Step of the scale between "the first is better" and "the second is better"."""
 _HALF: Final = 0.5
 
 

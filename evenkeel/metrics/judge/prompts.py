@@ -32,8 +32,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _RATER = "You rate one quality of an answer by a given scale, as a careful human reader would."
 REFERENCE: Final = "REFERENCE ANSWER"
 CANDIDATE: Final = "CANDIDATE ANSWER"
+# Most steps of a scale that are listed; a longer one without gaps is named by its ends.
 _LISTED_STEPS = 5
-"""Most steps of a scale that are listed; a longer one without gaps is named by its ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,11 +249,10 @@ KNOWN_RATING: Final = 3
 """Rating of the probe's two sentences, which have the same meaning."""
 
 
+# Characters per token assumed for the rubrics.
+#
+# They are plain English, for which usual tokenizers need a token for four or five characters.
 _WORDING_CHARS_PER_TOKEN = 3
-"""Characters per token assumed for the rubrics.
-
-They are plain English, for which usual tokenizers need a token for four or five characters.
-"""
 
 
 def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: int) -> int:

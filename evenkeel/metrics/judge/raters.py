@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from evenkeel.metrics.protocol import Rater
 
 
+# Salt of the hash, so that this choice is independent of others made from the same texts.
 _SALT = b"evenkeel.judge.swap"
-"""Salt of the hash, so that this choice is independent of others made from the same texts."""
 _OTHER = {"reference": "candidate", "candidate": "reference", "first": "second", "second": "first"}
 _SIDE = re.compile(
     # What is quoted is left alone, and so are other uses of the words: "with reference to",

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 LONG_CHARS: Final = 60_000
 """Characters of two texts together from which the lines that both share at their ends are left out."""
+# Shared lines that still are shown beside what differs.
 _SHOWN_LINES: Final = 40
-"""Shared lines that still are shown beside what differs."""
 
 
 def render(answer: Answer) -> str:

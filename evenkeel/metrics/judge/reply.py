@@ -36,15 +36,15 @@ _END_TOKENS = (
     "</answer>",
     "</response>",
 )
+# Beginning of a text as a template of a chat writes it.
 _HEAD = re.compile(
     r"(?:\s|\ufeff|<s>|<bos>|\[/INST\]|<\|begin_of_text\|>|<\|im_start\|>assistant|<\|assistant\|>"
     r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model|<answer>|<response>)*",
     re.IGNORECASE,
 )
-"""Beginning of a text as a template of a chat writes it."""
 _LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
+# Most characters of a reply with one rating and explanation.
 _READ_CHARS = 20_000
-"""Most characters of a reply with one rating and explanation."""
 _EXPLANATION_CHARS = 600
 _SHOWN_CHARS = 40
 

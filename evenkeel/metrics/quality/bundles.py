@@ -64,8 +64,8 @@ TOOL_QUALITIES: Final[tuple[PairQuality, ...]] = (
 
 WORKFLOW_QUALITIES: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=True),)
 """Qualities of workflows, in every bundle; they report nothing unless an answer is a workflow."""
+# Qualities of tasks whose answers may be workflows although the task does not ask for one.
 _STEPS: Final[tuple[PairQuality, ...]] = (StepsKept(asked_for=False), *TOOL_QUALITIES)
-"""Qualities of tasks whose answers may be workflows although the task does not ask for one."""
 
 BUNDLES: Final[Mapping[Task, Bundle]] = MappingProxyType(
     {

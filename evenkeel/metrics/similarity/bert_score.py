@@ -25,18 +25,17 @@ if TYPE_CHECKING:
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
 
+# Words of a piece. Encoders read a few hundred word pieces and drop the rest silently.
 _PIECE_WORDS = 150
-"""Words of a piece. Encoders read a few hundred word pieces and drop the rest silently."""
+# Most words of a text. Every token is compared with every other: two such texts take 100 MB.
 _MOST_WORDS = 3000
-"""Most words of a text. Every token is compared with every other: two such texts take 100 MB."""
 _MINILM_LAYERS = 6
+# The authors' layer for English, and the F1 of unrelated sentences there, from the bert-score package.
 _RECOMMENDED = {"roberta-large": (17, 0.83122575), "bert-base-uncased": (9, 0.35219112)}
-"""The authors' layer for English, and the F1 of unrelated sentences there, from the bert-score package."""
+# Texts encoded at once.
+#
+# A smaller batch costs time on calls, a larger one memory for all layers.
 _BATCH = 16
-"""Texts encoded at once.
-
-A smaller batch costs time on calls, a larger one memory for all layers.
-"""
 
 
 class TokenMatch(NamedTuple):

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
+# Number of characters that are read of a text.
 _LONGEST: Final = 200_000
-"""Number of characters that are read of a text."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 _LINE_MARK: Final = re.compile(r"[ \t]*(#{1,6}|[-*+>\u2022|]|\d{1,3}[.)]|```|\\\[)?")
 

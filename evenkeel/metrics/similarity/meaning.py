@@ -84,19 +84,18 @@ class EncoderMeaning:
         return [MeaningScore(score) for score in await asyncio.to_thread(self._embeddings.score_all, pairs)]
 
 
+# Words of a piece: many encoders read 512 tokens, and cut off or refuse what is longer.
 _PIECE_WORDS = 300
-"""Words of a piece: many encoders read 512 tokens, and cut off or refuse what is longer."""
+# Characters per word assumed for a piece of a text that is not divided into words.
 _CHARACTERS_PER_WORD = 6
-"""Characters per word assumed for a piece of a text that is not divided into words."""
+# Characters of a request.
+#
+# Endpoints also limit the tokens of all texts of a request together, to some 300,000.
 _REQUEST_CHARACTERS = 200_000
-"""Characters of a request.
-
-Endpoints also limit the tokens of all texts of a request together, to some 300,000.
-"""
 
 
+# Faults of a request that one of its texts may cause.
 _OF_ONE_TEXT = frozenset({"bad_request", "rate_limited", "refused", "too_long"})
-"""Faults of a request that one of its texts may cause."""
 
 
 class EndpointEmbeddings:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 LONGEST_ORDER = 4
 """Longest run of tokens that BLEU and GLEU count; they count runs of one to four."""
 
+# Characters of a text that are compared; patterns would cost seconds on longer hostile texts.
 _CHARACTERS = 50_000
-"""Characters of a text that are compared; patterns would cost seconds on longer hostile texts."""
 _NO_SPACES = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
 _SPACES = re.compile(r"(\s)\s+(\s)")
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -44,6 +44,7 @@ _CLOSING_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"([^' ])('[sSmMdD]|') "), r"\1 \2 "),
     (re.compile(r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) "), r"\1 \2 "),
 )
+# Two words written as one, and letters that a text without them need not be searched for.
 _GLUED: tuple[tuple[str, re.Pattern[str], str], ...] = (
     *(
         (mark, re.compile(rf"\b({first})({second}){end}", re.IGNORECASE), r" \1 \2 ")
@@ -60,7 +61,6 @@ _GLUED: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ),
     ("'t", re.compile(r" ('t)(is|was)\b", re.IGNORECASE), r" \1 \2 "),
 )
-"""Two words written as one, and letters that a text without them need not be searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def count_ngrams(found: Sequence[str]) -> NGrams:
     return NGrams(len(found), counts)
 
 
+# Matches credited to an order that has none: smoothing method 1.
 _EPSILON = 0.1
-"""Matches credited to an order that has none: smoothing method 1."""
 
 
 def bleu(reference: NGrams, candidate: NGrams) -> float:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from evenkeel.core.pair import Pair
 
 
+# The cost grows with the product of two lengths. What lies between the common beginning and the common end of
+# two texts is compared in so many parts, each with its counterpart, that none is longer than this.
 _PART_WORDS: Final = 4_096
-"""The cost grows with the product of two lengths. What lies between the common beginning and the common end
-of two texts is compared in so many parts, each with its counterpart, that none is longer than this."""
 
 
 def common_length(left: Sequence[str], right: Sequence[str]) -> int:

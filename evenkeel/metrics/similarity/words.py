@@ -12,13 +12,12 @@ _WORD = re.compile(
 )
 
 _SPOKEN = "abcdefghijklmnopqrstuvwxyz0123456789"
+# Translation of ASCII marks to spaces.
+#
+# Cutting ASCII texts at spaces is several times as fast as a regular expression.
 _PLAIN = str.maketrans({mark: " " for mark in map(chr, range(128)) if mark.lower() not in _SPOKEN})
-"""Translation of ASCII marks to spaces.
-
-Cutting ASCII texts at spaces is several times as fast as a regular expression.
-"""
+# Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII.
 _TYPOGRAPHY = "\u2019\u2018\u201c\u201d\u2013\u2014\u2026\u2022"
-"""Quotes, dashes, dots and bullets, which are often all that keeps an English text from being ASCII."""
 
 _GLUE = """
 a about after all also although am an and any are as at be because been before being between both
@@ -86,7 +85,7 @@ def _stem(word: str) -> str:
 
 
 _STEM_MIN_LENGTH = 3
+# Most letters of a word whose stem is cached; longer words are no words, and would fill memory.
 _LONGEST_KEPT = 40
-"""Most letters of a word whose stem is cached; longer words are no words, and would fill memory."""
+# Cached stems: the same words come in every answer.
 _kept_stem = lru_cache(maxsize=4096)(_stem)
-"""Cached stems: the same words come in every answer."""

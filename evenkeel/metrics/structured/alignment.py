@@ -77,10 +77,10 @@ def best_assignment(  # noqa: C901 - one algorithm, easier to check in one piece
     return sorted(ItemMatch(row - 1, column - 1) for column, row in enumerate(row_of) if column and row)
 
 
+# Indel similarity from which two spellings count as one key; "first name" and "last name" have 0.71.
 _SAME_KEY = 0.8
-"""Indel similarity from which two spellings count as one key; "first name" and "last name" have 0.71."""
+# Number of characters of an item that decide which other item it belongs to.
 _COMPARED = 200
-"""Number of characters of an item that decide which other item it belongs to."""
 _SEPARATORS = re.compile(r"[\W_]+")
 _DIGITS = re.compile(r"\d+")
 

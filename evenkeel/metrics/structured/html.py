@@ -255,11 +255,10 @@ def _field(line: str) -> _Block | None:
     return _Block(_plain(key).rstrip(":"), scalar(value) if value else None)
 
 
+# Most characters that are parsed.
+#
+# Parsing takes about a second for 300,000, and longer where brackets pile up.
 _LONGEST = 60_000
-"""Most characters that are parsed.
-
-Parsing takes about a second for 300,000, and longer where brackets pile up.
-"""
 _CONSTRUCT = re.compile(
     r"^[ ]{0,3}(?:#{1,6}[ ]+\S|[-*+][ ]+\S|\d{1,3}[.)][ ]+\S|>[ ]?\S|\|.*\||(?:```|~~~)"
     r"|\*\*[^*\n]{1,60}\*\*:?|__[^_\n]{1,60}__:?)",

@@ -20,11 +20,11 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _PYTHON = {"True": "true", "False": "false", "None": "", "undefined": ""}
 _BEHIND_KEY = ":,}]\r\n"
 _BEHIND_VALUE = ",}]\r\n"
+# Characters that may follow the quote that ends a string.
 _BEHIND_ITEM = ",}]:\r\n"
-"""Characters that may follow the quote that ends a string."""
 _START = re.compile(r"\{(?=\s*+[\"'“\w}])|\[(?=\s*+[\[{\"'“\d\]-])")
+# Most brackets tried as the start of a value, not counting those within one.
 _MOST_STARTS = 8
-"""Most brackets tried as the start of a value, not counting those within one."""
 
 
 class Excerpt(NamedTuple):

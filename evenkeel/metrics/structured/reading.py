@@ -100,14 +100,14 @@ _YAML_FIELD = re.compile(
     r"^[ ]*(?:- +)*(?!\d+[.)])[\w\"'][\w\"'-]*(?: [\w\"'-]+){0,3}:(?:\s|$)", re.MULTILINE
 )
 _KEY = re.compile(r"[\w$@-][\w .,$@/()'?-]{0,80}")
+# Characters behind a bracket within which a quote tells a list of texts from prose.
 _PEEK = 40
-"""Characters behind a bracket within which a quote tells a list of texts from prose."""
 _LEAST_FIELDS = 2
 _SINGLE_WORD_SHARE = 0.67
+# Least share of the answer at which a piece is the answer and the rest is talk around it.
 _MAIN_SHARE = 0.5
-"""Least share of the answer at which a piece is the answer and the rest is talk around it."""
+# Least share of the answer for its only fence, if the fence names its format.
 _LABELLED_SHARE = 0.2
-"""Least share of the answer for its only fence, if the fence names its format."""
 
 
 def read_structure(text: str, wanted: Format | None = None) -> Structure | UnreadableError | None:

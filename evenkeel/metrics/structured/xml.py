@@ -24,6 +24,7 @@ _BLOCKS = (
     "address article aside blockquote div dl fieldset footer form h1 h2 h3 h4 h5 h6 header hr main nav ol p "
     "pre section table ul"
 )
+# Open HTML elements that a start tag closes without an end tag, by start tag.
 _ENDED_BY: dict[str, frozenset[str]] = {
     "li": frozenset(("li", "p")),
     "dt": frozenset(("dt", "dd", "p")),
@@ -36,7 +37,6 @@ _ENDED_BY: dict[str, frozenset[str]] = {
     "tfoot": _TABLE_PARTS,
     "option": frozenset(("option",)),
 } | {block: frozenset(("p",)) for block in _BLOCKS.split()}
-"""Open HTML elements that a start tag closes without an end tag, by start tag."""
 _OPTIONAL_END = frozenset(("li", "dt", "dd", "p", "option", "html", "body", "head")) | _TABLE_PARTS
 
 _TAG = re.compile(

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 FLOOR = 0.8
 """Cosine from which two steps are one, as the paper sets it for all-mpnet-base-v2."""
+# Most comparisons, which fit into 100 MB: 5,000 steps against 5,000.
 _MOST_CELLS = 25_000_000
-"""Most comparisons, which fit into 100 MB: 5,000 steps against 5,000."""
 
+# Words of a step that may be said otherwise; a shorter one is a name.
 _LEAST_WORDS = 3
-"""Words of a step that may be said otherwise; a shorter one is a name."""
 
 
 class StepMatch(NamedTuple):

@@ -46,8 +46,8 @@ Orders = Literal["only", "all", "canonical"]
 "only": the reference has just one. "all": over every order that its edges allow. "canonical": over the
 canonical one, where all would have been too dear; the true value may be higher.
 """
+# Most pairs of steps in the wrong order for which all orders are considered (some 50 ms).
 _MOST_CONFLICTS = 20_000
-"""Most pairs of steps in the wrong order for which all orders are considered (some 50 ms)."""
 
 
 @dataclass(frozen=True, slots=True)

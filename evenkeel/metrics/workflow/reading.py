@@ -126,8 +126,8 @@ _EDGE_AFTER: Final = ("to", "target", "after", "end", "dst", "v", "destination",
 _ARROW = re.compile(r"\s*(?:-+>|=+>|→|⟶)\s*")
 _PAIR = re.compile(r"\(?\s*([^,()]+?)\s*,\s*([^,()]+?)\s*\)?")
 _ENDS = 2
+# Levels of wrappers that are opened, such as {"workflow": {"plan": …}}.
 _DEEPEST = 3
-"""Levels of wrappers that are opened, such as {"workflow": {"plan": …}}."""
 _SHOWN = 60
 
 

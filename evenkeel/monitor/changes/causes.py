@@ -58,6 +58,7 @@ SAID: Final = {
 }
 """Phrases for people, placed after "coincided with"."""
 
+# Causes by the kind of change that states them.
 _CHANGED: Final = {
     kinds.MODEL: Cause.MODEL,
     kinds.REQUESTED_MODEL: Cause.MODEL,
@@ -67,14 +68,13 @@ _CHANGED: Final = {
     kinds.SETTINGS: Cause.SETTINGS,
     kinds.TRAFFIC: Cause.TRAFFIC,
 }
-"""Causes by the kind of change that states them."""
+# Signs of another model behind the same name, if the team changed nothing itself.
 _SIGNS: Final = (kinds.FINGERPRINT, kinds.ANSWERS)
-"""Signs of another model behind the same name, if the team changed nothing itself."""
 _OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.TRAFFIC))
+# Kinds of marks that say when answers moved.
 _MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS))
-"""Kinds of marks that say when answers moved."""
+# Traits of the traffic that move whenever the prompt is edited.
 _EDITS: Final = frozenset(("length", "template"))
-"""Traits of the traffic that move whenever the prompt is edited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,8 +180,8 @@ class _Part(NamedTuple):
     n: int
 
 
+# Parts by perturbation, and the number of exchanges.
 _Parts: TypeAlias = tuple[dict[str, _Part], int]
-"""Parts by perturbation, and the number of exchanges."""
 
 
 def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sides:

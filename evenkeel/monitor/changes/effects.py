@@ -165,8 +165,8 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
             yield Finding("different", text, rated=mark.kind == kinds.RATINGS)
 
 
+# Measures of goldens that are breached by any change of an answer, not only for the worse.
 _OF_ANY_CHANGE: Final = frozenset(("content_shift", "differs"))
-"""Measures of goldens that are breached by any change of an answer, not only for the worse."""
 
 
 def of_goldens(

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 _VERSION: Final = 1
+# Largest natural logarithm of evidence that is kept, so that its exponential is a finite number.
 _LARGEST: Final = 600.0
-"""Largest natural logarithm of evidence that is kept, so that its exponential is a finite number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import ChangeMark
     from evenkeel.stores.verdict_log import VerdictLog
 
+# Exchanges of each version that are read.
 _SAMPLES: Final = 4
-"""Exchanges of each version that are read."""
+# Fewest different prompts of a version: lines that all of them share are the version's, the rest is user
+# input.
 _FEWEST: Final = 2
-"""Fewest different prompts of a version: lines that all of them share are the version's, the rest is user
-input."""
 _READ: Final = 60
 _STRETCHES: Final = 5
 _MOST_CHANGES: Final = 8
 _MOST_WORDS: Final = 4_000
+# Most characters of one side of a change of words.
 _MOST_CHARS: Final = 160
-"""Most characters of one side of a change of words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,18 +179,18 @@ def distance(one: Counter[str], other: Counter[str]) -> float:
 
 TOGETHER: Final = 60
 """Number of exchanges within which changed values belong to one change."""
+# Number of exchanges for changes that are found by tests, which take longer.
 _TOGETHER_SLOW: Final = 600
-"""Number of exchanges for changes that are found by tests, which take longer."""
+# Kinds that are found by tests, some time after they came about.
 _SLOW: Final = frozenset((*kinds.TESTED, kinds.JUDGE_PANEL))
-"""Kinds that are found by tests, some time after they came about."""
+# Seconds by which a silent change may precede its first sign.
 _SHORTLY_S: Final = 3_600.0
-"""Seconds by which a silent change may precede its first sign."""
+# Kinds that may explain a silent change if they fall between two answers to reference prompts.
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
-"""Kinds that may explain a silent change if they fall between two answers to reference prompts."""
+# Kinds that belong to a silent change if they came shortly before its first sign.
 _NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
-"""Kinds that belong to a silent change if they came shortly before its first sign."""
+# Most exchanges after a change that are compared with those before it.
 _MOST_AFTER: Final = 2_000
-"""Most exchanges after a change that are compared with those before it."""
 
 
 def change_id(route: str, mark: ChangeMark) -> str:

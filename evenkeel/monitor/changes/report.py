@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from evenkeel.stores.changes import AnswerScores
 
 
+# Causes that make the ratings of the two sides incomparable.
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
-"""Causes that make the ratings of the two sides incomparable."""
 _JUDGE: Final = frozenset((kinds.JUDGE, kinds.JUDGE_PANEL))
+# Longest time in seconds from a change to the run that raises a golden alarm belonging to it.
 _SAME_TIME_S: Final = 86_400.0
-"""Longest time in seconds from a change to the run that raises a golden alarm belonging to it."""
 
 
 PROVEN: Final = "a silent change by the provider"
@@ -54,8 +54,8 @@ STRENGTHS: Final[dict[Strength, str]] = {
     "possible": "not ruled out",
 }
 """Phrases for the evidence of a candidate."""
+# Kinds of changes that the team made itself.
 _OWN: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.SETTINGS))
-"""Kinds of changes that the team made itself."""
 Severity = Literal["critical", "warning", ""]
 UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.UNCLEAR))
 """Causes with which even a neutral difference matters, because others may have made the change."""

@@ -59,15 +59,16 @@ LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, dete
 """Rules, in trials by perturbation, for pairs less alike than nine in ten of the reference. The tolerance
 makes the test one-sided: their share can only rise, that of all other pairs only fall."""
 
+# Rules by their names in a checkpoint.
 _SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS}
-"""Rules by their names in a checkpoint."""
 
+# Kinds whose values split the traffic into separate populations.
 _APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
-"""Kinds whose values split the traffic into separate populations."""
+# Pattern of fingerprints of learned templates; versions stated by applications look different.
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
-"""Pattern of fingerprints of learned templates; versions stated by applications look different."""
+# Exchanges in which templates are still being learned: one that appears then is not a new version.
 _LEARNING: Final = 150
-"""Exchanges in which templates are still being learned: one that appears then is not a new version."""
+# Kinds after which the references of the answers start again.
 _MOVES_ANSWERS: Final = frozenset(
     (
         kinds.MODEL,
@@ -79,22 +80,21 @@ _MOVES_ANSWERS: Final = frozenset(
         kinds.REFERENCES,
     )
 )
-"""Kinds after which the references of the answers start again."""
 _LIKENESS: Final = "likeness under "
 _NONE: Final[Counter[str]] = Counter()
+# Trials needed before their share of the exchanges counts as known.
 _FEW: Final = 10
-"""Trials needed before their share of the exchanges counts as known."""
 ASKED: Final = 30
 """Answers to reference prompts, as before, that rule out a silent change: real ones showed in 11 to 24."""
+# Share of the exchanges in which two kinds of traffic differ that are still the same.
 _SAME_MIX: Final = 0.3
-"""Share of the exchanges in which two kinds of traffic differ that are still the same."""
 _MIXES_KEPT: Final = 8
 _MARKS_KEPT: Final = 8
 _RECORDS_KEPT: Final = 4
+# Exchanges counted in one block; the traffic before a change ends with a whole block.
 _BLOCK: Final = 50
-"""Exchanges counted in one block; the traffic before a change ends with a whole block."""
+# Most blocks that are kept apart.
 _BLOCKS_KEPT: Final = 12
-"""Most blocks that are kept apart."""
 
 
 class RouteWatch:
@@ -136,14 +136,14 @@ class RouteWatch:
         self._closed: list[ChangeTally] = []
         self._running = ChangeTally()
         self._records: list[OpenRecord] = []
+        # Unix times in seconds of the latest exchanges.
         self._times: deque[float] = deque(maxlen=KEPT)
-        """Unix times in seconds of the latest exchanges."""
+        # Unix times in seconds of the latest answers to reference prompts that were as before.
         self._asked_at: deque[float] = deque(maxlen=ASKED)
-        """Unix times in seconds of the latest answers to reference prompts that were as before."""
+        # Kinds of traffic seen so far, the present one last; none until it moves.
         self._mixes: list[Mix] = []
-        """Kinds of traffic seen so far, the present one last; none until it moves."""
+        # Unix time in seconds of the last round of the judge's panel that was as before.
         self._panel_at = 0.0
-        """Unix time in seconds of the last round of the judge's panel that was as before."""
 
     @property
     def era(self) -> int:

@@ -18,11 +18,10 @@ from evenkeel.monitor.detect import Baseline, DriftAlert, DriftRules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+# Number of values watched for one trait, the most frequent first; the others are not watched individually.
 _MOST_VALUES: Final = 5
-"""Number of values watched for one trait, the most frequent first; the others are not watched
-individually."""
+# Share of the reference below which a value is not watched individually.
 _RARE: Final = 0.05
-"""Share of the reference below which a value is not watched individually."""
 _HALVES: Final = (0.5,)
 
 
@@ -69,11 +68,11 @@ class _Trait:
     def __init__(self, rules: ShareRules) -> None:
         self._rules = rules
         self._counts: Counter[str] = Counter()
+        # Observations that the reference still lacks.
         self._missing = rules.reference
-        """Observations that the reference still lacks."""
         self._edges: list[float] | None = None
+        # Names of the classes between the edges, starting below the first edge.
         self._classes: list[str] = []
-        """Names of the classes between the edges, starting below the first edge."""
         self._alerts: dict[str, DriftAlert] = {}
 
     @property
@@ -203,8 +202,8 @@ class Populations:
 
     def __init__(self, rules: ShareRules) -> None:
         self._rules = rules
+        # Watches by population, the most recently seen last.
         self._watches: dict[str, ShareWatch] = {}
-        """Watches by population, the most recently seen last."""
 
     def observe(self, population: str, traits: Mapping[str, str | float]) -> tuple[ShareMove, ...]:
         """Take the traits of one observation of a population; see `ShareWatch.observe`."""

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 QUIET: Final = 40
 """Expected exchanges with the new value since the last one, after which it counts as gone."""
+# Expected exchanges up to which others with a third value are taken to come in addition to the new one.
 _BESIDE: Final = 8
-"""Expected exchanges up to which others with a third value are taken to come in addition to the new one."""
+# Excess of exchanges with the new value over those without it that brings back a value that was gone.
 _RETURNED: Final = 20
-"""Excess of exchanges with the new value over those without it that brings back a value that was gone."""
 _FOLLOWED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
 
 How = Literal["reversed", "replaced"]

@@ -37,10 +37,10 @@ REMEMBERED: Final = 64
 SETTLING: Final = 20
 """Exchanges at the start in which every value is taken as already there, or as a stray if it came only
 once."""
+# Exchanges within which a new value must have replaced another; after that it is an additional value.
 _PATIENCE: Final = 60
-"""Exchanges within which a new value must have replaced another; after that it is an additional value."""
+# Probability that a value grows this much rarer by chance.
 _CHANCE: Final = 5e-4
-"""Probability that a value grows this much rarer by chance."""
 
 
 class Switch(NamedTuple):
@@ -59,13 +59,12 @@ class ValueWatch:
     def __init__(self) -> None:
         """Start without any known value."""
         self._latest: list[str] = []
+        # Known values, each with the number of the last exchange that had it.
         self._known: dict[str, int] = {}
-        """Known values, each with the number of the last exchange that had it."""
+        # Known values that have caused no change so far: they came slowly, or once among the first exchanges.
         self._quiet: dict[str, None] = {}
-        """Known values that have caused no change so far: they came slowly, or once among the first
-        exchanges."""
+        # New values with enough exchanges, each with the number of the exchange that completed them.
         self._since: dict[str, int] = {}
-        """New values with enough exchanges, each with the number of the exchange that completed them."""
         self._seen = 0
 
     def observe(self, value: str, settling: int = SETTLING, *, guessed: bool = False) -> Switch | None:
@@ -190,8 +189,8 @@ def _had_gone(value: str, latest: Sequence[str]) -> bool:
     return (1 - latest.count(value) / len(latest)) ** absent <= _CHANCE
 
 
+# Most parameters that are followed on a route; verdicts hold fewer.
 _MOST_PARAMETERS: Final = 24
-"""Most parameters that are followed on a route; verdicts hold fewer."""
 
 
 class ParameterWatch:

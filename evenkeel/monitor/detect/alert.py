@@ -108,8 +108,8 @@ class AlertChange:
     """Segment that is over its limit; "" if the traffic as a whole is."""
 
 
+# Trials without a segment after which its alert ends.
 _GONE_AFTER: Final = 1_000
-"""Trials without a segment after which its alert ends."""
 
 
 class Alert:
@@ -129,8 +129,8 @@ class Alert:
         self._weights = rules.weights
         self.over: list[Measure] = []
         """Measures that are over their limits, in the order in which they went over."""
+        # Watches of the measures that were observed; most cells never observe quality or format.
         self._watches: dict[Measure, Watch] = {}
-        """Watches of the measures that were observed; most cells never observe quality or format."""
         limit = rules.limits.get(Measure.SEGMENT)
         self.segments = Segments(limit.value if limit else 1.0 - _END)
         self.segment: SegmentName | None = None
@@ -332,8 +332,8 @@ class Alert:
         return alert
 
 
+# Distance from 1 of the line of a measure that has no limit and is never read.
 _END: Final = 0.001
-"""Distance from 1 of the line of a measure that has no limit and is never read."""
 MOST_TRIALS: Final = 2_000
 """Observations within which the largest possible change must be found; else a measure is blind."""
 

@@ -52,36 +52,36 @@ if TYPE_CHECKING:
 SHARES: Final = tuple(0.04 * (0.6 / 0.04) ** (number / 5) for number in range(6))
 """Bets as shares of the largest that cannot go broke. Measured against the eight of a fixed line, which begin
 at 0.06: a rise from 0.05 to 0.15 after 200 trials is missed in 9 % instead of 14 %."""
+# Factors that a lost bet leaves of each gambler's wealth.
 _KEPT: Final = tuple(1 - share for share in SHARES)
-"""Factors that a lost bet leaves of each gambler's wealth."""
+# Wealth that enters with each trial on each bet on either side.
 _ENTERING: Final = 0.5 / len(SHARES)
-"""Wealth that enters with each trial on each bet on either side."""
 MOST_STRATA: Final = 64
 """Most strata remembered for a cell; the least recently seen is forgotten first."""
+# Jeffreys' prior of a rate: Beta(½, ½).
 _PRIOR: Final = 0.5
-"""Jeffreys' prior of a rate: Beta(½, ½)."""
+# Trials of all versions that the rate of one version borrows.
 _BORROWED: Final = 20
-"""Trials of all versions that the rate of one version borrows."""
+# Trials of a version after which it is compared, if there are others.
 _FAMILIAR: Final = 10
-"""Trials of a version after which it is compared, if there are others."""
+# Share of trials of known versions above which a new one is an exception, and waits for these trials.
 _MOSTLY: Final = 0.5
-"""Share of trials of known versions above which a new one is an exception, and waits for these trials."""
+# Trials over which that share is averaged.
 _RECENT: Final = 100
-"""Trials over which that share is averaged."""
+# Longest run, as a multiple of the trials of its stratum outside the run (taken as at least a tenth of a
+# provisional baseline). If these few trials are by chance far from the rate, the run would otherwise never
+# end.
 _LONGEST_RUN: Final = 4
-"""Longest run, as a multiple of the trials of its stratum outside the run (taken as at least a tenth of a
-provisional baseline). If these few trials are by chance far from the rate, the run would otherwise
-never end."""
+# Share of the level at which evidence is held for a shift within the tolerance.
 _HELD: Final = 0.999
-"""Share of the level at which evidence is held for a shift within the tolerance."""
+# Smallest rise that trials are suspected of.
 _SUSPECTED_RISE: Final = 0.1
-"""Smallest rise that trials are suspected of."""
+# Lowest rate for which a rise is suspected: few trials say little about rare hits.
 _LEAST_RATE: Final = 0.05
-"""Lowest rate for which a rise is suspected: few trials say little about rare hits."""
+# Factor by which evidence grows within a block at most: bets on a rare hit win more than any other.
 _BLOCK_GAIN: Final = 15.0
-"""Factor by which evidence grows within a block at most: bets on a rare hit win more than any other."""
+# Distance from 0 and 1 that a line for the way back keeps.
 _END: Final = 0.001
-"""Distance from 0 and 1 that a line for the way back keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ class _Tally:
         self.hits += hit
 
 
+# Wealth before anybody has entered; shared, since most detectors never see a bet.
 _NOBODY: Final[Sequence[float]] = (0.0,) * len(SHARES)
-"""Wealth before anybody has entered; shared, since most detectors never see a bet."""
 
 
 class _DriftRun:
@@ -251,8 +251,8 @@ class Stratum(NamedTuple):
 
 ALL: Final = Stratum("", "")
 """Stratum of trials of which neither is known."""
+# Counts of an empty run. They are shared, so never added to.
 _UNCOUNTED: Final[dict[Stratum, _Tally]] = {}
-"""Counts of an empty run. They are shared, so never added to."""
 _EMPTY: Final = _Tally()
 
 
@@ -276,14 +276,14 @@ class DriftAlert:
 
     def __init__(self, rules: DriftRules, baseline: Baseline | None = None) -> None:
         self.rules = rules
+        # Strata, the most recently seen last.
         self._strata: dict[Stratum, _Tally] = {}
-        """Strata, the most recently seen last."""
+        # Trials of all versions by judge.
         self._judges: dict[str, _Tally] = {}
-        """Trials of all versions by judge."""
+        # Share of the latest trials whose version was there before.
         self._recurring = 0.0
-        """Share of the latest trials whose version was there before."""
+        # Approved baselines by stratum; under None until the next trial names the stratum.
         self._approved: dict[Stratum | None, Baseline] = {}
-        """Approved baselines by stratum; under None until the next trial names the stratum."""
         self._side: Literal["risen", "fallen"] | None = None
         self._settle()
         if baseline is not None:

@@ -52,8 +52,8 @@ BLOCK_GAIN: Final = 100.0
 from its first trial on is found after 65 of them instead of 34."""
 _BLOCK: Final = 20
 
+# Observations whose factors are kept: all that rates and paired differences have.
 _COMMON: Final = (0, 1, -1)
-"""Observations whose factors are kept: all that rates and paired differences have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,8 @@ class BlockLimit:
 
     def __init__(self, gain: float = BLOCK_GAIN, block: int = _BLOCK) -> None:
         self._gain, self._block = gain, block
+        # Evidence before the running block of each row, and its trials so far.
         self._rows = [[0.0, 0], [0.0, block // 2]]
-        """Evidence before the running block of each row, and its trials so far."""
 
     def excess(self, evidence: float) -> float:
         """Take the evidence after a trial; return the factor, at most 1, that brings it within the bound."""

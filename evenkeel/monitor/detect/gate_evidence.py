@@ -24,8 +24,8 @@ Fewer than the detector's, because the sizes that matter are known in advance: a
 beside noise of 0 to 20 %. In simulations of such cases eight bets from 0.06 to 0.9 took 3 to 18 % more
 goldens, and two bets 30 % more at a noise of 20 %.
 """
+# Largest threshold in absolute value at which bounds are looked for: −1 and 1 cannot be bet against.
 _END = 1 - 1e-6
-"""Largest threshold in absolute value at which bounds are looked for: −1 and 1 cannot be bet against."""
 _STEPS = 40
 _MOST_NEEDED = 1_000_000
 
@@ -95,8 +95,8 @@ def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int
     return ceil(_boundary(lambda number: not reached(number), 0.0, float(_MOST_NEEDED)) - _STEP_LOSS)
 
 
+# Largest error that bisection leaves in a number up to a million, with room to spare.
 _STEP_LOSS = 1e-5
-"""Largest error that bisection leaves in a number up to a million, with room to spare."""
 
 
 def _lower(counts: Mapping[float, float], alpha: float) -> float:

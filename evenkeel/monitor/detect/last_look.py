@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+# Values of the open probability that are tried, denser at both ends, before the best is refined.
 _GRID: Final = 48
-"""Values of the open probability that are tried, denser at both ends, before the best is refined."""
 _REFINED: Final = 16
 _SLACK: Final = 1e-9
+# Steps between 0 and 1 that fractions are rounded to, so that their sums can be counted.
 _FRACTIONS: Final = 60
-"""Steps between 0 and 1 that fractions are rounded to, so that their sums can be counted."""
+# Halvings of the range in which an end of an interval is looked for.
 _STEPS: Final = 12
-"""Halvings of the range in which an end of an interval is looked for."""
 
 
 class Pairs(NamedTuple):

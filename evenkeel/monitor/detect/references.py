@@ -36,17 +36,17 @@ BETS: Final = (0.1, 0.25, 0.5, 0.75)
 changes that merely make it likely."""
 RANKS_SHARE: Final = 0.75
 """Share of the false alarms allowed to ranks; the rest is for pooled comparisons."""
+# Fewest calls between two pooled comparisons.
 _LOOK_EVERY: Final = 24
-"""Fewest calls between two pooled comparisons."""
+# Exponent of the bet whose logarithms are summed to find where a run begins.
 _RUN_BET: Final = 0.5
-"""Exponent of the bet whose logarithms are summed to find where a run begins."""
+# Calls before a run that are considered as its beginning.
 _LOOKED_BACK: Final = 48
-"""Calls before a run that are considered as its beginning."""
+# Log likelihood ratio below which a beginning is ruled out, compared with the likeliest one.
 _UNLIKELY: Final = -2.0
-"""Log likelihood ratio below which a beginning is ruled out, compared with the likeliest one."""
 _EXAMPLES: Final = 8
+# Most names of models, builds, prompt versions and references that are counted separately in one run.
 _NAMES: Final = 64
-"""Most names of models, builds, prompt versions and references that are counted separately in one run."""
 SUSPECTED: Final = 300.0
 """Evidence from which on all references are asked at once: reached once in that many calls by chance."""
 _DAYS: Final = 365
@@ -189,8 +189,8 @@ class ReferenceTest:
         self.level = level
         self._wealth = [0.0] * len(BETS)
         self._run = _ReferenceRun()
+        # Times of the latest calls, each with its step of the logarithm.
         self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
-        """Times of the latest calls, each with its step of the logarithm."""
 
     @property
     def evidence_log10(self) -> float:

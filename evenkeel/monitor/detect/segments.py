@@ -25,14 +25,14 @@ Dimension = Literal["client", "prompt_version", "task", "language", "tool"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = ("client", "prompt_version", "task", "language", "tool")
 PLACES: Final = 16
 """Values of a dimension that are watched."""
+# Trials of the cell without a value after which its place is free.
 _IDLE: Final = 1_000
-"""Trials of the cell without a value after which its place is free."""
+# Share of the trials above which a value is no segment.
 _LARGEST: Final = 0.5
-"""Share of the trials above which a value is no segment."""
+# Trials from which on a share is known.
 _FEWEST: Final = 20
-"""Trials from which on a share is known."""
+# Factor on a trial's weight for each later trial of the cell: shares are those of about the latest 1,000.
 _KEPT: Final = 1 - 1 / 1000
-"""Factor on a trial's weight for each later trial of the cell: shares are those of about the latest 1,000."""
 
 
 class SegmentName(NamedTuple):

@@ -43,22 +43,22 @@ BLOCK: Final = 40
 STRETCH: Final = 2 * BLOCK
 """Trials of a stretch. With stretches of forty, a batch of forty that starts anywhere raises 1.7 times as
 many false alarms."""
+# Design effect for bets of a cell that shows none.
 _UNKNOWN: Final = 4.0
-"""Design effect for bets of a cell that shows none."""
+# The same for intervals, which nothing bounds within a block.
 _DOUBTFUL: Final = 8.0
-"""The same for intervals, which nothing bounds within a block."""
+# Pairs of stretches that this counts for.
 _WEIGHT: Final = 4
-"""Pairs of stretches that this counts for."""
+# Trials of a session at first.
 _SESSION: Final = 20
-"""Trials of a session at first."""
+# Trials that differ from another session's, but not within their own, that are taken for seen at first.
 _DIFFERENCES: Final = 4.0
-"""Trials that differ from another session's, but not within their own, that are taken for seen at first."""
+# Sessions that are remembered: steps further apart than so many sessions count as two sessions.
 _MOST_OPEN: Final = 500
-"""Sessions that are remembered: steps further apart than so many sessions count as two sessions."""
+# Largest mean size of a session that counts.
 _LARGEST_SESSION: Final = 100.0
-"""Largest mean size of a session that counts."""
+# Smallest effect that bets take for one: below it, it may be chance.
 _CHANCE: Final = 1.25
-"""Smallest effect that bets take for one: below it, it may be chance."""
 
 
 class SessionScale(Struct):

@@ -59,8 +59,8 @@ _STAKED: Final = np.array(SHARES)[:, np.newaxis]
 _UNSTAKED: Final = 1 - _STAKED
 _WEIGHED: Final = np.array(WEIGHTS)
 
+# Precision of an end of the interval, as a share of its distance from the mean; it errs outwards.
 _TOLERANCE: Final = 1e-5
-"""Precision of an end of the interval, as a share of its distance from the mean; it errs outwards."""
 _MOST_STEPS: Final = 200
 
 

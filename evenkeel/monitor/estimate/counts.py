@@ -97,8 +97,8 @@ class RatedOutcome(NamedTuple):
 _CHANGED: Final = frozenset({"worse", "better", "mixed"})
 
 
+# Signs that JSON need not escape.
 _LETTERS: Final = "".join(chr(code) for code in range(ord("0"), 127) if chr(code) != "\\")
-"""Signs that JSON need not escape."""
 _DIFFERENCES: Final[tuple[Literal[-1, 0, 1] | None, ...]] = (None, 1, -1, 0)
 _QUALITIES: Final[tuple[QualityOutcome, ...]] = ("same", "worse", "better", "mixed", "unscored")
 _SHIFTED: Final[tuple[Literal[1, 2], ...]] = (1, 2)

@@ -35,16 +35,16 @@ UNFINISHED: Final = 256
 exchanges counts as an exchange of its own."""
 _SHIFTED: Final = "c"
 _CHANGED: Final = "l"
+# Letter of the share that counts all shifts of unknown quality as changed.
 _PERHAPS_CHANGED: Final = "h"
-"""Letter of the share that counts all shifts of unknown quality as changed."""
 _QUALITY: Final = "q"
 _WORSE: Final = "w"
 _BETTER: Final = "b"
 _EXCESS: Final = "x"
 _NOISE: Final = "n"
 _JUDGED_OTHERWISE: Final = "j"
+# Separator between a share and the sign of its weight.
 _WEIGHS: Final = "/"
-"""Separator between a share and the sign of its weight."""
 
 
 class ExchangeTally(Struct):

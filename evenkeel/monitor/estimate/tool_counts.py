@@ -19,8 +19,8 @@ CHOICE: Final = ("called", "tool")
 """Differences that are a change of tool choice."""
 ARGUMENTS: Final = ("arguments",)
 _NAMED: Final = frozenset((*CHOICE, *ARGUMENTS))
+# Changes that are counted by name.
 _MOST_CHANGES: Final = 64
-"""Changes that are counted by name."""
 _MOST_ARGUMENTS: Final = 3
 _MOST_SHOWN: Final = 5
 

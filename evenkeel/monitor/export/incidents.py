@@ -31,6 +31,7 @@ SLOTS: Final = 16
 FREE_AFTER_S: Final = 3600.0
 """Seconds after the end of an incident before its slot is given to another one."""
 
+# Words for a change by the kind of its mark. The first kind in this order that an incident has counts.
 _SAID: Final = {
     kinds.MODEL: "model",
     kinds.REQUESTED_MODEL: "model",
@@ -41,7 +42,6 @@ _SAID: Final = {
     kinds.JUDGE: "judge",
     kinds.TRAFFIC: "traffic",
 }
-"""Words for a change by the kind of its mark. The first kind in this order that an incident has counts."""
 
 
 def change_of(marks: Sequence[ChangeMark]) -> str:

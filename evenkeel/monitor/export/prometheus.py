@@ -67,8 +67,8 @@ class Rate(NamedTuple):
 
 
 _LISTED: Final = tomllib.loads(files(__package__).joinpath("families.toml").read_text("utf-8"))
+# Fields of reports whose name differs from that of the series.
 _FIELDS: Final = {"above_noise": "excess"}
-"""Fields of reports whose name differs from that of the series."""
 _RATES: Final = {
     rate["name"]: Rate(**{"field": _FIELDS.get(rate["name"], rate["name"]), **rate})
     for rate in _LISTED["rate"]

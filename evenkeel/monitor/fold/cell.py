@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from evenkeel.monitor.fold.settings import MonitorSettings
 
 
+# Observations in other strata after which the traffic of a drift alert counts as gone.
 _GONE_AFTER: Final = 100
-"""Observations in other strata after which the traffic of a drift alert counts as gone."""
 
 
 def compact(raw: Any) -> str:

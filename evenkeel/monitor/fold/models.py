@@ -22,15 +22,15 @@ LATEST: Final = 200
 idle."""
 IDLE: Final = 2_000
 """Exchanges of the route without a model after which the model may lose its place."""
+# Number of latest gaps between exchanges that define the usual gap.
 _LATELY: Final = 20
-"""Number of latest gaps between exchanges that define the usual gap."""
+# Number of usual gaps after which a model is gone: of independent exchanges, one gap in 1,100 is so long.
 _GAPS: Final = 7
-"""Number of usual gaps after which a model is gone: of independent exchanges, one gap in 1,100 is so long."""
+# Fewest exchanges after which a model that was replaced is gone.
 _RUN: Final = 12
-"""Fewest exchanges after which a model that was replaced is gone."""
 _SHORTEST_S: Final = 60.0
+# Bounds in seconds of the time after which a model that was not replaced is gone.
 _LONGEST_S: Final = 6 * 3_600.0
-"""Bounds in seconds of the time after which a model that was not replaced is gone."""
 
 
 @dataclass(slots=True)
@@ -65,11 +65,11 @@ class RouteModels:
     def __init__(self, most: int) -> None:
         self._most = most
         self._exchanges = 0
+        # Unix time in seconds of the last exchange.
         self._at = 0.0
-        """Unix time in seconds of the last exchange."""
         self._placed: dict[str, Traffic] = {}
+        # Names without a place, each with the numbers of its exchanges among the latest.
         self._waiting: dict[str, list[int]] = {}
-        """Names without a place, each with the numbers of its exchanges among the latest."""
 
     def name_of(self, model: str) -> str:
         """Return the name that a verdict of the model is counted under."""

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 _THRESHOLD: Final = 0.1
 _TOLERANCE: Final = 0.05
+# Largest limit of a group, unless a single rewording has a larger one: beyond it no bet could win.
 _LARGEST_TOGETHER: Final = 0.99
-"""Largest limit of a group, unless a single rewording has a larger one: beyond it no bet could win."""
 SEGMENT_MARGIN: Final = 0.2
 """Points by which a client, prompt version, task or language may be above the cell's limit, as a share."""
+# Number of detectors in each cell: its alert and its drift.
 _DETECTORS: Final = 2
-"""Number of detectors in each cell: its alert and its drift."""
 
 
 @dataclass(frozen=True, slots=True)

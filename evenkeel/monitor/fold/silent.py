@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 MOST_MODELS: Final = 8
 """Most requested models that are tested on a route."""
+# Share of the level, in logarithms, below which the evidence says that answers are as before.
 _LOW: Final = 0.5
-"""Share of the level, in logarithms, below which the evidence says that answers are as before."""
 DAY_S: Final = 86_400.0
+# Most answers that a reference compares after it began anew; references that did not compare more.
 _NEW_BAG: Final = 4
-"""Most answers that a reference compares after it began anew; references that did not compare more."""
+# Answers to references for which the likeness to the time before the last finding is kept.
 _LOOKED_BACK: Final = 200
-"""Answers to references for which the likeness to the time before the last finding is kept."""
 _MOST_REFERENCES: Final = 512
 _MOST_INCIDENTS: Final = 256
 
@@ -112,12 +112,12 @@ class ModelTests:
         """Change that was found and is not over."""
         self.changed = True
         """True if it changed since the last checkpoint."""
+        # Number of answers compared last time, by reference.
         self._bags: dict[str, int] = {}
-        """Number of answers compared last time, by reference."""
+        # References that have begun anew since the last finding; None if there was none lately.
         self._renewed: set[str] | None = None
-        """References that have begun anew since the last finding; None if there was none lately."""
+        # Times of the latest answers, each with its likeness to answers from before the last finding.
         self._former: deque[tuple[float, float]] = deque(maxlen=_LOOKED_BACK)
-        """Times of the latest answers, each with its likeness to answers from before the last finding."""
 
     def answered(self, answer: ReferenceAnswered) -> ReferenceEvidence | None:
         """Take an answer to a reference; return the evidence if it shows a change.
@@ -219,10 +219,10 @@ class SilentChanges:
         self._settings = settings
         self._routes = routes
         self._models: dict[str, RouteModels] = {}
+        # Last incident by requested model, or by route if requests name no model.
         self._incidents: dict[str, SilentIncident] = {}
-        """Last incident by requested model, or by route if requests name no model."""
+        # Unix time in seconds of the next step that is due.
         self._due = inf
-        """Unix time in seconds of the next step that is due."""
 
     def observe(self, sighting: ReferenceAnswered, offset: int, now: float) -> list[AlertEvent]:
         """Take the next answer to a reference; return the events it causes, mostly none."""

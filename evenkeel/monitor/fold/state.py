@@ -161,14 +161,14 @@ class MonitorState:
         self._clock = LogClock()
         self._routes: dict[str, RouteWatch] = {}
         self._silent = SilentChanges(settings, self._routes)
+        # Clock of the sightings: some routes have sightings but no scored trials.
         self._seen_clock = LogClock()
-        """Clock of the sightings: some routes have sightings but no scored trials."""
         self._stored = False
+        # Cells with an alert that is up.
         self._alarmed: set[tuple[str, str, str]] = set()
-        """Cells with an alert that is up."""
         self._incidents = IncidentBook(self._routes)
+        # Rules of cells by route and by number of combined rewordings.
         self._rules: dict[tuple[str, int], tuple[AlertRules, DriftRules]] = {}
-        """Rules of cells by route and by number of combined rewordings."""
 
     def apply(self, logged: Logged) -> FoldOutcome:
         """Apply one entry of the log: a verdict, a sighting, an approval, a label or a decision.

@@ -30,8 +30,8 @@ EXPLAINS_S: Final = 7 * 86_400.0
 SLACK_S: Final = 60.0
 """Seconds of tolerance, as the first verdict after a change and the one that raises an alert come in any
 order."""
+# Longest time in seconds by which an alert may precede the notice of the change that caused it.
 _EARLY_S: Final = 600.0
-"""Longest time in seconds by which an alert may precede the notice of the change that caused it."""
 KEPT: Final = 32
 """Number of a route's latest closed incidents that stay known."""
 
@@ -56,8 +56,8 @@ class IncidentBook:
             routes: changes of each route, which explain alerts.
         """
         self._routes = routes
+        # Incidents by route, in the order in which they were opened.
         self._known: dict[str, list[Incident]] = {}
-        """Incidents by route, in the order in which they were opened."""
         self.changed: dict[str, Incident] = {}
         """Incidents that changed since the last checkpoint, by id."""
         self.dropped = 0
@@ -206,10 +206,10 @@ class IncidentBook:
             self._known.setdefault(known.routes[0], []).append(known)
 
 
+# Signs that answers or ratings moved, without a reason.
 _SIGNS: Final = frozenset((kinds.ANSWERS, kinds.RATINGS))
-"""Signs that answers or ratings moved, without a reason."""
+# Endings after which a new alert is about something else.
 _GONE_BACK: Final = frozenset(("reversed", "retired"))
-"""Endings after which a new alert is about something else."""
 
 
 def _may_explain(marks: tuple[ChangeMark, ...], known: Incident) -> bool:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 TOGETHER_S: Final = 3_600.0
 """Longest time in seconds between the opening of the first incident of a case and of one that joins it."""
+# Kinds of causes that routes may share, by precedence. A prompt version means nothing on another route.
 _CAUSES: Final = (
     frozenset((kinds.MODEL, kinds.REQUESTED_MODEL)),
     frozenset((kinds.FINGERPRINT,)),
     frozenset((kinds.JUDGE,)),
 )
-"""Kinds of causes that routes may share, by precedence. A prompt version means nothing on another route."""
 
 
 @dataclass(frozen=True, slots=True)

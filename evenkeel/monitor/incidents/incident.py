@@ -95,8 +95,8 @@ QUIET: Final = 40
 AGAIN: Final = 100
 """Exchanges with the new value that show that a change was not rolled back, though somebody said so."""
 MOST_MARKS: Final = 8
+# Kinds that have to go back for a change to be reversed; parameters only where none of these changed.
 _TURNS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
-"""Kinds that have to go back for a change to be reversed; parameters only where none of these changed."""
 
 
 @dataclass(slots=True)
@@ -327,8 +327,8 @@ class Incident:
         return from_plain(json.loads(data), cls)
 
 
+# Trials before an alert that are too few to show how answers were.
 _FEW: Final = 10
-"""Trials before an alert that are too few to show how answers were."""
 _CLOSING: Final[tuple[Decided, ...]] = ("accepted", "rolled_back", "false_alarm")
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from evenkeel.stores.verdict_log import LoggedVerdict, VerdictLog
 
 WORST: Final = 3
+# Most alerts of an incident whose trials are searched for the worst.
 _LOOKED_INTO: Final = 4
-"""Most alerts of an incident whose trials are searched for the worst."""
 MOST_VERDICTS: Final = 100
 """Most verdicts returned for an alert, the newest."""
+# Most verdicts that are scanned.
 _SCANNED: Final = 20_000
-"""Most verdicts that are scanned."""
 _AT_ONCE: Final = 500
 
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from evenkeel.monitor.incidents import Incident, Part
     from evenkeel.stores.monitor_state import AlertEvent
 
+# Beginnings of sentences by measure.
 _RAISED: Final = {
     "content": "Answers are fragile",
     "similarity": "Answers are fragile",
     "quality": "Answers got worse",
     "invalid": "Answers are invalid",
 }
-"""Beginnings of sentences by measure."""
 _RESOLVED: Final = {
     "content": "Robustness recovered",
     "similarity": "Robustness recovered",
@@ -33,24 +33,24 @@ _MEASURED: Final = {
     "quality": "quality got worse in {points:.0f} points more answers than in the resend",
     "invalid": "{points:.0f}% of the answers were invalid",
 }
+# Beginnings of sentences by direction; "" = the drift is over.
 _DRIFTED: Final = {
     "risen": "Answers shift more often than they did",
     "fallen": "Answers shift less often than they did",
     "": "Answers shift as often as they did before",
 }
-"""Beginnings of sentences by direction; "" = the drift is over."""
 _GONE: Final = {
     "": "the change before it was reversed",
     "model": f"{{model}} has not answered any of the last {LATEST:,} sampled exchanges",
     "place": "the model has no traffic any more",
     "prompts": "the prompts in which it was seen come no more, and others have baselines of their own",
 }
+# Endings of sentences by the reason why a change that nobody announced is over.
 _CLOSED: Final = {
     "settled": "no longer new: it is 24 hours old, so answers are compared with those since then from now on",
     "reversed": "over: answers to reference prompts are like those from before it again",
     "replaced": "over: answers have changed once more, which is a change of its own",
 }
-"""Endings of sentences by the reason why a change that nobody announced is over."""
 
 
 def summary(event: AlertEvent) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
 _PAUSES: Final = Backoff(1.0, 300.0)
+# Name in the store of the message about trouble with the monitor.
 _TROUBLE: Final = "not measured"
-"""Name in the store of the message about trouble with the monitor."""
 
 
 _HELD: Final = (
@@ -27,8 +27,8 @@ _HELD: Final = (
 _RESUMED: Final = "What held incidents back is over. Those that are still open follow."
 
 
+# Kinds of events that update a shown message but deserve no message of their own.
 _NEWS: Final = frozenset(("raised", "explained", "followed"))
-"""Kinds of events that update a shown message but deserve no message of their own."""
 
 
 class Sink(Protocol):
@@ -153,8 +153,8 @@ class Channel:
         self._attempts = Attempts(clock)
         self._waiting: dict[str, _Waiting] = {}
         self._trouble_since: float | None = None
+        # True if the latest message about the monitor reported trouble; None until that is read.
         self._told: bool | None = None
-        """True if the latest message about the monitor reported trouble; None until that is read."""
 
     def take(self, events: Sequence[AlertEvent], cases: Mapping[str, Case]) -> set[str]:
         """Send the messages that are due; return the ids of the settled events.

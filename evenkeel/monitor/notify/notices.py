@@ -30,6 +30,7 @@ MOST_MESSAGES: Final = 3
 SCHEMA: Final = "evenkeel.incident/1"
 """Name of the JSON schema: fields may be added under it, but none is removed or changed."""
 
+# Words before a time, by effect.
 _BECAME: Final[dict[Effect, str]] = {
     "worse": "answers got worse at",
     "fragile": "answers became fragile at",
@@ -38,7 +39,6 @@ _BECAME: Final[dict[Effect, str]] = {
     "unsteady": "answers are less steady since",
     "steadier": "answers are steadier since",
 }
-"""Words before a time, by effect."""
 _HAD: Final[dict[Effect, str]] = {
     "worse": "answers had got worse",
     "fragile": "answers had become fragile",
@@ -47,6 +47,7 @@ _HAD: Final[dict[Effect, str]] = {
     "unsteady": "answers had been less steady",
     "steadier": "answers had been steadier",
 }
+# Words for an incident that goes back to the beginning: while it is open, and later.
 _ALWAYS: Final[dict[Effect, tuple[str, str]]] = {
     "worse": ("answers to rewordings have been worse", "answers to rewordings were worse"),
     "fragile": ("answers have been fragile", "answers were fragile"),
@@ -55,9 +56,9 @@ _ALWAYS: Final[dict[Effect, tuple[str, str]]] = {
         "answers ignored the format or language asked for",
     ),
 }
-"""Words for an incident that goes back to the beginning: while it is open, and later."""
 _RATED: Final = {1: "a different message", 2: "some details differ"}
 EXAMPLES: Final = "Examples (the original question still got the same answer):"
+# Words after "is over: ", by ending.
 _ENDED: Final = {
     "recovered": "answers are as they should be again",
     "reversed": "the change was reversed",
@@ -69,7 +70,6 @@ _ENDED: Final = {
     "rolled_back": "closed as rolled back",
     "false_alarm": "closed as a false alarm",
 }
-"""Words after "is over: ", by ending."""
 
 
 def _none(_: Incident) -> Sequence[Verdict]:
@@ -444,8 +444,8 @@ def _few(names: Sequence[str]) -> str:
     return f"{', '.join(names[:_MOST_NAMED])} and {more} more" if more > 0 else figures.listing(names)
 
 
+# Most routes, owners and links that a message lists; the page shows all.
 _MOST_NAMED: Final = 12
-"""Most routes, owners and links that a message lists; the page shows all."""
 
 
 def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
@@ -529,8 +529,8 @@ def _where(incident: Incident) -> str:
     return f"{', '.join(routes[: _MOST_ROUTES - 1])} and {len(routes) - _MOST_ROUTES + 1} more routes"
 
 
+# Most routes named in a headline.
 _MOST_ROUTES: Final = 4
-"""Most routes named in a headline."""
 
 
 def _said(incident: Incident) -> str:
@@ -548,11 +548,11 @@ def _changes(stated: Sequence[ChangeMark]) -> str:
 
 
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
+# Kinds that are left out if something else changed, too.
 _UNSAID: Final = frozenset((kinds.FINGERPRINT, kinds.SETTINGS))
-"""Kinds that are left out if something else changed, too."""
 _MOST_SAID: Final = 3
+# Most changes of words in a prompt that a message has.
 _MOST_EDITS: Final = 3
-"""Most changes of words in a prompt that a message has."""
 
 
 def _measured(part: Part, report: CellReport | None) -> str:

@@ -40,10 +40,10 @@ class Notifier:
         self._store = store
         self._announce = announce
         self._channels = tuple(channels)
+        # Ids of events by channel that other channels still have to settle.
         self._settled: list[set[str]] = [set() for _ in self._channels]
-        """Ids of events by channel that other channels still have to settle."""
+        # State and effect of incidents, by id, that the log has a line of.
         self._announced: dict[str, tuple[str, str]] = {}
-        """State and effect of incidents, by id, that the log has a line of."""
         self._incidents = IncidentBoard(store)
 
     def deliver(self) -> int:

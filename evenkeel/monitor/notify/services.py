@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 _TIMEOUT_S: Final = 5.0
 _SLACK: Final = "https://slack.com/api"
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
+# Most characters of the source in PagerDuty's events.
 _MOST_SOURCE: Final = 1_024
-"""Most characters of the source in PagerDuty's events."""
+# Most buttons that Teams shows on a card.
 _MOST_ACTIONS: Final = 6
-"""Most buttons that Teams shows on a card."""
+# Most characters of one text in Slack, which takes 3,000; Teams and PagerDuty take more.
 _MOST_TEXT: Final = 2_900
-"""Most characters of one text in Slack, which takes 3,000; Teams and PagerDuty take more."""
 
 
 class _Poster:
@@ -152,8 +152,8 @@ class Slack(_Poster):
         self._token = token
         self._channel = channel
         self._base_url = base_url.rstrip("/")
+        # True if Slack refused the last call because of the message that it refers to.
         self._refused = False
-        """True if Slack refused the last call because of the message that it refers to."""
         self.name = f"Slack {channel}"
 
     def send(self, notice: Notice, receipt: str) -> str | None:
@@ -221,10 +221,10 @@ _MARKS: Final = {
     "warning": ":large_orange_circle:",
     "info": ":large_blue_circle:",
 }
+# Errors that no further attempt would fix: the first message is gone, or may not be edited.
 _OF_THE_FIRST: Final = frozenset(
     ("message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found")
 )
-"""Errors that no further attempt would fix: the first message is gone, or may not be edited."""
 
 
 def _escaped(text: str) -> str:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import ToolReport
     from evenkeel.core.verdict import ToolStep
 
+# Trials beyond the controls from which on a change is named; and it is at least twice as frequent.
 _FEWEST: Final = 3
-"""Trials beyond the controls from which on a change is named; and it is at least twice as frequent."""
 
 
 def tool_changes(report: ToolReport) -> list[str]:

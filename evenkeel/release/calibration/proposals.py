@@ -68,8 +68,8 @@ class LimitProposals:
         self._store = store
         self._settings = settings
         self._clock = clock
+        # Trials of a route when its verdicts were last read.
         self._read: dict[str, int] = {}
-        """Trials of a route when its verdicts were last read."""
         self._found: dict[str, LimitProposal] = {}
 
     def proposals(self) -> tuple[LimitProposal, ...]:

@@ -35,25 +35,25 @@ if TYPE_CHECKING:
 Watched = Literal["content", "similarity", "quality", "invalid", "drift"]
 """A quantity with a limit: a measure of the alert, or the distance of a drift, which is only set by hand."""
 
+# Measures with a limit of their own; that of segments follows from content's.
 _NAMES: Final[dict[Measure, Watched]] = {
     Measure.CONTENT: "content",
     Measure.SIMILARITY: "similarity",
     Measure.QUALITY: "quality",
     Measure.INVALID: "invalid",
 }
-"""Measures with a limit of their own; that of segments follows from content's."""
 
 GRID: Final = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 """Limits that are tried."""
+# Trials of a route.
 _FEWEST: Final = 300
-"""Trials of a route."""
+# Trials whose mean is one observation.
 _BLOCK: Final = 20
-"""Trials whose mean is one observation."""
 _FEWEST_OF_CELL: Final = 5 * _BLOCK
+# Probability with which any cell's mean is above a limit that was placed.
 _ERROR_RATE: Final = 0.05
-"""Probability with which any cell's mean is above a limit that was placed."""
+# Trials remembered of a cell, the latest.
 _MOST_KEPT: Final = 20_000
-"""Trials remembered of a cell, the latest."""
 _OF_THREE: Final = 3.0
 
 
@@ -117,8 +117,8 @@ class RouteQuiet:
     """True if an alert is up, so that nothing is quiet."""
 
 
+# Entries after which changes are looked for: so many trials after a change are passed over at most.
 _LOOKED_AFTER: Final = 100
-"""Entries after which changes are looked for: so many trials after a change are passed over at most."""
 
 
 def quiet_routes(

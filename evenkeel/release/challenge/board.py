@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from evenkeel.release.challenge.figures import ChallengeFigures
     from evenkeel.stores.challenges import ChallengeStore
 
+# Seconds for which figures are remembered, since twenty thousand pairs take a second to read.
 _FRESH_S: Final = 15.0
-"""Seconds for which figures are remembered, since twenty thousand pairs take a second to read."""
 _PRUNED_EVERY_S: Final = 3_600.0
 _SETTLED: Final = frozenset(("may_switch", "must_not"))
 

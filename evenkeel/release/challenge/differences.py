@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SAME: int = 3
 """Rating of an answer with the same content."""
+# Failures that come from evenkeel's own keys and limits, and would count for or against a model.
 _NOT_THE_MODELS: Final = frozenset(("unauthorized", "rate_limited", "budget", "previous_response_unknown"))
-"""Failures that come from evenkeel's own keys and limits, and would count for or against a model."""
 
 
 def hindrances(pair: ChallengePair) -> tuple[str, ...]:

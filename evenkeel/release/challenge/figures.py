@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     from evenkeel.core.challenge import Challenge, ChallengeAnswer, ChallengePair
     from evenkeel.release.challenge.verdict import ChallengeDecision, SegmentFigures
 
+# Probability with which a judge is ever said falsely to prefer longer, or shorter, answers.
 _LENGTH_ALPHA: Final = 0.01
-"""Probability with which a judge is ever said falsely to prefer longer, or shorter, answers."""
+# Ratio of mean lengths, or its inverse, up to which a judge's preference for length does no harm.
 _LENGTH_RATIO: Final = 1.1
-"""Ratio of mean lengths, or its inverse, up to which a judge's preference for length does no harm."""
 _HOUR_S: Final = 3_600.0
 _DAY_S: Final = 86_400.0
 _NO_BIAS: Final = 0.5
+# Pairs labelled by people before their labels are compared with the judge.
 _FEWEST_LABELS: Final = 10
-"""Pairs labelled by people before their labels are compared with the judge."""
 
 
 @dataclass(frozen=True, slots=True)

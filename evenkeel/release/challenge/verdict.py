@@ -29,12 +29,12 @@ SEGMENT_SHARE: Final = 0.05
 SEGMENT_LIMIT: Final = 0.2
 """Net losses in a segment, in [0, 2], that must be ruled out before the whole may switch."""
 MOST_SEGMENTS: Final = 20
+# Pairs from which a segment is watched. It holds the whole back from then on, so few are better.
 _FEWEST: Final = 10
-"""Pairs from which a segment is watched. It holds the whole back from then on, so few are better."""
+# Share of the pairs from which a segment is nearly all of the traffic and has nothing to add.
 _WHOLE_SHARE: Final = 0.95
-"""Share of the pairs from which a segment is nearly all of the traffic and has nothing to add."""
+# Pairs beyond which "about N more" would be no help.
 _MOST_MORE: Final = 100_000
-"""Pairs beyond which "about N more" would be no help."""
 _DIMENSIONS: Final = ("client", "task", "language", "length", "prompt_version")
 
 WORSE: Final = "worse"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 ERROR_RATE: Final = 0.05
 """Probability with which a check calls any category over its limit falsely; and with which it calls one
 within its limit falsely, each category by itself."""
+# Rounds beyond which "about N more" would be no help.
 _MOST_MORE_ROUNDS: Final = 10_000
-"""Rounds beyond which "about N more" would be no help."""
 
 Standing = Literal["within", "over", "unknown", "unmeasured"]
 """Position of a category: its interval is within the limit, is over it, holds it, or there is no figure."""
@@ -215,10 +215,10 @@ class PromptWord:
         return self.moved / self.trials
 
 
+# Trials that touch a word before it is ranked.
 _LEAST_TRIALS: Final = 3
-"""Trials that touch a word before it is ranked."""
+# Share of the prompt's words above which a change says nothing about any single word.
 _MOST_TOUCHED: Final = 0.25
-"""Share of the prompt's words above which a change says nothing about any single word."""
 
 
 def fragile_words(trials: Iterable[CheckTrial], most: int = 8) -> list[PromptWord]:

@@ -20,8 +20,8 @@ ANSWER_TOKENS: Final = 250
 _JUDGE_PROMPT_TOKENS: Final = 900
 _RULING_TOKENS: Final = 60
 _CONTRASTS: Final = 1
+# Part of the most rounds that a category takes on average before it is settled.
 _UNSETTLED_SHARE: Final = 0.6
-"""Part of the most rounds that a category takes on average before it is settled."""
 
 
 @dataclass(frozen=True, slots=True)

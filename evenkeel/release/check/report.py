@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 SCHEMA: Final = 1
 _WORST: Final = 3
 _EXCERPT: Final = 1_200
+# Share of moved answers under contrasts below which robustness may come from ignoring the question.
 _LOW_SENSITIVITY: Final = 0.5
-"""Share of moved answers under contrasts below which robustness may come from ignoring the question."""
 _TICKS: Final = (-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
 _WORDS_FOR: Final = {
     "within": "within the limit",

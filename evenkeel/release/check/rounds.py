@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Rewrite = Callable[[RewriteTask], Awaitable[str | Rejection]]
 
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
+# Words of a prompt that are compared with those of its variant.
 _MOST_WORDS: Final = 5_000
-"""Words of a prompt that are compared with those of its variant."""
 
 
 class Ask(Protocol):

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from evenkeel.release.decision import SwitchDecision
     from evenkeel.release.kit.cost import Costs
 
+# Rounds under way together; after each wave the settled categories are left out.
 _WAVE: Final = 6
-"""Rounds under way together; after each wave the settled categories are left out."""
+# Rounds with a contrast: enough to tell a constant answer from one that follows the question.
 _CONTRAST_ROUNDS: Final = 30
-"""Rounds with a contrast: enough to tell a constant answer from one that follows the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 CATEGORIES: Final = ("general", "positional", "format", "multilingual")
 """Categories of a check unless others are named."""
+# Rulings and rewritings that a journal keeps, which is all of them.
 _KEPT: Final = 10_000_000
-"""Rulings and rewritings that a journal keeps, which is all of them."""
+# Failures in a row of a model that has answered before, after which it is not asked again.
 _PATIENCE: Final = 20
-"""Failures in a row of a model that has answered before, after which it is not asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +262,8 @@ class _Services:
         )
 
 
+# Pairs of a round that the judge rates in one call.
 _GROUP: Final = 8
-"""Pairs of a round that the judge rates in one call."""
 
 
 def _scorer(judge: Judge | None) -> TwoStageScorer:

@@ -46,8 +46,8 @@ _MARKS: Final = {
     GateVerdict.UNDECIDED: "⚠️",
     GateVerdict.COULD_NOT_MEASURE: "⚠️",
 }
+# A pass that nothing proves must not look like one that something does.
 _UNDECIDED: Final = "⚠️"
-"""A pass that nothing proves must not look like one that something does."""
 _TONES: Final[Mapping[GateVerdict, Tone]] = {GateVerdict.PASS: "better", GateVerdict.REGRESSION: "worse"}
 _TERMINAL: Final[frozenset[Rendering]] = frozenset(("terminal",))
 _MARKDOWN: Final[frozenset[Rendering]] = frozenset(("markdown",))
@@ -57,12 +57,12 @@ _VERDICTS: Final = {
     GateVerdict.UNDECIDED: "UNDECIDED",
     GateVerdict.COULD_NOT_MEASURE: "COULD NOT MEASURE",
 }
+# Words for what similarity alone settles: it tells neither better from worse, nor sees contradictions.
 _WITHOUT_JUDGE: Final = {
     GateVerdict.PASS: "NOT SHOWN TO DIFFER",
     GateVerdict.REGRESSION: "DIFFERS",
     GateVerdict.UNDECIDED: "NOT SHOWN TO DIFFER",
 }
-"""Words for what similarity alone settles: it tells neither better from worse, nor sees contradictions."""
 STATES: Final = {"regression": "regression", "pass": "pass", "not_settled": "not settled"}
 
 

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.goldens import Golden
     from evenkeel.stores.sqlite.database import Database
 
+# Failures in a row of a side that has answered before, after which the run ends.
 _PATIENCE: Final = 10
-"""Failures in a row of a side that has answered before, after which the run ends."""
 
 
 class Raters(NamedTuple):

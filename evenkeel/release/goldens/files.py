@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# Members that are true of one call and say nothing about the answer.
 _PASSING = frozenset({"streamed", "mean_logprob", "cached_tokens", "reasoning_tokens"})
-"""Members that are true of one call and say nothing about the answer."""
 _FIELDS = tuple(field.name for field in fields_of(Answer) if field.name not in _PASSING)
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _SHAPES = (
@@ -129,10 +129,10 @@ _ASKED = ("request", "messages", "prompt")
 _OWN = ("id", "version", *_ASKED, "answer")
 _KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
 _LONGEST_INT = 4000
+# Endings of datasets that are no lines.
 _TABLES = frozenset({".csv", ".yaml", ".yml"})
-"""Endings of datasets that are no lines."""
+# Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same.
 _BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

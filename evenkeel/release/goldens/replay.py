@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SIMILARITY: Final = "similarity"
 """Score of the rating: 3 is 1, 2 is ½, 1 is 0."""
 _AT_ONCE: Final = 4
+# Latest exchanges among which the prompt of today is looked for.
 _LOOKED_AT: Final = 20
-"""Latest exchanges among which the prompt of today is looked for."""
 _SYSTEM: Final = frozenset({"system", "developer"})
 _WORST_RATING: Final = 1
 

@@ -35,8 +35,8 @@ _ADVICE: Final = {
     "server_error": "check that it is up",
 }
 _NO_CREDIT: Final = "the account has no credit left: add some, or use another key"
+# Words of the live product that mean nothing to whoever runs one command.
 _OF_REPLAYS: Final = (" to a replay", " to the variant")
-"""Words of the live product that mean nothing to whoever runs one command."""
 FAULTS: Final = frozenset((*_ADVICE, "circuit_open"))
 """Reasons that lie with an endpoint and not with what it was asked."""
 HOPELESS: Final = frozenset({"unauthorized", "circuit_open", "bad_request"})
@@ -44,8 +44,8 @@ HOPELESS: Final = frozenset({"unauthorized", "circuit_open", "bad_request"})
 PASSING: Final = frozenset({"timeout", "rate_limited", "server_error", "connection"})
 """Faults that may be gone a moment later, or in the next run."""
 _WORTH_REPEATING: Final = frozenset({"connection", "timeout", "server_error"})
+# Failures in a row of a model that has never answered, after which it is not asked again.
 _PATIENCE_AT_FIRST: Final = 3
-"""Failures in a row of a model that has never answered, after which it is not asked again."""
 
 
 class StoppedError(Exception):

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _ENDINGS: Final = frozenset({".jsonl", ".ndjson", ".csv", ".yaml", ".yml"})
+# Members whose object holds the values of a row, by the tool that wrote it.
 _ENVELOPES: Final = ("vars", "item", "body", "input")
-"""Members whose object holds the values of a row, by the tool that wrote it."""
 _EXPECTED: Final = ("ideal", "expected_output", "expectedOutput", "expected", "__expected")
+# Beginning of the columns in promptfoo's CSV files that hold no variable.
 _PRIVATE: Final = "__"
-"""Beginning of the columns in promptfoo's CSV files that hold no variable."""
 
 Cells = dict[str, Any]
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+# Lines written in all where there is no terminal to draw a bar on.
 _LINES: Final = 10
-"""Lines written in all where there is no terminal to draw a bar on."""
 
 
 class Progress:

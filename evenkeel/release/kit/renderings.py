@@ -34,15 +34,15 @@ if TYPE_CHECKING:
     from evenkeel.release.kit.document import Block, Document, TableCell
 
 
+# Columns that a border with its padding takes.
 _FRAME: Final = 3
-"""Columns that a border with its padding takes."""
+# Columns within which names of rows are broken if there is no room for them.
 _HEAD: Final = 22
-"""Columns within which names of rows are broken if there is no room for them."""
+# Columns that text needs at least where it may be broken.
 _WORDS: Final = 12
-"""Columns that text needs at least where it may be broken."""
 _TONES: Final = {"": "", "better": "green", "worse": "bold red", "quiet": "dim"}
+# Characters that XML 1.0 cannot hold.
 _UNWRITABLE: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold."""
 
 
 def show(document: Document, console: Console) -> None:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 
+# Processor time of an exchange. One that takes more becomes a dead letter, `processor_time`, and on Linux the
+# worker is killed and started again if it does not come back.
 _EXCHANGE_PROCESSOR_S: Final = 20.0
-"""Processor time of an exchange. One that takes more becomes a dead letter, `processor_time`, and on Linux
-the worker is killed and started again if it does not come back."""
 
 
 @dataclass(frozen=True, slots=True)

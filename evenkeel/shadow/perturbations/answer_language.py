@@ -49,8 +49,8 @@ def _wording(table: dict[str, Any]) -> _Wording:
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("answer_language.toml").read_text("utf-8"))
 _WORDINGS: Final = tuple(map(_wording, _TABLES["wording"]))
+# Looked for first, because the patterns are slow and most prompts name no language.
 _NAMES_BEGIN: Final = tuple(_TABLES["names_begin"])
-"""Looked for first, because the patterns are slow and most prompts name no language."""
 _KEYS: Final = re.compile(
     rf"{_TABLES['keys']}\W{{1,3}}(?:(?:are|is|sind|son|sont|sono|zijn|são)\W)?\s*\Z", re.IGNORECASE
 )
@@ -149,8 +149,8 @@ def answer_request(target: str, language: str) -> str:
     return own.request.format(language=own.names[target])
 
 
+# Types of segments of an application that give the model no instructions.
 _NO_INSTRUCTIONS: Final = frozenset({"code", "document"})
-"""Types of segments of an application that give the model no instructions."""
 
 
 def instructions_of(view: PromptView) -> list[Segment]:

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import NotApplicable
     from evenkeel.shadow.prompt import PromptView
 
+# Word with its apostrophes, so that a contraction is a single word. Letters of scripts without case separate
+# words.
 _WORD: Final = re.compile(r"(?<![A-Za-z0-9_À-ɏͰ-ԯ'’])[A-Za-zÀ-ɏͰ-ԯ'’]+(?![A-Za-z0-9_À-ɏͰ-ԯ'’])")
-"""Word with its apostrophes, so that a contraction is a single word. Letters of scripts without case
-separate words."""
+# Fewest letters of a word to capitalize: shorter words would look like acronyms ("it", "us").
 _SHOUTABLE = 4
-"""Fewest letters of a word to capitalize: shorter words would look like acronyms ("it", "us")."""
+# Words that mean something else with a capital: German "ihnen" is them, and "Ihnen" you.
 _TOLD_BY_CASE: Final = frozenset({
     "april", "august", "march", "may", "polish", "turkey",
     "ihnen", "ihre", "ihrem", "ihren", "ihrer", "ihres",
 })  # fmt: skip
-"""Words that mean something else with a capital: German "ihnen" is them, and "Ihnen" you."""
 
 
 class Casing:

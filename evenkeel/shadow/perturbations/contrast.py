@@ -38,16 +38,16 @@ CATEGORY: Final = Category(
     phrase="another question ({kind})",
     must_move=True,
 )
+# Small whole numbers that stand alone: no times, dates, versions, addresses or parts of identifiers.
 _NUMBER: Final = re.compile(r"(?<![\w.,:/#$€£-])[1-9]\d{0,3}(?![\w.,:/%-]*\d)(?![\w])")
-"""Small whole numbers that stand alone: no times, dates, versions, addresses or parts of identifiers."""
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS: Final = 3
+# Longest question of which each number decides the answer; a report may name many that do not matter.
 _SHORT_CHARS: Final = 400
-"""Longest question of which each number decides the answer; a report may name many that do not matter."""
+# Changes that a model is asked for; `rewriter/prompts.toml` words them.
 _CHANGES: Final = ("name", "opposite", "aspect")
-"""Changes that a model is asked for; `rewriter/prompts.toml` words them."""
+# Longest text that a model is asked to change.
 _MOST_CHARS: Final = 8_000
-"""Longest text that a model is asked to change."""
 
 
 class AnotherNumber:

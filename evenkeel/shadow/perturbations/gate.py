@@ -56,17 +56,17 @@ _POINTING: Final = (
     r"(?:here(?:\ is|\ are|['’]s)|below\ is|this\ is|the\ following\ is|hier\ (?:ist|folgt|is)|voici"
     r"|aquí\ (?:está|tienes|va)|aqui\ está|ecco|以下|こちら)"
 )
+# An introduction on a line of its own.
 _ALONE: Final = re.compile(
     rf"\s*(?:{_ASSENT}\s*+[!,.。、\uff01]?+\s*+)?{_POINTING}[^\n]{{0,120}}{_COLON}[ \t]*\n", re.IGNORECASE
 )
-"""An introduction on a line of its own."""
+# Opening that speaks of the rewriting: "Here is the French version: …", "Translation: …".
 _LABEL: Final = re.compile(
     rf"\s*(?:{_ASSENT}\s*+[!,.。、\uff01]?+\s*+)?(?:{_POINTING}[^\n:]{{0,60}})?"
     rf"\W{{0,3}}(?:the\ )?\b{_WRITING}(?:\ {_WRITING})?\W{{0,3}}\s*{_COLON}"
     rf"|\s*{_POINTING}[^\n:]{{0,60}}{_WRITING}[^\n:]{{0,60}}{_COLON}",
     re.IGNORECASE,
 )
-"""Opening that speaks of the rewriting: "Here is the French version: …", "Translation: …"."""
 _AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
 _CLOSER: Final = re.compile(
     r"""
@@ -133,8 +133,8 @@ def _quoted(original: str, text: str) -> bool:
     )
 
 
+# Translation of full-width digits to ASCII digits, which mean the same to a reader.
 _DIGITS: Final = {0xFF10 + digit: ord("0") + digit for digit in range(10)}
-"""Translation of full-width digits to ASCII digits, which mean the same to a reader."""
 _NUMERAL: Final = re.compile(r"\d+(?:[.,:/\-’']\d+)*")
 _WORD: Final = re.compile(r"[a-z]+")
 _CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve"
@@ -146,6 +146,7 @@ _MONTHS: Final = frozenset(map(str, range(1, 13)))
 _TOKEN: Final = re.compile(r"[^\s\u3000-\u30ff\u4e00-\u9fff]+")
 _LATIN: Final = re.compile(r"[A-Za-z]*")
 
+# Words that look like paths, identifiers or calls, but may be replaced by other words.
 _LOOSE: Final = re.compile(
     r"""
       [^\W\d_]+ / [^\W\d_]+                 # and/or
@@ -155,9 +156,8 @@ _LOOSE: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Words that look like paths, identifiers or calls, but may be replaced by other words."""
+# Rules whose spans `layout` compares; it ignores blanks around them.
 _LAYOUT: Final = frozenset({"marker"})
-"""Rules whose spans `layout` compares; it ignores blanks around them."""
 
 
 def passages_to_keep(task: RewriteTask) -> tuple[str, ...]:
@@ -213,8 +213,8 @@ def _cores(amount: str) -> Iterator[tuple[int, str]]:
         yield token.start(), core + (code[0] if code else "")
 
 
+# Most passages that are searched for anywhere in the text. Beyond that, missing ones count as lost.
 _MOST_SEARCHES: Final = 200
-"""Most passages that are searched for anywhere in the text. Beyond that, missing ones count as lost."""
 
 
 def lost_passages(task: RewriteTask, text: str) -> list[str]:
@@ -311,18 +311,18 @@ def layout_faults(before: str, after: str) -> list[str]:
     ]
 
 
+# Kana, ideographs and Hangul syllables, each of which says as much as two or three letters.
 _DENSE: Final = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Kana, ideographs and Hangul syllables, each of which says as much as two or three letters."""
 _DENSE_WEIGHT: Final = 2.4
 
+# Weight below which a text may be too short to identify its language: one Spanish sentence in sixteen of 60
+# to 100 characters is not identified (STS-B in eight languages), but none wrongly apart from the pairs below.
 _SHORT: Final = 120
-"""Weight below which a text may be too short to identify its language: one Spanish sentence in
-sixteen of 60 to 100 characters is not identified (STS-B in eight languages), but none wrongly apart
-from the pairs below."""
 
 TOO_SHORT: Final = 40
 """Weight of the original below which identification of its language is not relied on."""
 
+# Groups of languages so similar that short texts do not tell them apart.
 _ALIKE: Final = (
     frozenset({"en", "pcm"}),
     frozenset({"de", "lb"}),
@@ -336,7 +336,6 @@ _ALIKE: Final = (
     frozenset({"zh", "yue", "wuu"}),
     frozenset({"tl", "fil"}),
 )
-"""Groups of languages so similar that short texts do not tell them apart."""
 
 
 def prose_of(text: str) -> str:
@@ -391,6 +390,7 @@ class GateFault:
     """Sentence that tells the model what to correct."""
 
 
+# Least and greatest ratio of the weights of result and original.
 _LENGTHS: Final = {
     "paraphrase": (0.5, 2.0),
     "tone": (0.5, 2.2),
@@ -398,11 +398,10 @@ _LENGTHS: Final = {
     "contrast": (0.4, 2.5),
     "rule": (0.5, 2.2),
 }
-"""Least and greatest ratio of the weights of result and original."""
+# Weight by which short texts may exceed these bounds: a greeting doubles a sentence of three words.
 _LENGTH_SLACK: Final = 30
-"""Weight by which short texts may exceed these bounds: a greeting doubles a sentence of three words."""
+# The same for rules, which may add a whole sentence before and behind any text.
 _GREETINGS: Final = 100
-"""The same for rules, which may add a whole sentence before and behind any text."""
 _SHOWN: Final = 8
 _SHOWN_CHARS: Final = 120
 
@@ -528,5 +527,5 @@ def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
         yield GateFault("lost_protected", f"These words are missing: {_shown(list(lost))}.")
 
 
+# Types of segments that a change of the template may move but not reword.
 _KEPT_WHOLE: Final = frozenset({"text", "document", "code"})
-"""Types of segments that a change of the template may move but not reword."""

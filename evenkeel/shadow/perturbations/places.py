@@ -83,8 +83,8 @@ def change_places(
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
 
 
+# Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize".
 _COMMAND: Final = re.compile(r"\s*[!/][^\W\d_]")
-"""Beginning of an order to a bot or a shell, each word of which counts: "!info", "/summarize"."""
 _IS_COMMAND: Final = NotApplicable("command", "the text begins like a command, of which every letter counts")
 _ABOUT_WORDING: Final = NotApplicable(
     "about_wording", "the text asks about letters, spelling, case, marks or the order of words"
@@ -127,8 +127,8 @@ def may_be_completed(text: str) -> bool:
     return not text.endswith(_END_MARKS) and _SENTENCE_BEFORE.search(text) is not None
 
 
+# A colon behind which whole sentences stand.
 _CITES: Final = re.compile(r"[:\uff1a][ ]*[\"“„«]?[^\W\d_a-z].*[.!?。]\Z", re.DOTALL)
-"""A colon behind which whole sentences stand."""
 _END_MARKS: Final = tuple(".!?…。।\uff01\uff1f؟")
 _SENTENCE_BEFORE: Final = re.compile(r"[:\uff1a]|[.!?…。\uff01\uff1f]\s")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").read_text("utf-8"))

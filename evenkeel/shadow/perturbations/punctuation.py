@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # a comma only before a conjunction. A hyphen between blanks may be a minus. Apostrophes, colons and marks at
 # the start of a line are no places at all. The mark is matched first: the search can leap to it.
 _L: Final = r"[^\W\d_]"
+# Letters and vowel signs of Hindi and Thai, not all of which are letters to Unicode.
 _SIGN: Final = r"[\u0900-\u0963\u0e01-\u0e4e]"
-"""Letters and vowel signs of Hindi and Thai, not all of which are letters to Unicode."""
 _SPACED: Final = r"[ \u00a0\u202f]"
 _OPENING: Final = r"""["'“\u2018«(¿¡]"""
 _CLOSING: Final = r"""["'”’»)]"""
@@ -81,14 +81,14 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "wide_unended": ("。", "\uff01", "。。"),
     "unended": (".", "!", "..", "..."),
 }
+# Sentences that ask without a question mark.
 _ASKS: Final = re.compile(
     rf"[\W_]*(?:{'|'.join(sorted(small_words('asks')))})\b|.*(?:吗|呢|か|나요|까요|습니까)\Z",
     re.IGNORECASE | re.DOTALL,
 )
-"""Sentences that ask without a question mark."""
 _AT_LINE_END: Final = re.compile(r"[ \t]*(?:\r?\n|\Z)")
+# Beginning of a line that may be one of the answers to choose from, or an item of a list.
 _CHOICE: Final = re.compile(r"[ \t]*(?:[-*+•–][ \t]|\(?[A-Za-z0-9]{1,2}[.)\uff09])")
-"""Beginning of a line that may be one of the answers to choose from, or an item of a list."""
 _SENTENCE_END: Final = re.compile(r"[.!?\n。\uff01\uff1f؟:;]")
 _LONGEST_SENTENCE: Final = 300
 

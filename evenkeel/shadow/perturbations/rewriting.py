@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import Outcome
     from evenkeel.shadow.prompt import PromptView, Segment
 
+# A longer text goes to the rewriter in several pieces, cut at blank lines.
 _PIECE_CHARS: Final = 4_000
-"""A longer text goes to the rewriter in several pieces, cut at blank lines."""
 _BREAK: Final = re.compile(r"\n[ \t]*\n\s*")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _KANA_OR_IDEOGRAPH: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")

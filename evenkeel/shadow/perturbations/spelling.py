@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 # clause, and a lost character is a lost word. The first letter is matched before its surroundings,
 # so that the search can leap to it.
 _LETTER: Final = "A-Za-zÀ-ÖØ-öø-ɏͰ-ϿЀ-ԯ"
+# Fewest letters of a word that gets a random slip. Shorter words are too close to other words, so they only
+# get known slips.
 _LEAST_LETTERS: Final = 4
-"""Fewest letters of a word that gets a random slip. Shorter words are too close to other words, so they
-only get known slips."""
 _TRIES: Final = 4
+# Characters of prose that are enough to tell the language.
 _LANGUAGE_SAMPLE: Final = 150
-"""Characters of prose that are enough to tell the language."""
 
 
+# Shift of each row of letters to the right of the top one, in keys.
 _STAGGER: Final = (0.0, 0.25, 0.75)
-"""Shift of each row of letters to the right of the top one, in keys."""
 _NEVER: Final = re.compile(r"(?!)")
 _ENGLISH: Final = "en"
+# Fewest kana that are read back into kanji. Shorter stretches often occur inside other words.
 _ENOUGH_KANA: Final = 4
-"""Fewest kana that are read back into kanji. Shorter stretches often occur inside other words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class Slips:
         )
 
 
+# Words that negate or limit what is said.
 _LIMITS: Final = small_words("limits")
-"""Words that negate or limit what is said."""
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -120,10 +120,10 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("spelling.toml").read
 
 SLIPS: Final = {tag: Slips.of(table, _TABLES["keyboards"]) for tag, table in _TABLES["languages"].items()}
 """Slips by base tag of the language."""
+# Stretch of Japanese text → how it is also written.
 _JAPANESE: Final = _variants(*(_pairs(_TABLES["japanese"][way]) for way in ("both_ways", "one_way")))
-"""Stretch of Japanese text → how it is also written."""
+# Pattern that finds these stretches, the longest first.
 _JAPANESE_PLACES: Final = re.compile("|".join(sorted(_JAPANESE, key=lambda one: (-len(one), one))))
-"""Pattern that finds these stretches, the longest first."""
 
 
 def _slips_for(language: str | None) -> Slips:

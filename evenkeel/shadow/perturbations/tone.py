@@ -71,8 +71,8 @@ MANNERS: Final = {
 SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if language.get("spaceless"))
 """Languages that put no space between sentences or words."""
 
+# Characters from which the language is identified: more is no surer, and costs more than all the rest.
 _TELLING: Final = 400
-"""Characters from which the language is identified: more is no surer, and costs more than all the rest."""
 _CLOSED: Final = ".!?…。।\uff01\uff1f"
 
 
@@ -203,8 +203,8 @@ def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n[ \t\r]*\Z")
 _OPENING: Final = re.compile(r"(?P<opening>)")
+# End of the text, except after "Answer:", where the answer itself is to follow.
 _CLOSING: Final = re.compile(r"(?P<closing>(?<=[^\s:;,\uff1a\uff1b\uff0c、]))")
-"""End of the text, except after "Answer:", where the answer itself is to follow."""
 
 
 @cache

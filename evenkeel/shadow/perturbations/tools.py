@@ -38,10 +38,10 @@ _NO_RESULTS: Final = NotApplicable(
     "no_results", "the request holds no result of a tool that is a JSON object"
 )
 _SAME: Final = NotApplicable("nothing_to_change", "nothing in the tools can be changed in this way")
+# Tools beyond which none is added: providers refuse more than 128.
 _MOST_TOOLS: Final = 100
-"""Tools beyond which none is added: providers refuse more than 128."""
+# Words of a description that can be said in other words.
 _LEAST_WORDS: Final = 4
-"""Words of a description that can be said in other words."""
 
 
 class ToolOrdering:
@@ -249,12 +249,12 @@ TOOLS: Final[tuple[Perturbation, ...]] = (
 )
 """Built-in perturbations of tools."""
 
+# Tools that hardly any application has a use for: name, description, parameter.
 _UNRELATED: Final = (
     ("lunar_phase", "Return the phase of the moon on a date.", "date"),
     ("roman_numeral", "Convert a roman numeral to digits.", "numeral"),
     ("tide_table", "Return the times of high and low water at a harbour.", "harbour"),
 )
-"""Tools that hardly any application has a use for: name, description, parameter."""
 
 
 def _tools(view: PromptView) -> list[dict[str, Any]]:

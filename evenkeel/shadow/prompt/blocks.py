@@ -155,8 +155,8 @@ _SAYS_JAPANESE: Final = re.compile(
 )
 
 
+# Characters in which a sentence says that it is about the form; no pattern reaches further.
 _LONGEST_SENTENCE: Final = 400
-"""Characters in which a sentence says that it is about the form; no pattern reaches further."""
 
 
 def says_form(text: str, at: int, end: int) -> bool:
@@ -226,8 +226,8 @@ class _Scanner:
         self._text = text
         self._open = _Open("text", 0)
         self._found: list[tuple[SegmentType, int]] = []
+        # True if the line before was blank.
         self._blank = False
-        """True if the line before was blank."""
         self._closings = {match[0]: match.start() for match in CLOSING_TAG.finditer(text)}
         self._numbered = Counter(match[1].lower() for match in NUMBERED_HEADING.finditer(text))
         labels = Counter(match[1].lower() for match in PAIR_LABEL.finditer(text))

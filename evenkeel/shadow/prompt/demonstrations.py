@@ -16,13 +16,13 @@ _LABEL: Final = re.compile(
     re.MULTILINE,
 )
 _ARROW: Final = re.compile(r"[ \t]*(?:[=-]>|→|⇒)[ \t]*")
+# Labels of what a user typed, where no demonstration before it shows which label is the input's.
 _INPUTS: Final = frozenset({
     "input", "q", "question", "query", "sentence", "review", "message", "comment", "tweet", "request",
     "problem", "user", "customer", "eingabe", "frage", "satz", "nachricht", "entrada", "pregunta", "frase",
     "mensaje", "entrée", "phrase", "domanda", "ingresso", "invoer", "vraag", "zin", "bericht", "pergunta",
     "mensagem", "入力", "質問", "問題", "输入", "问题", "句子", "입력", "질문", "سؤال", "مدخل", "שאלה", "קלט",
 })  # fmt: skip
-"""Labels of what a user typed, where no demonstration before it shows which label is the input's."""
 
 
 class DemonstrationSpan(NamedTuple):
@@ -75,8 +75,8 @@ def _unanswered(text: str, labels: list[re.Match[str]], end: int) -> Demonstrati
     return _content(text, labels[-1].end(), end)
 
 
+# Fewest labels that show a pair and another input.
 _PAIR_AND_INPUT: Final = 3
-"""Fewest labels that show a pair and another input."""
 
 
 def _content(text: str, start: int, end: int) -> DemonstrationSpan | None:

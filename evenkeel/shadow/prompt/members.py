@@ -73,12 +73,12 @@ OTHER: Final = "other"
 """Label for members whose names a client could have made up, since names are labels of a counter."""
 
 
+# Members that ask for tokens outside the answer, or state the answer's length in another way.
 _LIMITED_OTHERWISE: Final = frozenset({
     "thinking", "reasoning", "reasoning_effort", "effort", "output_config", "think", "enable_thinking",
     "thinking_budget", "thinking_token_budget", "thinking_forced_open", "chat_template_kwargs",
     "min_tokens", "ignore_eos", "max_new_tokens", "num_predict", "n_predict", "options",
 })  # fmt: skip
-"""Members that ask for tokens outside the answer, or state the answer's length in another way."""
 
 
 def may_be_limited(members: Iterable[Member]) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.prompt.view import PromptView
 
+# Parameters of any API that are numbers or words.
 _PLAIN: Final = (
     "best_of",
     "frequency_penalty",
@@ -39,7 +40,7 @@ _PLAIN: Final = (
     "truncation",
     "verbosity",
 )
-"""Parameters of any API that are numbers or words."""
+# Members with free text or structure, and the names under which their hashes appear.
 _HASHED: Final = {
     "logit_bias": "logit_bias",
     "stop": "stop",
@@ -48,10 +49,9 @@ _HASHED: Final = {
     "functions": "tools",
     "function_call": "tool_choice",
 }
-"""Members with free text or structure, and the names under which their hashes appear."""
+# Members, their keys and the usual name of each parameter. Gateways accept them in any API; APIs add their
+# own.
 _NESTED: Final = (("reasoning", "effort", "reasoning_effort"),)
-"""Members, their keys and the usual name of each parameter. Gateways accept them in any API; APIs add their
-own."""
 _WORD: Final = re.compile("[A-Za-z0-9_.-]{1,24}")
 _HASH_BYTES: Final = 4
 

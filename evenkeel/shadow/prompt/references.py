@@ -56,8 +56,8 @@ def announces_input(text: str) -> bool:
     )
 
 
+# Characters around a pointing word in which its target is named.
 _NEAR: Final = 20
-"""Characters around a pointing word in which its target is named."""
 
 
 def points(text: str) -> bool:

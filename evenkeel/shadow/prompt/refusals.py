@@ -41,9 +41,9 @@ def _any_api(view: PromptView) -> Iterator[Refusal]:
         yield Refusal("remote_content", "the provider would fetch a file or picture from elsewhere again")
 
 
+# Members that name a conversation which a replay would add to. `previous_response_id` is none of them: a
+# replay with `store: false` forks from it and appends nothing.
 _STATE: Final = ("conversation", "thread_id", "assistant_id", "session_params")
-"""Members that name a conversation which a replay would add to. `previous_response_id` is none of them: a
-replay with `store: false` forks from it and appends nothing."""
 
 
 def _stateful(view: PromptView) -> Iterator[Refusal]:
@@ -57,6 +57,7 @@ def _stateful(view: PromptView) -> Iterator[Refusal]:
             yield Refusal("stateful", "an earlier answer in speech is kept by the provider")
 
 
+# Member names, in lower case and without marks, that make providers search, compute or call others.
 _ON_ITS_OWN: Final = re.compile(
     r"""
       search | brows | grounding | retriev | plugin | connector | mcp | datasource | knowledge | vectorstore
@@ -66,8 +67,8 @@ _ON_ITS_OWN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""Member names, in lower case and without marks, that make providers search, compute or call others."""
 _OFF: Final[tuple[Any, ...]] = (None, False, 0.0, "", "none", "off", "false", "disabled", [])
+# Members that are known although the members inside them are not.
 _NESTED: Final = (
     "reasoning",
     "thinking",
@@ -77,7 +78,6 @@ _NESTED: Final = (
     "generationConfig",
     "toolConfig",
 )
-"""Members that are known although the members inside them are not."""
 
 
 def _searching_members(view: PromptView) -> Iterator[Refusal]:
@@ -114,16 +114,16 @@ def _searching_models(view: PromptView) -> Iterator[Refusal]:
             yield Refusal("server_side_tools", "the model searches the web or runs tools on its own")
 
 
+# Values of `tool_choice` that are allowed besides the functions of the request.
 _CLIENT_CHOICES: Final = (None, "auto", "any", "none", "required", "tool", "allowed_tools")
-"""Values of `tool_choice` that are allowed besides the functions of the request."""
 _FUNCTION_MEMBERS: Final = frozenset({
     "type", "function", "custom", "name", "description", "parameters", "strict", "format", "input_schema",
     "output_schema", "cache_control", "eager_input_streaming", "input_examples", "defer_loading",
     "allowed_callers",
 })  # fmt: skip
 _DEFINITIONS: Final = ("function", "custom")
+# Values of `allowed_callers` with which only the model calls a function, and no code at the provider.
 _CALLERS: Final = (None, ["direct"])
-"""Values of `allowed_callers` with which only the model calls a function, and no code at the provider."""
 
 
 def _tools(view: PromptView) -> Iterator[Refusal]:
@@ -158,13 +158,13 @@ def _is_function(tool: Any) -> bool:
     return named or (definitions != [tool] and names == [None])
 
 
+# Members of messages and their parts that hold words, which nobody fetches.
 _TEXTS: Final = frozenset({
     "content", "text", "thinking", "refusal", "reasoning", "reasoning_content", "signature", "title",
     "context", "name", "output", "encrypted_content",
 })  # fmt: skip
-"""Members of messages and their parts that hold words, which nobody fetches."""
+# Members that hold the words of the model or of the client's tools about calls and sources.
 _SAID: Final = ("arguments", "annotations", "citations", "args", "response")
-"""Members that hold the words of the model or of the client's tools about calls and sources."""
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use", "custom_tool_call")
 _ADDRESS: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _INLINE: Final = re.compile(r"\s*data:", re.IGNORECASE)

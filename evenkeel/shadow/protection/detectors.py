@@ -42,17 +42,17 @@ class Detector(Protocol):
 
 _MARK = re.compile(r"[^0-9A-Za-z]")
 _SPACES: Final = " \u00a0\u2009\u202f"
+# Separators between the groups of a number, besides dots. The hyphen is last because both end a set of
+# characters.
 _DASHES: Final = "\u2010\u2011\u2013-"
-"""Separators between the groups of a number, besides dots. The hyphen is last because both end a set of
-characters."""
 _PLAIN_MARKS: Final = {**dict.fromkeys(map(ord, _SPACES), " "), **dict.fromkeys(map(ord, _DASHES), "-")}
 
 
 _WINDOW_CHARS: Final = 8_192
+# Longest value of a pattern that is searched window by window, in characters.
 _LONGEST_CHARS: Final = 512
-"""Longest value of a pattern that is searched window by window, in characters."""
+# Longest value of any other pattern, in characters.
 _LONGEST_SECRET_CHARS: Final = 65_536
-"""Longest value of any other pattern, in characters."""
 _BREATH_S: Final = 5e-5
 
 
@@ -160,8 +160,8 @@ def _iban(found: str) -> int:
     return 0
 
 
+# Separators that part the groups of a card, but also other numbers: all groups must have the same one.
 _LOOSE_MARKS: Final = "\t\n\r/_"
-"""Separators that part the groups of a card, but also other numbers: all groups must have the same one."""
 _CARD_GROUPS: Final = re.compile(
     rf"\d{{4}}(?P<mark>\r\n|[.{_LOOSE_MARKS}{_SPACES}{_DASHES}])"
     r"(?:\d{4}(?P=mark)\d{4}(?P=mark)\d{4}|\d{6}(?P=mark)\d{5})(?!\d)"

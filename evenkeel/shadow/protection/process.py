@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.protection.redaction import RedactedExchange, Redactor
 
 _READY: Final = ""
+# Time for the process to load its detectors; Presidio's models take seconds.
 _START_S: Final = 60.0
-"""Time for the process to load its detectors; Presidio's models take seconds."""
 _LIMIT_S: Final = 10.0
 _NICENESS: Final = 10
 

@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     from evenkeel.stores.counters import Tally
 
 
+# Members whose values are words of the API, provided that they look like words.
 _CLOSED: Final = frozenset(
     ("type", "role", "object", "model", "status", "finish_reason", "stop_reason", "service_tier")
 )
-"""Members whose values are words of the API, provided that they look like words."""
 _WORD: Final = re.compile(r"[A-Za-z][\w.:/-]{0,99}")
+# Patterns of values that look like a word but never belong to the API.
 _NO_WORDS: Final = (JWT, API_KEY, IBAN)
-"""Patterns of values that look like a word but never belong to the API."""
+# Members whose values are not text and become useless if changed.
 _BODY_OPAQUE: Final = frozenset(
     ("encrypted_content", "signature", "thought_signature", "b64_json", "file_data")
 )
-"""Members whose values are not text and become useless if changed."""
+# Members whose strings continue from event to event.
 _STREAMED: Final = frozenset(
     (
         *("content", "text", "arguments", "delta", "refusal", "partial_json", "thinking", "input"),
         *("reasoning", "reasoning_content"),
     )
 )
-"""Members whose strings continue from event to event."""
+# A string, or a member's name with its value if that is a string. Linear: no part can be read twice.
 _LITERAL: Final = re.compile(
     r'"(?P<first>[^"\\]*(?:\\.[^"\\]*)*)"(?P<colon>\s*:\s*(?:"(?P<value>[^"\\]*(?:\\.[^"\\]*)*)")?)?',
     re.DOTALL,
 )
-"""A string, or a member's name with its value if that is a string. Linear: no part can be read twice."""
+# Members that tell the texts of a stream apart.
 _DISCRIMINATORS: Final = re.compile(
     r'"(?:type|index|output_index|content_index|item_id)"\s*:\s*(?:"[^"\\]*"|\d+)'
 )
-"""Members that tell the texts of a stream apart."""
 _LINE_END: Final = re.compile(r"(\r\n|\n|\r)")
 _DATA: Final = re.compile(r"data: ?")
 _OTHER_LINE: Final = re.compile(r"(?:event|id|retry):[\w .:-]{0,200}|:.{0,200}|")
@@ -208,13 +208,13 @@ def _is_json(text: str) -> bool:
 
 _SEPARATORS = re.compile(r"[\s().\-\u2010\u2011\u2013/]+")
 _PLACEHOLDER = re.compile(r"\[[A-Z0-9_]+_\d+\]")
+# Searches of one text. That is enough for values of different kinds that hide each other, and bounds the work
+# on any text.
 _MOST_SEARCHES = 4
-"""Searches of one text. That is enough for values of different kinds that hide each other, and bounds the
-work on any text."""
+# Characters of an exchange that are searched, far more than a worker reads (`shadow.limits`).
 _MOST_CHARS = 2_000_000
-"""Characters of an exchange that are searched, far more than a worker reads (`shadow.limits`)."""
+# Pictures and signatures: no text, and long. What stands behind the base64 of a picture is text.
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_-]{512,}|data:[\w.+-]{1,60}/[\w.+-]{1,60};base64,[A-Za-z0-9+/=_-]*")
-"""Pictures and signatures: no text, and long. What stands behind the base64 of a picture is text."""
 
 
 class Placeholders:

@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel")
 
+# Latest verdicts of a route that are searched for the current prompts.
 _LOOKED_AT: Final = 500
-"""Latest verdicts of a route that are searched for the current prompts."""
 _LOOK_EVERY_S: Final = 300.0
 _PRUNE_EVERY_S: Final = 3_600.0
 _RENAMED_EVERY_S: Final = 30.0
+# Pause after a budget refused a call, in seconds.
 _REFUSED_PAUSE_S: Final = 300.0
-"""Pause after a budget refused a call, in seconds."""
+# Pauses of a route after failed calls.
 _FAILED: Final = Backoff(30.0, 3_600.0)
-"""Pauses of a route after failed calls."""
+# Failures in a row after which a reference is given up.
 _MOST_FAILED: Final = 6
-"""Failures in a row after which a reference is given up."""
+# Failures that are about the request, not about the endpoint.
 _OF_ONE: Final = frozenset({"rejected"})
-"""Failures that are about the request, not about the endpoint."""
 
 
 class ModelRename(NamedTuple):
@@ -148,8 +148,8 @@ class ReferenceAsker:
         self._clock = clock
         self._pruned_at = 0.0
         self._renamed_at = 0.0
+        # Answers since the last look at all references, by route and requested model.
         self._unlooked: Counter[tuple[str, str]] = Counter()
-        """Answers since the last look at all references, by route and requested model."""
 
     async def step(self) -> int:
         """Ask the due references of every route. Return the number of calls made."""

@@ -42,22 +42,22 @@ log = logging.getLogger("evenkeel.worker")
 A_SET: Final = 24
 """References of one requested model, of whichever prompt versions: questions of a route."""
 A_ROUTE: Final = 72
+# Fewest places of a model on a route that asks many.
 _FEWEST: Final = 6
-"""Fewest places of a model on a route that asks many."""
+# Cosine of two sketches from which on prompts are so alike that both together say no more than one.
 _LIKE: Final = 0.9
-"""Cosine of two sketches from which on prompts are so alike that both together say no more than one."""
+# References of a set that may be that alike, if the traffic has no others.
 _LIKE_ONES: Final = 8
-"""References of a set that may be that alike, if the traffic has no others."""
+# Seconds after a reference was last asked, or kept, from which on another prompt may replace it.
 _IDLE_S: Final = 86_400.0
-"""Seconds after a reference was last asked, or kept, from which on another prompt may replace it."""
+# Seconds between two replacements of ripe references in a set, so that the answers that new ones are compared
+# with are not all given up at once.
 _TURNOVER_S: Final = 4 * 3_600.0
-"""Seconds between two replacements of ripe references in a set, so that the answers that new ones are
-compared with are not all given up at once."""
 _READ_EVERY_S: Final = 30.0
+# References of one embeddings model on a route.
 _EMBEDDINGS: Final = 6
-"""References of one embeddings model on a route."""
+# Bytes of the longest request for embeddings that is kept.
 _LONGEST_EMBEDDED: Final = 20_000
-"""Bytes of the longest request for embeddings that is kept."""
 
 
 class _Place(NamedTuple):
@@ -92,8 +92,8 @@ class ReferenceKeeper:
         self._lock = threading.Lock()
         self._states: list[ReferenceState] = []
         self._read_at = -_READ_EVERY_S
+        # Sketches of the kept references as vectors of length one, by id.
         self._sketches: dict[str, NDArray[np.float64]] = {}
-        """Sketches of the kept references as vectors of length one, by id."""
 
     def keep(self, original: Original, control: Verdict, resend: Answer | None) -> None:
         """Keep an exchange if it says something new. A store in trouble is logged and counted.

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 DAY_S: Final = 86_400.0
 BURST_CALLS: Final = 60
 """Further calls at once where a change is suspected; three times a day at most."""
+# Share of the daily calls for filling references. The rest is asked in turn, so that the whole day is
+# watched.
 _FILL_SHARE: Final = 0.75
-"""Share of the daily calls for filling references. The rest is asked in turn, so that the whole day is
-watched."""
 _FILL_PAUSE_S: Final = 2.0
 BURSTS_A_DAY: Final = 3
 _AT_ONCE: Final = 4
+# Answers that the new one of a burst has to be compared with.
 _COMPARABLE: Final = 2
-"""Answers that the new one of a burst has to be compared with."""
+# Pauses after failed calls: ten minutes at first, doubling up to a day.
 _FAILED: Final = Backoff(600.0, 86_400.0)
-"""Pauses after failed calls: ten minutes at first, doubling up to a day."""
 
 
 @dataclass(frozen=True, slots=True)

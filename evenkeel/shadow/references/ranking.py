@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import Answer
 
+# Figures that differ by less, as sums in another order do, are the same.
 _SAME: Final = 1e-9
-"""Figures that differ by less, as sums in another order do, are the same."""
 
 
 def alike(one: str, other: str) -> float:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"\w+")
 _HASH_BYTES: Final = 8
 _DIMENSIONS: Final = 32
+# About the length of a sketch: its numbers are small.
 _LENGTH: Final = 40
-"""About the length of a sketch: its numbers are small."""
 _GRAM: Final = 4
+# Characters read of the beginning and of the end of what is sketched.
 _SKETCHED: Final = 8_000
-"""Characters read of the beginning and of the end of what is sketched."""
+# Weight of what the user said, the square of which is its part in the likeness of two prompts.
 _INPUT_WEIGHT: Final = 0.9
-"""Weight of what the user said, the square of which is its part in the likeness of two prompts."""
 
 
 def sketch_of(view: PromptView) -> tuple[int, ...]:

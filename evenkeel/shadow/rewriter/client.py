@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from evenkeel.llm.observer import ObservedMessage
 
 _UNCHECKED: Final = "meaning_unknown"
+# Reasons that another attempt with the same model cannot change.
 _HOPELESS: Final = frozenset(
     {"budget", "unauthorized", "bad_request", "too_long", "circuit_open", _UNCHECKED}
 )
-"""Reasons that another attempt with the same model cannot change."""
+# Tokens that a reply may have beyond the text itself: models that reason spend them first.
 _HEADROOM_TOKENS: Final = 2_000
-"""Tokens that a reply may have beyond the text itself: models that reason spend them first."""
+# First seed. Any fixed number will do: the same attempt at the same text should give the same words.
 _FIRST_SEED: Final = 7
-"""First seed. Any fixed number will do: the same attempt at the same text should give the same words."""
 _REMEMBERED: Final = 1_000
+# Uses of a text that was given up before it is tried again. The number doubles each time.
 _REST_USES: Final = 50
-"""Uses of a text that was given up before it is tried again. The number doubles each time."""
+# Longest pause for which a server may ask, in seconds. A call that needs a longer one fails.
 _LONGEST_PAUSE_S: Final = 20.0
-"""Longest pause for which a server may ask, in seconds. A call that needs a longer one fails."""
 _MEANING: Final = "It does not mean the same as the original."
 _NO_CONTRAST: Final = "It means the same as the original; the answer to it must be another one."
 _DECLINES: Final = re.compile(

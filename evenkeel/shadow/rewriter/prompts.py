@@ -33,12 +33,12 @@ TONES: Final[dict[str, str]] = _WORDING["tones"]
 CONTRASTS: Final[dict[str, str]] = _WORDING["contrasts"]
 """Description of each change of a question in the prompt."""
 
+# Most passages to keep that are listed. The rule covers the others as well.
 _KEEP_LISTED: Final = 40
-"""Most passages to keep that are listed. The rule covers the others as well."""
+# Most characters of a listed passage. A longer one is listed by its beginning.
 _KEEP_CHARS: Final = 200
-"""Most characters of a listed passage. A longer one is listed by its beginning."""
+# Characters of a rejected text that are shown again.
 _REJECTED_CHARS: Final = 8_000
-"""Characters of a rejected text that are shown again."""
 
 
 @dataclass(frozen=True, slots=True)

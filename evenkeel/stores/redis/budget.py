@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore, Value
 
 _DAYS_KEPT_S: Final = 40 * 86_400
+# Seconds for which a command is recognised if it is sent again because its answer was lost.
 _REMEMBERED_S: Final = 300
-"""Seconds for which a command is recognised if it is sent again because its answer was lost."""
 
+# Pattern of a field: its kind and its route.
 _SPLIT: Final = re.compile(r"tokens on (\w+) of (.*)", re.DOTALL)
-"""Pattern of a field: its kind and its route."""
 
 
 class RedisCostTracker(CostTracker):

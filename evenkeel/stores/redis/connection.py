@@ -46,8 +46,8 @@ _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _HEALTH_CHECK_S = 20
 _OLDEST_SERVER = (7, 0)
+# Share of the time limit of one answer that may be spent waiting for replicas.
 _WAITED_SHARE = 0.5
-"""Share of the time limit of one answer that may be spent waiting for replicas."""
 
 
 class NotReplicatedError(RedisError):

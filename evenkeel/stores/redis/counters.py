@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.redis.connection import RedisStore
 
 _RETIRED: Final = "retired"
+# Seconds of silence after which a process is taken for dead; each publishes every second.
 _SILENT_S: Final = 15.0
-"""Seconds of silence after which a process is taken for dead; each publishes every second."""
 _FORGOTTEN_S: Final = 86_400.0
 
 

@@ -40,8 +40,8 @@ class RedisMonitorStore:
 
     def __init__(self, store: RedisStore, name: str) -> None:
         self._store = store
+        # Name of the commit that was read or written last.
         self._base = b""
-        """Name of the commit that was read or written last."""
         self._read: dict[str, bytes] | None = None
         mine = store.key("main", f"monitor:{storable(name)}")
         self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _GROUP: Final = "workers"
+# Idle time set on an entry that was given back: longer than any lease.
 _RELEASED_MS: Final = 10 * 365 * 86_400_000
-"""Idle time set on an entry that was given back: longer than any lease."""
 
 
 _MAX_WAITING = 20_000

@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 _VERDICTS_KEPT: Final = 500_000
 _EVIDENCE_KEPT: Final = 20_000
 _EVIDENCE_S: Final = 30 * 86_400.0
+# Seconds by which the log's order may differ from the order of the verdicts' times.
+#
+# Several workers write to it.
 _SLACK_S: Final = 900.0
-"""Seconds by which the log's order may differ from the order of the verdicts' times.
-
-Several workers write to it.
-"""
+# Verdicts of one route, kind or cell that `latest` can return.
 _LISTED: Final = 5_000
-"""Verdicts of one route, kind or cell that `latest` can return."""
 
 
 class RedisVerdictLog:

@@ -30,21 +30,20 @@ DATABASE_FILE = "evenkeel.db"
 
 _DAMAGED: Final = frozenset((sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT))
 _BUSY_TIMEOUT_S = 10.0
+# KiB of pages cached by each connection.
+#
+# The kernel keeps pages for all connections. With SQLite's own 2 MB the memory of a worker, which has some
+# twenty connections, would rise for hours while the file grows.
 _CACHED_KIB = 256
-"""KiB of pages cached by each connection.
-
-The kernel keeps pages for all connections. With SQLite's own 2 MB the memory of a worker, which has some
-twenty connections, would rise for hours while the file grows.
-"""
+# Least bytes of the index of a write-ahead log in use.
 _INDEX_BYTES = 32_768
-"""Least bytes of the index of a write-ahead log in use."""
+# Bytes of an index that SQLite has only just made.
 _BEGUN_BYTES = 3
-"""Bytes of an index that SQLite has only just made."""
+# Pauses between checks of files that another process may be writing.
 _LOOKS: Final = Backoff(1.0, 60.0)
-"""Pauses between checks of files that another process may be writing."""
 _RETRY_S = 0.01
+# Seconds before a second look: SQLite makes an index in steps, which take microseconds.
 _SECOND_LOOK_S = 0.02
-"""Seconds before a second look: SQLite makes an index in steps, which take microseconds."""
 
 
 class Database:
@@ -86,22 +85,22 @@ class Database:
         """Number of times the file was found deleted and was made again."""
         self.reopened = 0
         """Number of times the file was found cut short and was opened again."""
+        # Bytes of the index when it was last checked; it only grows.
         self._index_bytes = _INDEX_BYTES
-        """Bytes of the index when it was last checked; it only grows."""
         self._clock = clock
         self._again_at = 0.0
         self._looks = 0
+        # State of the files at the last attempt to open them again.
         self._left_as: object = None
-        """State of the files at the last attempt to open them again."""
         self._tell_lost = lost
+        # Reason why the file is no longer used.
         self._lost = ""
-        """Reason why the file is no longer used."""
+        # Device and inode of the file that holds the tables.
         self._file: tuple[int, int] | None = None
-        """Device and inode of the file that holds the tables."""
+        # Device and inode of the index at the time when the file was first opened.
         self._index: tuple[int, int] | None = None
-        """Device and inode of the index at the time when the file was first opened."""
+        # Statements that create the tables.
         self._tables: list[str] = []
-        """Statements that create the tables."""
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._lock = threading.Lock()

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _MAX_WAITING = 20_000
 _MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
+# Lengths of a lease that one may end from now: small steps of the clock end nobody's.
 _LEASES_AHEAD = 2
-"""Lengths of a lease that one may end from now: small steps of the clock end nobody's."""
 _KEPT_S = 86_400.0
 _FORGET_EVERY_S = 60.0
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _VERDICTS_KEPT = 500_000
 _EVIDENCE_KEPT = 20_000
 _TRIM_EVERY = 500
+# Verdicts removed at once: more than arrive between two trims, so that a lowered limit is reached.
 _TRIMMED_AT_ONCE = 2_000
-"""Verdicts removed at once: more than arrive between two trims, so that a lowered limit is reached."""
 
 
 class SqliteVerdictLog:
@@ -286,11 +286,11 @@ class SqliteVerdictLog:
         return unpack_verdict(body, self._database.seal)
 
 
+# Statement that adds a trial to the index; it names the columns, as a file may have more of them.
 _INDEX: Final = (
     f"INSERT INTO trials (offset, scored_at, {', '.join(COLUMNS)})"  # noqa: S608 - constants and marks only
     f" VALUES ({', '.join('?' * (2 + len(COLUMNS)))})"
 )
-"""Statement that adds a trial to the index; it names the columns, as a file may have more of them."""
 
 
 def _values(verdict: Verdict) -> Iterator[Value]:

@@ -53,12 +53,12 @@ if TYPE_CHECKING:
 
 _ENGLISH: Final = "en"
 COLONS: Final = (":", "\uff1a")
+# Words that prose has no place for: its parts, and what belonged to the noun that it replaced.
 _PARTS: Final = re.compile(
     r"\b(?:elements?|tags?|attributes?|braces|elemento?s?|éléments?|elementi)\b"
     r"|\bplain[ -]prose[ ](?:of|instance|containing|matching|conforming|that[ ]conforms)\b",
     re.IGNORECASE,
 )
-"""Words that prose has no place for: its parts, and what belonged to the noun that it replaced."""
 _STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
 _NOT_SAID: Final = frozenset({"document", "code", "examples"})
 _TEXT_ONLY: Final = frozenset({"free", "json", "yaml", "xml"})
@@ -361,12 +361,12 @@ _CATEGORY: Final = Category(
 )
 
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("formats.toml").read_text("utf-8"))
+# Parts of an answer that only markup has.
 _MARKUP: Final = re.compile("|".join(_TABLES["refused"]["markup"]), re.IGNORECASE)
-"""Parts of an answer that only markup has."""
+# Request for a form without a name, or for a bare answer. No other format can replace either.
 _OWN_FORM: Final = re.compile("|".join(_TABLES["refused"]["own_form"]), re.IGNORECASE)
-"""Request for a form without a name, or for a bare answer. No other format can replace either."""
+# File or page whose format belongs to it: a web page in another format is no web page.
 _ARTEFACT: Final = re.compile("|".join(_TABLES["refused"]["artefact"]), re.IGNORECASE)
-"""File or page whose format belongs to it: a web page in another format is no web page."""
 SPEECHES: Final = {tag: Speech.of(table) for tag, table in _TABLES["speech"].items()}
 """Languages other than English in which formats are asked for."""
 _TELLS: Final[dict[str, re.Pattern[str]]] = {

@@ -96,13 +96,13 @@ _ANY: Final = re.compile(
     re.IGNORECASE,
 )
 _ANY_NAME: Final = "|".join(_NAMES.values())
+# Names of formats as languages other than English use them.
 _ASKS_ELSEWHERE: Final = re.compile(
     r"(?:\b(?:im|als|ins?|en|au|sous|em|nel|como|come|einen?|une?|una|een|um)\s+(?:[\w’']+\s+){0,2}?"
     rf"|\bformat[oe]?\s+)(?:{_ANY_NAME})(?![A-Za-z0-9_])"
     rf"|(?:{_ANY_NAME})(?:-(?:Format|formaat|Objekt|object)|形式|オブジェクト|で)",
     re.IGNORECASE,
 )
-"""Names of formats as languages other than English use them."""
 _ASKS: Final = re.compile(
     r"\b(?:answers?|responds?|reply|replies|returns?|outputs?|write|give|provide|produce|generate|emit)\b"
     r"(?:\s+(?:[\w’']+\s+){0,4}?(?:in|as|only|using))?"
@@ -280,10 +280,10 @@ _LINED: Final[Mapping[Format, tuple[re.Pattern[str], re.Pattern[str]]]] = {
         re.compile(r"[ \t]*(?:#{1,6}[ \t]|[-*+][ \t]|[<\[{(]|$)"),
     ),
 }
+# Most characters of a skeleton. A longer one is data.
 _LONGEST = 8_000
-"""Most characters of a skeleton. A longer one is data."""
+# Most brackets that are tried, since reading each may take long.
 _MOST_TRIES = 16
-"""Most brackets that are tried, since reading each may take long."""
 
 
 @dataclass(frozen=True, slots=True)

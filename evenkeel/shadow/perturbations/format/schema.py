@@ -28,10 +28,10 @@ _NUMERIC: Final = re.compile(r"(?:number|integer|int|float|double|boolean|bool)\
 _MANY: Final = re.compile(
     r"(?:list|array)(?:\s*\[(.*)\]|\s*<(.*)>|\s+of\s+(.*))?|(.+)\[\]", re.IGNORECASE | re.DOTALL
 )
+# Choice of values in a skeleton: "low | medium | high".
 _CHOICES: Final = re.compile(
     r"[^|]{1,60}(?:\s*\|\s*[^|]{1,60})+|\w[\w -]{0,30}(?:/\w[\w -]{0,30}){1,8}|\w+ or \w+"
 )
-"""Choice of values in a skeleton: "low | medium | high"."""
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -208,6 +208,7 @@ def _referred(reference: str, root: Mapping[str, Any]) -> Any:
 
 
 _SCHEMAS: Final = ("guided_json",)
+# Members by which inference servers constrain the format.
 _GRAMMARS: Final = (
     "guided_regex",
     "guided_grammar",
@@ -217,14 +218,12 @@ _GRAMMARS: Final = (
     "grammar",
     "json_schema",
 )
-"""Members by which inference servers constrain the format."""
+# Members that hold a format among other things: `text` of the Responses API, `output_config` of Anthropic's.
 _NESTED: Final = ("text", "output_config")
-"""Members that hold a format among other things: `text` of the Responses API, `output_config` of
-Anthropic's."""
 _PLAIN: Final = ("response_format", "output_format")
+# Value that asks for JSON of any structure. Two of these members accept it: `response_format` and
+# `text.format`.
 _JSON_OBJECT: Final = {"type": "json_object"}
-"""Value that asks for JSON of any structure. Two of these members accept it: `response_format` and
-`text.format`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ _RAW: Final = re.compile(
 _CHOICE: Final = re.compile(r"\s*(?:\||/(?!/)|or\b)")
 _ELLIPSIS: Final = re.compile(r"\.{3}|…")
 _DEEPEST = 20
+# Objects in a list that are enough to show the shape of its items.
 _MOST_EXAMPLES: Final = 2
-"""Objects in a list that are enough to show the shape of its items."""
 
 
 class ParsedValue(NamedTuple):

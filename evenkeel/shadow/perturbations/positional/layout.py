@@ -41,12 +41,12 @@ _HEADING: Final = re.compile(
 _LABELLED: Final = re.compile(
     r"\s*(?:\#{1,6}\s|\*\*|[^\W\d_][^\n:\uff1a.!?]{0,40}[:\uff1a]|<[A-Za-z]|\[\d{1,3}\]|\"{3}|'{3}|`{3})"
 )
+# A line such as "Sources:" above the first of some documents.
 _HEAD_OF_ROW: Final = re.compile(
     r"\s*[^\n:\uff1a]{1,60}[:\uff1a]\**[ \t]*\n\s*(?=\[\d{1,3}\]|(?:[^\W\d_]+[ ]\#?)?\d{1,3}[.):]|<[A-Za-z])"
 )
-"""A line such as "Sources:" above the first of some documents."""
+# Beginnings of what the words before it announce: a form, code, a table.
 _STRUCTURE: Final = ("{", "[", "<", "`", "|", "~")
-"""Beginnings of what the words before it announce: a form, code, a table."""
 _CLOSED: Final = re.compile(r"(?:</[\w-]+>|\"{3}|'{3}|`{3})\s*\Z")
 _BLANK: Final = re.compile(r"\n[ \t\r]*\n\s*\Z")
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|\Z))++\s*+|\s++")
@@ -54,12 +54,12 @@ _TAG: Final = re.compile(
     r"<(?P<close>/)?(?P<name>[A-Za-z][\w.-]*)(?:\s[^<>\n]*)?>|^[ \t]*(?P<fence>`{3,}|~{3,}|\"{3}|'{3})",
     re.MULTILINE,
 )
+# The beginning of a step, a turn or an entry of a log.
 _EVENT: Final = re.compile(
     r"[\W_]*(?:step|turn|day|week|round|phase|stage|chapter|message|update|event|reply|comment|post|schritt|tag|paso"
     r"|étape|passo|stap|e-?mail)\s?\#?\d|[\W_]*(?:\d{4}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|\d{4}年|\d{1,2}月)",
     re.IGNORECASE,
 )
-"""The beginning of a step, a turn or an entry of a log."""
 _ITEM: Final = re.compile(r"[ \t]*[-*+•–][ \t]+(?=\S)")
 
 
@@ -276,8 +276,8 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
     return Layout(slot, text, tuple(_freed(text, units) if reorders else units))
 
 
+# Most units of a slot that are told apart: every order is checked against all of them.
 _MOST_UNITS: Final = 150
-"""Most units of a slot that are told apart: every order is checked against all of them."""
 
 
 def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
@@ -364,8 +364,8 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         yield part, text[begin:stop]
 
 
+# Characters from which what fills a template is what the task is about.
 _LONG_VALUE: Final = 200
-"""Characters from which what fills a template is what the task is about."""
 _PART_OF: Final[dict[str, Part]] = {
     "document": "context",
     "examples": "examples",
@@ -385,8 +385,8 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             yield block.type, block.text
 
 
+# Characters of a line that may be a label alone.
 _LONGEST_LABEL: Final = 30
-"""Characters of a line that may be a label alone."""
 
 
 def _leads(text: str, part: Part) -> bool:
@@ -443,8 +443,8 @@ def _level(text: str, unit: Unit) -> int:
     return len(written) - len(written.lstrip("#")) or _BELOW_MARKS
 
 
+# Level of a heading in bold type or capitals.
 _BELOW_MARKS: Final = 7
-"""Level of a heading in bold type or capitals."""
 
 
 def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:

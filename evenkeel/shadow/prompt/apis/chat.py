@@ -92,8 +92,8 @@ class ChatReader(ChoicesReader):
     def __init__(self) -> None:
         super().__init__()
         self._by_id: dict[str, Place] = {}
+        # Place of the call that was begun last, by its index.
         self._at_index: dict[int, Place] = {}
-        """Place of the call that was begun last, by its index."""
 
     def read_choice(self, choice: dict[str, Any], *, whole: bool) -> None:
         """Implement `ChoicesReader`."""

@@ -37,8 +37,8 @@ _ROLES: Final = {"model": "assistant", "function": "tool"}
 _FUNCTIONS: Final = frozenset({"functionDeclarations", "function_declarations"})
 _CANDIDATES: Final = ("candidateCount", "candidate_count")
 _MEDIA: Final = ("responseModalities", "response_modalities")
+# Reasons to stop by the names that other APIs give them; any other stays, in lower case.
 _FINISH: Final = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter"}
-"""Reasons to stop by the names that other APIs give them; any other stays, in lower case."""
 
 
 class GeminiApi(Api):

@@ -115,8 +115,8 @@ class MessagesApi(Api):
         return {"messages": [{"role": "user", "content": question}]}
 
 
+# Keys of the prompt's token counts. The first excludes cached tokens, unlike the count of the other APIs.
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""Keys of the prompt's token counts. The first excludes cached tokens, unlike the count of the other APIs."""
 
 
 class MessagesReader:

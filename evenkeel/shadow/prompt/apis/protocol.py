@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Get = Callable[[str], Any]
 """Function that returns the decoded value of a top-level member, None if it is absent."""
+# Values of `service_tier` sent again; with another one the same answer costs more than its price.
 _TIERS: Final = (None, "auto", "default", "flex", "standard", "standard_only")
-"""Values of `service_tier` sent again; with another one the same answer costs more than its price."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ _OWN_MEMBERS: Final = frozenset({
     "input", "instructions", "include", "max_output_tokens", "max_tool_calls", "text", "modalities",
     "chat_template_kwargs", "provider", "previous_response_id", "context_management",
 })  # fmt: skip
+# Types of items that call a tool of the client, and the member with its arguments.
 _ARGUMENTS: Final = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -46,7 +47,6 @@ _ARGUMENTS: Final = {
     "shell_call": "action",
     "local_shell_call": "action",
 }
-"""Types of items that call a tool of the client, and the member with its arguments."""
 _RESULTS: Final = (
     "function_call_output",
     "custom_tool_call_output",
@@ -54,12 +54,12 @@ _RESULTS: Final = (
     "shell_call_output",
     "local_shell_call_output",
 )
+# End of the type of a call without a name, which is named by the rest of its type: "apply_patch".
 _NAMELESS: Final = "_call"
-"""End of the type of a call without a name, which is named by the rest of its type: "apply_patch"."""
+# Places where a shell or a search for tools runs at the client.
 _LOCAL: Final = ("local", "client")
-"""Places where a shell or a search for tools runs at the client."""
+# Members with which the body may hold no text at all.
 _STORED_CONVERSATION: Final = ("previous_response_id", "conversation", "prompt")
-"""Members with which the body may hold no text at all."""
 
 
 class ResponsesApi(Api):

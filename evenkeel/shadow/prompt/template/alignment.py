@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.prompt.template.skeleton import Skeleton
 
+# Pairs of tokens; larger stretches are compared at their ends only.
 _LARGEST_TABLE: Final = 400_000
-"""Pairs of tokens; larger stretches are compared at their ends only."""
+# Tokens, blanks included.
 _LONGEST_LABEL: Final = 12
-"""Tokens, blanks included."""
+# Words of a line that may be matched as a whole.
 _SHORTEST_LINE: Final = 2
-"""Words of a line that may be matched as a whole."""
 _STRONG_WORDS: Final = 3
 _WEAK_WORDS: Final = 2
 _DELIMITER: Final = 3
@@ -234,8 +234,8 @@ def _holds(fragment: str, head: str, following: str) -> bool:
     return at >= 0 and fragment.find(following, at + len(head)) >= 0
 
 
+# Fewest words that count as new beside a gap. Values that begin or end with the same word are ordinary.
 _FEWEST_NEW: Final = 2
-"""Fewest words that count as new beside a gap. Values that begin or end with the same word are ordinary."""
 
 
 def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:

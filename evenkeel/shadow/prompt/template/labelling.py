@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _SYSTEM: Final = frozenset({"system", "developer"})
 _MOST_SLOTS: Final = 8
 _JOINING: Final = frozenset("-_./@")
+# First character of the scripts that put no blanks between words.
 _WITHOUT_BLANKS: Final = "\u2e80"
-"""First character of the scripts that put no blanks between words."""
 
 
 def candidates(slots: Sequence[SlotText]) -> list[int]:
@@ -52,8 +52,8 @@ def typed_by_role(slot: SlotText) -> tuple[Block, ...]:
     return _told_apart(typed(slot.text, []), is_long=len(slot.text) >= _LONG)
 
 
+# Characters from which a message counts as instructions and data, of which a user typed only a part.
 _LONG: Final = 600
-"""Characters from which a message counts as instructions and data, of which a user typed only a part."""
 
 
 def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
@@ -229,14 +229,14 @@ def _joined(
 
 
 _PARAGRAPH: Final = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n(?=[^\n]*\S))?)+\s*|\s+")
+# Text before a line's last word: "The user has asked the following question:" introduces a question.
 _LAST_WORDS: Final = re.compile(r".*\b(?=\w+[^\w\n]*\Z)")
-"""Text before a line's last word: "The user has asked the following question:" introduces a question."""
+# Labels of the application's instructions.
 _INSTRUCTS: Final = re.compile(
     r"[\s#*]*(?:tasks?|instructions?|your[ ](?:task|job)|prompt|aufgabe|anweisung\w*|tarea|instruccion(?:es)?"
     r"|tâche|compito|istruzioni|taak|opdracht|tarefa|instruç\w+|タスク|課題|指示|任务|指令)\b",
     re.IGNORECASE,
 )
-"""Labels of the application's instructions."""
 _ROLE: Final = re.compile(
     r"\s*(?:you[ ](?:are|will|sort|classify|help|act)|du[ ](?:bist|hilfst)|sie[ ]sind|eres|vous[ ]êtes"
     r"|tu[ ]es|sei[ ]un|je[ ]bent|u[ ]bent|você[ ]é|あなたは|你是)",

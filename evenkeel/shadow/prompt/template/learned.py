@@ -37,27 +37,27 @@ Shape = tuple[str, ...]
 SYSTEM: Final = frozenset({"system", "developer"})
 SHARED_AT_LEAST: Final = 0.5
 """Share of a template's words that one of its requests must have, in order."""
+# Requests before a template has a fingerprint.
 _NAMED_FROM: Final = 16
-"""Requests before a template has a fingerprint."""
+# Requests without a change before it has one; `_NAMED_AT_LATEST` bounds the wait.
 _UNCHANGED_FOR: Final = 8
-"""Requests without a change before it has one; `_NAMED_AT_LATEST` bounds the wait."""
 _NAMED_AT_LATEST: Final = 30
+# Different requests that a user's message needs: one that is sent again and again is no template.
 _DIFFERENT: Final = 4
-"""Different requests that a user's message needs: one that is sent again and again is no template."""
+# Words from which a user's messages share a template. With fewer, nearly all requests of the route must:
+# questions of a few patterns ("How do I … my account?") are nobody's template.
 _LONG_TEMPLATE: Final = 12
-"""Words from which a user's messages share a template. With fewer, nearly all requests of the route must:
-questions of a few patterns ("How do I … my account?") are nobody's template."""
+# Least share of a route's requests: below, and from `_LONG_TEMPLATE` words on or with a system message.
 _SHARES: Final = (0.8, 0.1)
-"""Least share of a route's requests: below, and from `_LONG_TEMPLATE` words on or with a system message."""
+# Different requests in a row that begin or end a value with new words, which are template then.
 _RUN: Final = 5
-"""Different requests in a row that begin or end a value with new words, which are template then."""
+# Different requests in a row that miss the same words and have the same others instead.
 _EDITED_AFTER: Final = 4
-"""Different requests in a row that miss the same words and have the same others instead."""
 _MOST_MISSED: Final = 12
+# Fewest new words that make a second wording beside the first. Fewer are a field with few values.
 _PARALLEL_WORDS: Final = 3
-"""Fewest new words that make a second wording beside the first. Fewer are a field with few values."""
+# Requests after which words that vanish were template, not a value that recurred.
 _LONG_CONSTANT: Final = 40
-"""Requests after which words that vanish were template, not a value that recurred."""
 _MOST_VALUES: Final = 1_024
 _UNIT: Final = re.compile(r"[^\n.!?:]+[.!?:]*\n?")
 _UNIT_BLANKS: Final = 2

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
     from evenkeel.shadow.prompt.template.skeleton import Skeleton, Span
 
+# Requests to wait for before two are taken for one template, so that the right two are.
 _WAITED_FIRST: Final = 6
-"""Requests to wait for before two are taken for one template, so that the right two are."""
 _MOST_WAITING: Final = 12
 _ALIKE_FROM_WORDS: Final = 2
+# Times that one request comes before its system message counts as the template.
 _CONSTANT_FROM: Final = 16
-"""Times that one request comes before its system message counts as the template."""
 _MOST_TEMPLATES: Final = 16
 _FORGOTTEN_AFTER: Final = 20_000
 _MOST_COMPARED: Final = 3
+# Margin of fit by which a template without a fingerprint must exceed one that has proved itself.
 _NAMED_COUNTS: Final = 0.2
-"""Margin of fit by which a template without a fingerprint must exceed one that has proved itself."""
 
 
 @dataclass(slots=True)
