@@ -196,9 +196,11 @@ class CostTracker(abc.ABC):
 
     def today(self, route: str | None = None) -> Spend:
         """Return the spend booked this UTC day, for one route or for all routes."""
-        return total(
-            spent for (spender, _), spent in self.by_route_and_kind().items() if route in {None, spender}
-        )
+        summed = NOTHING
+        for (spender, _), spent in self.by_route_and_kind().items():
+            if route in {None, spender}:
+                summed = summed.plus(spent)
+        return summed
 
     @abc.abstractmethod
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:

@@ -361,9 +361,8 @@ class CellReport:
         figures = {part.name: getattr(self, part.name) for part in fields(self)}
         for name in ("counts", "estimates", "judge", "detection"):
             part = figures.pop(name)
-            figures |= {
-                _API_NAMES.get(field.name, field.name): getattr(part, field.name) for field in fields(part)
-            }
+            for figure in fields(part):
+                figures[_API_NAMES.get(figure.name, figure.name)] = getattr(part, figure.name)
         return figures | {"standing": self.standing, "more_trials": self.more_trials}
 
     @property

@@ -29,16 +29,14 @@ class Band:
     label: str
 
 
-BANDS: Final = tuple(
-    Band(index, label)
-    for index, label in enumerate(
-        (
-            f"≥ {BAND_FLOORS[0]:.0f}",
-            *(f"{low:.0f}–{high:.0f}" for high, low in pairwise(BAND_FLOORS)),
-            f"< {BAND_FLOORS[-1]:.0f}",
-        )
-    )
-)
+def _bands() -> tuple[Band, ...]:
+    labels = [f"≥ {BAND_FLOORS[0]:.0f}"]
+    labels += [f"{low:.0f}–{high:.0f}" for high, low in pairwise(BAND_FLOORS)]
+    labels.append(f"< {BAND_FLOORS[-1]:.0f}")
+    return tuple(Band(index, label) for index, label in enumerate(labels))
+
+
+BANDS: Final = _bands()
 
 
 def band(robustness: float) -> int:

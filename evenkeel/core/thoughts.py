@@ -58,10 +58,10 @@ def without_thoughts(text: str) -> str:
 def _after_thoughts(text: str) -> str:
     at = 0
     while True:
-        found = next(((head, end) for start, end in _FORMS if (head := start.match(text, at))), None)
-        if found is None:
+        opening = _opening(text, at)
+        if opening is None:
             break
-        head, end = found
+        head, end = opening
         closing = end.search(text, head.end())
         if closing is None:
             return ""
@@ -74,6 +74,15 @@ def _after_thoughts(text: str) -> str:
     if alone is None or _OPENING.search(text, 0, alone.start()):
         return text
     return text[alone.end() :]
+
+
+def _opening(text: str, at: int) -> tuple[re.Match[str], re.Pattern[str]] | None:
+    """Return the mark with which a thought begins at a place, and the pattern of its end; None without one."""
+    for start, end in _FORMS:
+        head = start.match(text, at)
+        if head:
+            return head, end
+    return None
 
 
 def _after_channels(text: str) -> str:

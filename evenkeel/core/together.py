@@ -24,8 +24,8 @@ def _kind(name: str) -> str:
     if found is None:
         return name.replace("_", " ")
     several, part = found.groups()
-    said = several.replace("_", " ")
-    return f"set {_SETS[int(part)]} of {said}" if part else said
+    words = several.replace("_", " ")
+    return f"set {_SETS[int(part)]} of {words}" if part else words
 
 
 TOGETHER: Final = Category(
@@ -62,17 +62,18 @@ def together_count(perturbation: str) -> int:
     return max(1, int(count)) if known else 1
 
 
-def by_themselves(found: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:
+def by_themselves(items: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:
     """Return the items about single rewordings; the items about groups if there are no others.
 
     A group shifts if any of its rewordings does, so it adds nothing to results of single rewordings.
 
     Args:
-        found: Items to choose from.
+        items: Items to choose from.
         perturbation: Returns the perturbation of an item.
     """
-    everything = list(found)
-    return [name for name in everything if together_count(perturbation(name)) == 1] or everything
+    everything = list(items)
+    singles = [item for item in everything if together_count(perturbation(item)) == 1]
+    return singles or everything
 
 
 publish([(TOGETHER.name, Rewording(TOGETHER))])

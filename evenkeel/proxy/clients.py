@@ -67,9 +67,10 @@ class ClientNames:
 
     def _address(self, head: bytes, address: str) -> str:
         """Return the nearest address that does not belong to a known proxy."""
-        hops = [
-            part.decode("latin-1").strip() for line in _FORWARDED.findall(head) for part in line.split(b",")
-        ]
+        # Each proxy appends the address that it was called from, so the nearest hop is the last one.
+        hops: list[str] = []
+        for line in _FORWARDED.findall(head):
+            hops += [part.decode("latin-1").strip() for part in line.split(b",")]
         while hops and self._is_proxy(address) and _is_address(nearest := hops.pop()):
             address = nearest
         return counted_as((address,))

@@ -188,9 +188,8 @@ class Conversation:
         # All items up to the end of a response that the provider does not store, by its id.
         self._told: OrderedDict[str, list[msgspec.Raw]] = OrderedDict()
         self._told_bytes = 0
-        self._extensions = b",".join(
-            value.encode("latin-1") for _, value in selected(answer.raw[: answer.end], _EXTENSIONS)
-        )
+        extensions = selected(answer.raw[: answer.end], _EXTENSIONS)
+        self._extensions = b",".join(value.encode("latin-1") for _, value in extensions)
         # Readers of what the server says and of what the client says; None before the first piece.
         self._readers: tuple[MessageReader, MessageReader] | None = None
         self._ended = False
@@ -355,11 +354,11 @@ def _event(message: bytes) -> bytes:
 
 def _without_socket(kept: Fields) -> Fields:
     """Leave out the beta that asks for the WebSocket, which HTTP may not know."""
-    return tuple(
-        (name, value)
-        for name, value in kept
-        if not (name == "openai-beta" and value.startswith("responses_websockets"))
-    )
+    fields: list[tuple[str, str]] = []
+    for name, value in kept:
+        if not (name == "openai-beta" and value.startswith("responses_websockets")):
+            fields.append((name, value))
+    return tuple(fields)
 
 
 def _note(notes: dict[bytes, bytes], name: bytes) -> str | None:

@@ -127,11 +127,9 @@ class Counters:
         histograms: list[list[Any]] = []
         for route, found in list(self._routes.items()):
             label = {"route": route}
-            counters += [
-                ["proxy_requests", {**label, "status_class": name}, number]
-                for name, number in zip(_STATUS_CLASSES, found.requests, strict=True)
-                if number or name in _ALWAYS_SHOWN
-            ]
+            for name, number in zip(_STATUS_CLASSES, found.requests, strict=True):
+                if number or name in _ALWAYS_SHOWN:
+                    counters.append(["proxy_requests", {**label, "status_class": name}, number])
             counters += [
                 ["proxy_disconnects", label, found.disconnects],
                 ["proxy_retries", label, found.retries],
@@ -144,18 +142,15 @@ class Counters:
                 ("proxy_upstream_errors", found.upstream_errors),
                 ("exchanges_skipped", found.skipped),
             ):
-                counters += [
-                    [name, {**label, "reason": reason}, number] for reason, number in dict(by_reason).items()
-                ]
-            counters += [
-                ["requests_unread", {**label, "api": api}, number]
-                for api, number in dict(found.unread).items()
-            ]
+                # A copy, as above: the data plane's thread may add a reason meanwhile.
+                for reason, number in dict(by_reason).items():
+                    counters.append([name, {**label, "reason": reason}, number])
+            for api, number in dict(found.unread).items():
+                counters.append(["requests_unread", {**label, "api": api}, number])
             gauges.append(["proxy_in_flight", label, found.in_flight])
-            histograms += [
-                ["proxy_first_byte_seconds", {**label, "status_class": name}, *histogram.snapshot()]
-                for name, histogram in zip(_STATUS_CLASSES, found.first_byte, strict=True)
-                if any(histogram.counts) or name == _ALWAYS_TIMED
-            ]
+            for name, histogram in zip(_STATUS_CLASSES, found.first_byte, strict=True):
+                if any(histogram.counts) or name == _ALWAYS_TIMED:
+                    seconds = histogram.snapshot()
+                    histograms.append(["proxy_first_byte_seconds", {**label, "status_class": name}, *seconds])
             histograms.append(["proxy_overhead_seconds", label, *found.overhead.snapshot()])
         return {"counters": counters, "gauges": gauges, "histograms": histograms}

@@ -67,16 +67,12 @@ def redacted(target: bytes) -> str:
     path, mark, query = target.partition(b"?")
     if mark:
         # Some servers part parameters by semicolons as well: each one goes with the mark before it.
-        kept = [
-            (separator, parameter)
-            for separator, parameter in _PARAMETER.findall(query)
-            if not CREDENTIAL_PARAMETER.fullmatch(unquote_to_bytes(parameter.partition(b"=")[0]).lower())
-        ]
-        path += (
-            b"?" + b"".join(separator + parameter for separator, parameter in kept)[len(kept[0][0]) :]
-            if kept
-            else b""
-        )
+        kept = b""
+        for separator, parameter in _PARAMETER.findall(query):
+            name = unquote_to_bytes(parameter.partition(b"=")[0]).lower()
+            if not CREDENTIAL_PARAMETER.fullmatch(name):
+                kept += (separator if kept else b"?") + parameter
+        path += kept
     return path.decode("latin-1")
 
 
@@ -115,8 +111,9 @@ class Injection:
                     f"the value injected as {shown!r} is empty or holds line breaks, control characters or "
                     "spaces at an end; check the variable that it is read from"
                 )
-        names = frozenset(name.lower() for name in (*(name for name, _ in fields), *replaced))
-        self._names = names
+        names = {name.lower() for name, _ in fields}
+        names.update(name.lower() for name in replaced)
+        self._names = frozenset(names)
         self._pattern = selector(sorted(names))
         self.exclusive = exclusive
         """True if all credentials of the client are removed, whatever their names."""
@@ -125,10 +122,11 @@ class Injection:
 
     def cuts(self, raw: bytes, start: int, end: int) -> list[Edit]:
         """Return edits that remove the client's versions of the fields from `raw[start:end]`."""
-        if self.exclusive:
-            return [
-                (found.start(), found.end(), b"")
-                for found in _FIELD.finditer(raw, start, end)
-                if (name := found[1].lower()) in self._names or is_credential(name, found[2])
-            ]
-        return [(found.start(), found.end(), b"") for found in self._pattern.finditer(raw, start, end)]
+        if not self.exclusive:
+            return [(field.start(), field.end(), b"") for field in self._pattern.finditer(raw, start, end)]
+        cuts: list[Edit] = []
+        for field in _FIELD.finditer(raw, start, end):
+            name = field[1].lower()
+            if name in self._names or is_credential(name, field[2]):
+                cuts.append((field.start(), field.end(), b""))
+        return cuts

@@ -155,9 +155,10 @@ class HandOff:
                 size += batch[-1].size_bytes
             left: Sequence[Offer | Exchange] = batch
             try:
-                left = exchanges = self._within_quota(
-                    [exchange for item in batch for exchange in item.exchanges(self._names)]
-                )
+                offered: list[Exchange] = []
+                for item in batch:
+                    offered += item.exchanges(self._names)
+                left = exchanges = self._within_quota(offered)
                 taken = self._queue.put(exchanges) if exchanges else 0
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
                 for item in left:

@@ -134,18 +134,18 @@ def connection_options(value: bytes) -> set[bytes]:
     return {option.strip(b" \t") for option in value.lower().split(b",")}
 
 
-def named_fields(found: Iterable[bytes]) -> set[bytes]:
+def named_fields(options: Iterable[bytes]) -> set[bytes]:
     """Return the fields that connection options declare to be for this connection alone."""
-    return {option for option in found if option not in _ORDINARY_OPTIONS and option not in _NEVER_NAMED}
+    return set(options) - _ORDINARY_OPTIONS - _NEVER_NAMED
 
 
 def cuts_of(raw: bytes, start: int, end: int, names: Collection[bytes]) -> list[Edit]:
     """Return edits that cut every field with one of the lower-case names out of `raw[start:end]`."""
-    return [
-        (match.start(), match.end(), b"")
-        for match in _FIELD.finditer(raw, start, end)
-        if match[1].lower() in names
-    ]
+    cuts: list[Edit] = []
+    for match in _FIELD.finditer(raw, start, end):
+        if match[1].lower() in names:
+            cuts.append((match.start(), match.end(), b""))
+    return cuts
 
 
 def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
@@ -162,10 +162,10 @@ def selector(names: Iterable[bytes]) -> re.Pattern[bytes]:
 
 def selected(head: bytes, pattern: re.Pattern[bytes]) -> Fields:
     """Return the fields of a head that a selector finds, in order, names in lower case."""
-    return tuple(
-        (match[1].decode("latin-1").lower(), match[2].decode("latin-1").rstrip(" \t"))
-        for match in pattern.finditer(head)
-    )
+    fields: list[tuple[str, str]] = []
+    for match in pattern.finditer(head):
+        fields.append((match[1].decode("latin-1").lower(), match[2].decode("latin-1").rstrip(" \t")))
+    return tuple(fields)
 
 
 def has_idempotency_key(raw: bytes, end: int) -> bool:

@@ -321,7 +321,8 @@ def _apply_options(head: RequestHead, options: set[bytes], upgrade: bytes | None
         elif name == b"connection" and first:
             kept[found.start()] = (*found.span(2), b"Upgrade")
             first = False
-    head.edits = [edit for cut in head.edits if (edit := kept.get(cut[0], cut)) is not None]
+    edits = [kept.get(cut[0], cut) for cut in head.edits]
+    head.edits = [edit for edit in edits if edit is not None]
 
 
 def _check_size(data: bytes, end: int) -> None:

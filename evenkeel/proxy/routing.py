@@ -255,9 +255,8 @@ class _Entry:
         self.route = route
         self.prefix = route.prefix.encode("ascii")
         self.hosts = frozenset(host.lower() for host in route.hosts)
-        self.headers = tuple(
-            (selector([name.encode("ascii")]), value) for name, value in sorted(set(route.headers))
-        )
+        wanted = sorted(set(route.headers))
+        self.headers = tuple((selector([name.encode("ascii")]), value) for name, value in wanted)
         self.keys = frozenset(route.key_fingerprints)
         self.conditional = bool(self.hosts or self.headers or self.keys)
         self.verbatim = not self.prefix and route.upstream.base_path in {b"", API_ROOT}

@@ -105,7 +105,9 @@ class DataPlane:
             tls: For TLS upstreams that are new, made in advance: reading the system's certificates takes
                 tens of milliseconds, in which no request would be forwarded. None as at the start.
         """
-        wanted = {upstream for route in routes.routes for upstream in route.upstreams}
+        wanted: set[Upstream] = set()
+        for route in routes.routes:
+            wanted.update(route.upstreams)
         for upstream in self._pools.keys() - wanted:
             pool = self._pools.pop(upstream)
             pool.close()
