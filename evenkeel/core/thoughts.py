@@ -77,7 +77,7 @@ def _after_thoughts(text: str) -> str:
 
 
 def _opening(text: str, at: int) -> tuple[re.Match[str], re.Pattern[str]] | None:
-    """Return the mark with which a thought begins at a place, and the pattern of its end; None without one."""
+    """Return the mark with which a thought begins at a place, and the pattern of its end; None without."""
     for start, end in _FORMS:
         head = start.match(text, at)
         if head:

@@ -156,8 +156,8 @@ class HandOff:
             left: Sequence[Offer | Exchange] = batch
             try:
                 offered: list[Exchange] = []
-                for item in batch:
-                    offered += item.exchanges(self._names)
+                for offer in batch:
+                    offered += offer.exchanges(self._names)
                 left = exchanges = self._within_quota(offered)
                 taken = self._queue.put(exchanges) if exchanges else 0
             except Exception:  # noqa: BLE001 - the boundary where faults of storage end, counted
