@@ -71,7 +71,6 @@ class JudgeSetup:
     model: str
     endpoint: str
     """Address of the endpoint, without credentials."""
-    votes: int
     swap_share: float
     """Share of the calls that show the answers in the opposite order."""
     recheck_share: float

@@ -263,7 +263,6 @@ def local_scorer(
 def judge_scorer(
     judge: Judge,
     *,
-    votes: int = 1,
     swap_share: float = 0.0,
     recheck_share: float = 0.0,
     group: int = 1,
@@ -280,7 +279,6 @@ def judge_scorer(
 
     Args:
         judge: Whom to ask.
-        votes: Calls for one rating; odd.
         swap_share: Share of the similarity calls with the sides exchanged, in [0, 1].
         recheck_share: Share of the judged pairs that are judged again, in [0, 1].
         group: Pairs of an exchange that are judged in one call at most; 1 = each alone.
@@ -290,9 +288,9 @@ def judge_scorer(
         count: Told of every rating made again (see `JudgeNoise`).
         count_group: Told of calls about several pairs (see `GroupRater`).
 
-    Raises: ValueError for an even number of votes or a share outside [0, 1].
+    Raises: ValueError for a share outside [0, 1].
     """
-    asked = JudgeRater(judge, votes=votes, swap_share=swap_share)
+    asked = JudgeRater(judge, swap_share=swap_share)
     grouped = GroupRater(judge, asked, most=group, count=count_group)
     rater: Rater = JudgeNoise(
         grouped if group > 1 else asked,
@@ -304,7 +302,7 @@ def judge_scorer(
     if heuristic is not None:
         rater = _MeasuredJudge(heuristic, rater)
         language_of = language_of or heuristic.language_of
-    judged = partial(JudgedQuality, judge, votes=votes)
+    judged = partial(JudgedQuality, judge)
 
     def estimate(answers_chars: int, context_chars: int, task: Task) -> Spend:
         calls = [asked.estimate(answers_chars)]

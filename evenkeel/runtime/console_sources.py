@@ -74,7 +74,6 @@ def judge_setup(settings: Settings) -> JudgeSetup | None:
     return JudgeSetup(
         model=judge.title,
         endpoint=without_credentials(judge.base_url) or "this machine",
-        votes=judge.votes,
         swap_share=SWAP_SHARE,
         recheck_share=judge.recheck_share,
     )

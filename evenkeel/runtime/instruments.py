@@ -281,7 +281,6 @@ def make_scorer(
     assert chosen is not None  # a judge is made only from its settings
     return judge_scorer(
         judge,
-        votes=chosen.votes,
         swap_share=SWAP_SHARE,
         recheck_share=chosen.recheck_share,
         group=_GROUP,

@@ -62,7 +62,7 @@ def _judge(settings: Settings) -> dict[str, Any]:
     judge = settings.judge
     if judge is None:
         return {"judge": None}
-    names = ("local", "model", "base_url", "votes", "qualities", "tasks")
+    names = ("local", "model", "base_url", "qualities", "tasks")
     values = judge.model_dump()
     return {f"judge.{name}": values[name] for name in names}
 

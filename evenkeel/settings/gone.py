@@ -51,6 +51,7 @@ GONE: Final[Mapping[str, str]] = MappingProxyType(
         "judge.swap_share": _FIXED,
         "judge.timeout_s": _FIXED,
         "judge.tokens_per_minute": _PACE,
+        "judge.votes": "one call rates a pair, and how noisy that is is measured; remove it",
         "listen.connections_per_address": "limit `listen.connections`, or clients at the load balancer",
         "monitor.routes": "every monitor watches all routes; remove it",
         "replays.answer_factor": _FIXED,

@@ -71,8 +71,6 @@ class JudgeSettings(Section):
     """Calls under way at once."""
     reply_tokens: Annotated[int, Field(ge=1, le=100_000)] = 300
     """Usual length of a reply, for the budget; some thousand for models that reason."""
-    votes: Annotated[int, Field(ge=1, le=9)] = 1
-    """Calls for one rating, an odd number; the median counts."""
     tier: Literal["standard", "flex"] = "standard"
     """`flex` asks for ratings that are not urgent in OpenAI's flex tier, where the model has it: for about
     half of the price, and minutes later."""
@@ -85,8 +83,6 @@ class JudgeSettings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> JudgeSettings:
-        if self.votes % 2 == 0:
-            raise ValueError(f"votes must be odd, so that there is a median; {self.votes} is even")
         if self.local and (self.model or self.base_url):
             raise ValueError("local judges without an endpoint: set it, or model and base_url")
         if self.local:

@@ -166,7 +166,7 @@ def whole(scene: Any, make_cell: Callable[..., Any]) -> Whole:
             for number in range(3)
         ][:limit],
         dead_exchange=lambda name: _dead(now) if name == "0000000000000001" else None,
-        judge=JudgeSetup("referee-2", "https://api.example/v1", 3, 0.5, 0.02),
+        judge=JudgeSetup("referee-2", "https://api.example/v1", 0.5, 0.02),
         thresholds=MonitorSettings(),
         settings=lambda: settings_in_effect(settings),
     )

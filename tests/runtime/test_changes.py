@@ -177,7 +177,6 @@ def named(**overrides):
     [
         {"alerts": {"threshold": 0.2}},
         {"judge": {"model": "j"}},
-        {"judge": {"model": "j", "votes": 3}},
         {"judge": {"model": "j", "tasks": {"case_summary": ["faithfulness"]}}},
         {"embeddings": {"enabled": False}},
     ],

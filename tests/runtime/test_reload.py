@@ -28,7 +28,7 @@ def test_a_difference_goes_by_the_path_of_the_setting():
     before = settings()
     after = settings(
         dict(TRIAGE, name="other", match={"prefix": "/other"}),
-        judge={"model": "j", "votes": 3},
+        judge={"model": "j", "reply_tokens": 900},
         alerts={"threshold": 0.2},
         replays={"compounds": {"both": ["general.casing", "general.spelling"]}},
     )
@@ -36,7 +36,7 @@ def test_a_difference_goes_by_the_path_of_the_setting():
     assert "alerts.threshold: 0.1 → 0.2" in changes
     assert 'replays.compounds.both: not set → ["general.casing", "general.spelling"]' in changes
     assert "judge.model: not set → j" in changes
-    assert "judge.votes: not set → 3" in changes
+    assert "judge.reply_tokens: not set → 900" in changes
     assert "routes.other: not set → http://127.0.0.1:9/v1" in changes
     assert not [change for change in changes if change.startswith("routes.other.")]
     assert "routes.other: http://127.0.0.1:9/v1 → not set" in told(after, before)

@@ -222,7 +222,7 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
         items=tuple(drawn[: given["max_items"]]),
         source=", ".join(path.name for path in files) if files else BUILTIN,
         not_measured=not_measured,
-        judge=JudgeChosen(judge.base_url, judge.model, judge.votes) if judge else None,
+        judge=JudgeChosen(judge.base_url, judge.model) if judge else None,
         rewriter=RewriterChosen(rewriter.base_url, rewriter.model) if rewriter else None,
         bundles=without_slots(choices.bundles(settings)),
         prices=prices(settings),
@@ -340,7 +340,6 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             stack.push_async_callback(judge.close)
             scorer = judge_scorer(
                 judge,
-                votes=chosen.votes,
                 swap_share=SWAP_SHARE,
                 language_of=language_of,
                 bundles=options.bundles,

@@ -73,7 +73,6 @@ class Judging:
     """Questions to a judge."""
 
     model: str
-    votes: int
     bundles: Mapping[Task, Bundle]
     """The qualities of each task."""
 
@@ -87,7 +86,7 @@ class Judging:
             bare = sum(len(message.content) for message in question.fill({}).messages) // _CHARS_PER_TOKEN
             tokens += share * (bare + material + _RULING_TOKENS)
             dollars += share * prices.usd(self.model, bare + material, _RULING_TOKENS)
-        return Spend(round(self.votes * tokens), self.votes * dollars)
+        return Spend(round(tokens), dollars)
 
 
 def planned(

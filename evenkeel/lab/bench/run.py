@@ -47,7 +47,6 @@ class JudgeChosen(NamedTuple):
 
     url: str
     model: str
-    votes: int
 
 
 class RewriterChosen(NamedTuple):
@@ -153,7 +152,7 @@ def _question(options: BenchOptions, ahead: ExpectedCosts, remembered: int) -> s
 
 def _planned(options: BenchOptions) -> ExpectedCosts:
     judge, rewriter = options.judge, options.rewriter
-    judging = Judging(judge.model, judge.votes, options.bundles) if judge else None
+    judging = Judging(judge.model, options.bundles) if judge else None
     named = rewriter.model if rewriter else None
     return planned(options.protocol, options.items, options.prices, judging, named)
 

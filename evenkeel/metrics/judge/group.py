@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from evenkeel.core.budget import Spend
 from evenkeel.core.verdict import JUDGED_TOGETHER, Failure
 from evenkeel.metrics.judge.prompts import SIMILARITY
-from evenkeel.metrics.judge.raters import Vote, decide, relabelled
+from evenkeel.metrics.judge.raters import rating_of, relabelled
 from evenkeel.metrics.judge.rendering import render
 from evenkeel.metrics.judge.reply import Reply, Ruling
 
@@ -77,7 +77,7 @@ class GroupRater:
 
     A pair whose rating is missing or unreadable is judged alone, and so are all pairs of a call that was
     refused, cut off or too long, and one with a text that may be meant for the judge. Equal candidates are
-    asked about once. With several votes for a rating each pair is judged alone.
+    asked about once.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class GroupRater:
             rating = await self._alone.rate(pair)
             tokens, cost_usd = rating.tokens + answer.reply.tokens, rating.cost_usd + answer.reply.cost_usd
             return replace(rating, tokens=tokens, cost_usd=cost_usd)
-        rating = decide([Vote(answer.reply)], 1, SIMILARITY)
+        rating = rating_of(answer.reply, SIMILARITY)
         of_call = {JUDGED_TOGETHER: float(answer.together), "swapped": float(answer.swapped)}
         return replace(rating, details=rating.details | of_call)
 
     async def _ask_together(self, pairs: Sequence[Pair]) -> dict[int, _Answer]:
         """Ask once for each reference, or several times for many candidates; answers by place of the pair."""
-        if len(pairs) <= 1 or not self._alone.may_be_grouped:
+        if len(pairs) <= 1:
             return {}
         if self._exchanges_alone:
             self._exchanges_alone -= 1

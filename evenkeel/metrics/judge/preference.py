@@ -34,15 +34,15 @@ class PreferenceJudge(Asking):
 
     def __init__(self, judge: Judge) -> None:
         """Build it; nothing is sent."""
-        super().__init__(judge, PREFERENCE, votes=1)
+        super().__init__(judge, PREFERENCE)
 
     async def prefer(self, pair: Pair) -> Preference:
         """Return the place of a pair's candidate, asked in the order that a hash of both texts draws."""
-        return await self._asked(pair, swapped=swaps(self._texts(pair), 0, _HALF))
+        return await self._asked(pair, swapped=swaps(self._texts(pair), _HALF))
 
     async def prefer_other_order(self, pair: Pair) -> Preference:
         """Return the same, asked in the order that `prefer` did not take."""
-        return await self._asked(pair, swapped=not swaps(self._texts(pair), 0, _HALF))
+        return await self._asked(pair, swapped=not swaps(self._texts(pair), _HALF))
 
     @staticmethod
     def _texts(pair: Pair) -> tuple[str, str]:

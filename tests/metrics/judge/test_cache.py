@@ -11,7 +11,7 @@ from evenkeel.metrics.judge import JudgeRater
 from evenkeel.metrics.judge.client import ruling_key
 from evenkeel.metrics.judge.prompts import FAITHFULNESS, SIMILARITY, Prompt
 from evenkeel.metrics.judge.reply import Ruling
-from tests.llm.scripted import Canned, MemoryCache, Scripted, said
+from tests.llm.scripted import MemoryCache, Scripted, said
 from tests.metrics.judge.scripted_judge import GOOD, PAIR, QUESTION, error, rated, run
 
 if TYPE_CHECKING:
@@ -91,23 +91,6 @@ def test_judging_afresh_neither_reads_nor_writes() -> None:
     ratings, calls = run([rated(3), rated(1), rated(2)], scene, cache=cache)
     assert (ratings, calls) == ([3, 1, 2, 3], 3)
     assert len(cache) == 1
-
-
-def test_each_vote_is_remembered_for_itself() -> None:
-    """Three votes are three entries: a remembered first vote is not counted as the second one."""
-    cache = MemoryCache()
-
-    def by_seed(request: dict[str, Any]) -> Canned:
-        return rated({7: 3, 8: 1, 9: 1}[request["seed"]])
-
-    async def scene(judge: Judge, scripted: Scripted) -> Any:
-        rater = JudgeRater(judge, votes=3)
-        return await rater.rate(PAIR), await rater.rate(PAIR), len(scripted.asked)
-
-    first, second, calls = run(by_seed, scene, cache=cache)
-    assert (first.outcome, second.outcome, calls, len(cache)) == (1, 1, 3, 3)
-    assert second.details == {"votes": 3, "votes_failed": 0, "votes_spread": 2, "cached": 1.0}
-    assert second.tokens == 0
 
 
 def test_a_remembered_ruling_needs_no_endpoint() -> None:

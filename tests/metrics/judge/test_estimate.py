@@ -35,12 +35,10 @@ def test_an_estimate_is_rubric_texts_and_reply() -> None:
     assert JudgeRater(judge).estimate(1000) == Spend(wording + 1000 + 300, wording + 1000 + 3000)
 
 
-def test_votes_and_long_replies_raise_it() -> None:
-    """Three votes may cost three times as much, and a model that reasons is given its length."""
+def test_long_replies_raise_it() -> None:
+    """A model that reasons is given its length."""
     once = JudgedQuality(offline(price=price), FAITHFULNESS).estimate(500)
-    thrice = JudgedQuality(offline(price=price), FAITHFULNESS, votes=3).estimate(500)
     longer = JudgedQuality(offline(price=price, reply_tokens=4300), FAITHFULNESS).estimate(500)
-    assert thrice == Spend(3 * once.tokens, pytest.approx(3 * once.usd))
     assert longer == Spend(once.tokens + 4000, pytest.approx(once.usd + 40_000))
 
 
