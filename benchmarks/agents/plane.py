@@ -102,7 +102,7 @@ class AgentPlane:
         self._now = _BEGUN
         self._queue = SqliteExchangeQueue(self._database, self._clock)
         self._log = SqliteVerdictLog(self._database, evidence_kept=0)
-        self._reader = Reader({"agent": RoutePlan(by_name(KINDS), (0.3,), 2)})
+        self._reader = Reader({"agent": RoutePlan(by_name(KINDS), 2)})
 
     def _clock(self) -> float:
         return self._now

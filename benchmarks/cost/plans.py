@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 FLOOR: Final = 30
 """`alerts.min_trials`, as it is by default."""
 _KINDS: Final = by_name(KINDS)
-_SEVERITIES: Final = (0.07, 0.13)
 _GROUPS: Final[Mapping[str, frozenset[str]]] = {
     root.perturbation.name: frozenset(kind.name for kind in root.kinds) for root in roots_of(_KINDS)
 }
@@ -53,7 +52,7 @@ class Plan(NamedTuple):
     @property
     def route(self) -> RoutePlan:
         """The plan of each route, as settings make it."""
-        return RoutePlan(_KINDS, _SEVERITIES, self.trials, settled_rate=self.settled_rate)
+        return RoutePlan(_KINDS, self.trials, settled_rate=self.settled_rate)
 
 
 UNIFORM: Final = Plan("uniform, 2 trials", 2)

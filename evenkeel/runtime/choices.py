@@ -34,11 +34,10 @@ Found = TypeVar("Found")
 def perturbations(settings: Settings) -> tuple[Perturbation, ...]:
     """Return every perturbation that is available under these settings.
 
-    Raises: ValueError if a language or a compound can't be.
+    Raises: ValueError if a language is no tag.
     """
     return catalogue(
         languages=settings.replays.languages,
-        compounds=settings.replays.compounds,
         rewriter=settings.replays.rewriter is not None,
     )
 
@@ -117,7 +116,7 @@ def check(settings: Settings, where: str) -> None:
 
     Raises: SettingsError with a one-line message.
     """
-    known = _looked_up(f"{where}: replays: languages, compounds", partial(perturbations, settings))
+    known = _looked_up(f"{where}: replays.languages", partial(perturbations, settings))
     _looked_up(f"{where}: judge", partial(bundles, settings))
     _looked_up(f"{where}: alerts.limits", partial(limits, settings))
     _looked_up(f"{where}: alerts", partial(notification_keys, settings))

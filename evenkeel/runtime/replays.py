@@ -148,7 +148,6 @@ def route_plans(settings: Settings) -> dict[str, RoutePlan]:
         route.name: RoutePlan(
             perturbations=tuple(kind for kind in kinds[route.name] if not kind.rewording.category.must_move),
             contrasts=tuple(kind for kind in kinds[route.name] if kind.rewording.category.must_move),
-            severities=tuple(route.trials.severities),
             trials_per_exchange=route.trials.per_exchange,
             settled_rate=_SETTLED_RATE if route.trials.plan == "adaptive" else None,
             task=route.task,

@@ -43,7 +43,6 @@ def settings_that_matter(settings: Settings) -> dict[str, dict[str, str]]:
         own = _flat(
             {
                 "perturbations": [f"{kind.name}@{kind.version}" for kind in plan.perturbations],
-                "severities": list(plan.severities),
                 "task": plan.task,
                 "template": list(route.template),
             }

@@ -63,8 +63,6 @@ class ReplaySettings(Section):
     rewriter: RewriterSettings | None = None
     languages: list[Tag] = []
     """Further target languages of `multilingual`, as BCP 47 tags."""
-    compounds: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]{1,40}$")], list[str]] = {}
-    """Further `compound.NAME`: the perturbations they apply, one after another."""
 
 
 class PriceSettings(Section):

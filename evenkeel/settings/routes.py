@@ -113,9 +113,6 @@ class Trials(Section):
     perturbations: list[str] = list(DEFAULT_PERTURBATIONS)
     """Perturbations to try, besides the control: names, categories (`format`) or patterns
     (`crosslingual.*_to_en`)."""
-    severities: Annotated[list[Rate], Field(min_length=1)] = [0.07, 0.13]
-    """Shares of the eligible places that are changed; each trial draws one. People mistype 0.07 on a desktop
-    and 0.13 on a phone; 0.3 and 0.5 are stress."""
     inputs: Annotated[list[InputSource], Field(min_length=1)] = ["typed"]
     """Words that the input perturbations change: `typed` (what an end user typed), `documents`,
     `tool_results`, `instructions`."""

@@ -75,20 +75,10 @@ class _Holder(Section):
     """Name that the audit log records for actions under this token."""
     token_env: Variable | None = None
     """Variable with the token."""
-    token_file: Path | None = None
-    """File with the token, in place of a variable."""
 
     @property
     def token(self) -> str | None:
         """The token, None if there is none. Raises: ValueError if what is named holds none."""
-        if self.token_file is not None:
-            try:
-                found = self.token_file.read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise ValueError(f"the token_file of {self.name} cannot be read") from error
-            if not found:
-                raise ValueError(f"the token_file of {self.name} is empty")
-            return _long_enough(found, f"the token_file of {self.name}")
         if self.token_env is None:
             return None
         if not os.environ.get(self.token_env):
@@ -96,9 +86,7 @@ class _Holder(Section):
         return _long_enough(os.environ[self.token_env], f"the variable named by the token_env of {self.name}")
 
     @model_validator(mode="after")
-    def _one_token(self) -> _Holder:
-        if self.token_env is not None and self.token_file is not None:
-            raise ValueError("has token_env and token_file; take one of them")
+    def _usable_token(self) -> _Holder:
         _ = self.token  # so that one that cannot be used is said at the start
         return self
 
@@ -121,7 +109,7 @@ class Token(_Holder):
     @model_validator(mode="after")
     def _has_token(self) -> Token:
         if self.token is None:
-            raise ValueError(f"{self.name} has neither token_env nor token_file")
+            raise ValueError(f"{self.name} has no token_env")
         return self
 
 
@@ -310,7 +298,7 @@ class Access(Section):
         if self.login is not None and not self.login.addresses and not self._certified:
             raise ValueError("login.addresses is empty: name the proxy, or set tls.client_ca_file")
         if self.people and self.login is None and not any(person.token for person in self.people):
-            raise ValueError("none of the people can get in: give them token_env or token_file, or set login")
+            raise ValueError("none of the people can get in: give them token_env, or set login")
         return self
 
     @model_validator(mode="after")

@@ -28,7 +28,7 @@ from evenkeel.core.pair import AS_BEFORE, Pair
 from evenkeel.core.tiers import SCORING_WAITS
 from evenkeel.core.verdict import Failure
 from evenkeel.shadow.perturbations import Draft, NotApplicable, attempt, seed_for
-from evenkeel.shadow.planner import trial_of
+from evenkeel.shadow.planner import SEVERITIES, trial_of
 from evenkeel.shadow.replay import Replay
 
 if TYPE_CHECKING:
@@ -454,7 +454,7 @@ def _rewording(challenge: Challenge, original: Original) -> _Rewording | None:
         return None
     kinds = [kind for kind in original.route.perturbations if kind.wanted == AS_BEFORE]
     random.Random(_draw(challenge, original, "kind")).shuffle(kinds)
-    severity = original.route.severities[0]
+    severity = SEVERITIES[0]
     for kind in kinds:
         trial = trial_of(original.exchange.id, kind, severity)
         made = attempt(kind, original.view, severity, random.Random(trial.seed))

@@ -22,7 +22,7 @@ from evenkeel.shadow.groups import (
 from evenkeel.shadow.perturbations import NotApplicable
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.together import Together
-from evenkeel.shadow.planner import WHOLE, candidates, contrasts_of, control_trial, trial_of
+from evenkeel.shadow.planner import SEVERITIES, WHOLE, candidates, contrasts_of, control_trial, trial_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,7 +86,7 @@ class ExchangeTrial:
         self._severity = WHOLE
         if self._adaptive:
             chance = random.Random(f"{original.exchange.id}/severity")
-            self._severity = chance.choice(route.severities)
+            self._severity = chance.choice(SEVERITIES)
         self._roots: tuple[RootTrials, ...] = ()
 
     @property

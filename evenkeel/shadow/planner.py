@@ -31,6 +31,9 @@ _UNDER_FLOOR: Final = 8.0
 _LEAST: Final = 0.02
 CONTRAST_SHARE: Final = 0.05
 """Share of the tried exchanges that are asked another question as well."""
+SEVERITIES: Final = (0.07, 0.13)
+"""Shares of the eligible places that a graded perturbation changes, of which each trial draws one. People
+mistype about 0.07 on a desktop and 0.13 on a phone."""
 WHOLE: Final = 1.0
 """Severity of perturbations that are not graded."""
 
@@ -40,7 +43,6 @@ class RoutePlan:
     """Plan for trying the exchanges of one route."""
 
     perturbations: tuple[Perturbation, ...]
-    severities: tuple[float, ...]
     trials_per_exchange: int
     """Perturbed trials per exchange, besides the control. In the adaptive plan it applies only while
     learning."""
@@ -162,7 +164,7 @@ def candidates(exchange_id: str, route: RoutePlan, needs: Mapping[str, CellNeed]
     draw = random.Random(seed_for(exchange_id, "plan", 0.0, _PLAN_VERSION))
     keyed: list[tuple[float, Trial]] = []
     for perturbation in route.perturbations:
-        severity = draw.choice(route.severities) if perturbation.graded else WHOLE
+        severity = draw.choice(SEVERITIES) if perturbation.graded else WHOLE
         key = draw.random() ** (1 / needs.get(perturbation.name, UNKNOWN).weight)
         keyed.append((key, trial_of(exchange_id, perturbation, severity)))
     keyed.sort(key=lambda one: -one[0])

@@ -30,11 +30,11 @@ def test_a_difference_goes_by_the_path_of_the_setting():
         dict(TRIAGE, name="other", match={"prefix": "/other"}),
         judge={"model": "j", "reply_tokens": 900},
         alerts={"threshold": 0.2},
-        replays={"compounds": {"both": ["general.casing", "general.spelling"]}},
+        replays={"languages": ["pl"]},
     )
     changes = told(before, after)
     assert "alerts.threshold: 0.1 → 0.2" in changes
-    assert 'replays.compounds.both: not set → ["general.casing", "general.spelling"]' in changes
+    assert 'replays.languages: [] → ["pl"]' in changes
     assert "judge.model: not set → j" in changes
     assert "judge.reply_tokens: not set → 900" in changes
     assert "routes.other: not set → http://127.0.0.1:9/v1" in changes

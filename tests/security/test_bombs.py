@@ -89,7 +89,7 @@ def test_a_captured_bomb_ends_among_the_dead_letters(encoding, side):
     _, body, reason = BOMBS[encoding]
     coded = (("content-encoding", encoding),)
     bomb = exchange(coded, body) if side == "request" else exchange(response=coded, response_body=body)
-    reader = Reader({"main": RoutePlan((), (0.1,), 1, None)})
+    reader = Reader({"main": RoutePlan((), 1, None)})
     with memory_below(3 * MAX_DECODED_BYTES):
         assert reader.read(bomb) == UnreadableExchange(reason, dead=True)
 

@@ -337,7 +337,7 @@ class NoCache:
 @pytest.fixture(scope="module")
 def originals():
     """One exchange for each script, with and without a limit of the answer."""
-    reader = Reader({"shop": RoutePlan(KINDS, (0.3,), 4, "short_qa")})
+    reader = Reader({"shop": RoutePlan(KINDS, 4, "short_qa")})
     found = []
     for number, text in enumerate(SCRIPTS * 2):
         asked = {"model": "m", "messages": [{"role": "user", "content": text}]}

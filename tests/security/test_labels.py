@@ -50,7 +50,7 @@ def exchange(**changes):
 
 def test_names_are_cut_before_they_are_stored():
     """Model, task and prompt version are no longer than any honest one, whoever named them."""
-    reader = Reader({"main": RoutePlan((), (0.1,), 1, None)})
+    reader = Reader({"main": RoutePlan((), 1, None)})
     original = reader.read(exchange(task=LONG, prompt_version=LONG, session=LONG))
     assert (original.model, original.task, original.prompt_version) == (LONG[:LONGEST_NAME],) * 3
 

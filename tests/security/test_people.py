@@ -25,13 +25,14 @@ from tests.security.desk import console_over
 
 TOKENS = {"T_ALL": "shared-by-all-of-us", "T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic"}
 TOKENS["T_IDA"] = "token-of-our-ida"
+TOKENS["T_LEA"] = "token-of-our-lea"
 LOCAL = "http://127.0.0.1:8101"
 NOWHERE = Path("/dev/null/none")
 """A data folder that cannot be; nothing here needs one."""
 PEOPLE = """
 people:
 - {name: ann, role: approver, token_env: T_ANN}
-- {name: lea, role: labeller, token_file: LEA}
+- {name: lea, role: labeller, token_env: T_LEA}
 - {name: vic, token_env: T_VIC}
 - {name: ida, role: admin, token_env: T_IDA}
 """
@@ -43,10 +44,9 @@ def admin(tmp_path, monkeypatch):
     """Reads the section `admin` of a settings file."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
-    (tmp_path / "lea").write_text("token-of-our-lea\n")
 
     def read(text):
-        lines = "\n".join(f"  {line}" for line in text.replace("LEA", str(tmp_path / "lea")).splitlines())
+        lines = "\n".join(f"  {line}" for line in text.splitlines())
         path = tmp_path / "evenkeel.yaml"
         path.write_text(f"access:\n{lines}\nroutes: [{{upstream: 'http://a'}}]\n")
         return load(path, {}, {}).access
@@ -160,8 +160,6 @@ def test_the_address_is_that_of_the_connection(admin):
         ("people: [{name: ann, token_env: T_ANN}, {name: vic, token_env: T_ANN}]", "the same token"),
         ("token_env: T_ANN\npeople: [{name: ann, token_env: T_ANN}]", "the same token"),
         ("people: [{name: ann, token_env: T_NONE}]", "token_env of ann is empty"),
-        ("people: [{name: ann, token_file: /nowhere/x}]", "token_file of ann cannot be read"),
-        ("people: [{name: ann, token_file: LEA, token_env: T_ANN}]", "take one of them"),
         ("people: [{name: ' ann', token_env: T_ANN}]", "is no name"),
         ("people: [{name: ann, token_env: T_ANN, role: boss}]", "role"),
         ("host: 0.0.0.0", "set token_env, people, login or tls.client_ca_file"),

@@ -171,7 +171,7 @@ def test_tokens_of_programs_open_what_their_scope_says(tmp_path, admin):
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("{tokens: [{name: a, scope: read}]}", "has neither token_env nor token_file"),
+        ("{tokens: [{name: a, scope: read}]}", "has no token_env"),
         ("{tokens: [{name: a, scope: everything, token_env: T_READ}]}", "scope"),
         ("{tokens: [{name: a, token_env: T_READ}]}", "scope"),
         ("{tokens: [{name: a, scope: read, token_env: T_NONE}]}", "token_env of a is empty"),

@@ -97,7 +97,7 @@ def test_a_template_that_is_stated_cannot_be_moved():
     """Where clients are not trusted the settings say the template, and nothing is learned."""
     rng = random.Random(9)
     stated = StatedTemplate.of([PROMPT])
-    reader = Reader({"museum": RoutePlan((), (0.1,), 1, None)}, stated={"museum": stated})
+    reader = Reader({"museum": RoutePlan((), 1, None)}, stated={"museum": stated})
 
     def read(slots):
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": slots[0].text}]}).encode()

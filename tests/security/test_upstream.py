@@ -150,7 +150,7 @@ def test_a_replay_stays_with_its_upstream(target, monkeypatch):
     settings = Settings(routes=[{"upstream": "http://model.test:8080/base/v1"}])
     path = target.format(elsewhere="elsewhere.test")
     body = Exchange("0" * 16, "default", 0.0, 0.0, "POST", path, 200, (), BODY, (), ANSWER.encode())
-    reader = Reader({"default": RoutePlan((), (0.1,), 1, None)})
+    reader = Reader({"default": RoutePlan((), 1, None)})
     if not path.startswith("/"):
         assert not capturable(b"POST", path.encode())
         assert reader.read(body) == UnreadableExchange("api_unsupported", dead=False)

@@ -124,8 +124,7 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
         ("routes: [{upstream: 'http://a', template: ['{all}']}]", r"routes\[0\]\.template: .*text besides"),
-        ("replays: {compounds: {mix: [format.json, format.xml]}}", r"compounds: .*mix"),
-        ("replays: {compounds: {mix: [general.speling]}}", r"general\.spelling"),
+        ("replays: {compounds: {mix: [format.json]}}", r"compounds: is gone: offer a perturbation"),
         ("judge: {model: m, tasks: {case_summary: [faithfullness]}}", r"faithfulness"),
         (f"judge: {{model: m, qualities: {{kind: {RUDE}}}}}", r"kind"),
     ],
@@ -139,12 +138,11 @@ def test_a_bad_file_is_one_clear_line(read, tmp_path, text, message):
 
 
 def test_what_the_settings_add_can_be_chosen(write):
-    """A language, a compound, a quality in words and a task's own qualities are there once they are set."""
+    """A language, a quality in words and a task's own qualities are there once they are set."""
     path = write(
         """
         replays:
           languages: [pl]
-          compounds: {mix: [general.spelling, format.json]}
         judge:
           model: m
           qualities: {kind: {description: How kind it is, scale: {3: kind, 2: neutral, 1: rude}}}
@@ -152,12 +150,12 @@ def test_what_the_settings_add_can_be_chosen(write):
         routes:
           - upstream: 'http://a'
             task: case-summary
-            trials: {perturbations: [multilingual.pl, compound.mix]}
+            trials: {perturbations: [multilingual.pl]}
         """
     )
     settings = load(path, {}, {})
     check(settings, str(path))
-    assert [one.name for one in replays.chosen(settings)["default"]] == ["multilingual.pl", "compound.mix"]
+    assert [kind.name for kind in replays.chosen(settings)["default"]] == ["multilingual.pl"]
     judged = bundles(settings)[Task.CASE_SUMMARY].judged
     assert [prompt.name for prompt in judged] == ["faithfulness", "kind"]
 

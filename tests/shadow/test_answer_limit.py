@@ -114,7 +114,7 @@ class Scene:
             answer_factor=self.factor,
         )
         queue.put([exchange])
-        reader = Reader({"default": RoutePlan(self.kinds, (0.3,), len(self.kinds), "short_qa")})
+        reader = Reader({"default": RoutePlan(self.kinds, len(self.kinds), "short_qa")})
         await Worker(queue, reader, trials, tally=self.tally).drain()
         await replayer.close()
         verdicts = log.of_exchange(exchange.id)

@@ -88,7 +88,7 @@ class Plane:
                 self.log, scorer, replayer, self.costs, target,
                 prices=self.prices, tally=self.tally, challenger=challenger,
             )  # fmt: skip
-            plan = RoutePlan(KINDS, (0.3,), 1, "case_summary")
+            plan = RoutePlan(KINDS, 1, "case_summary")
             try:
                 await Worker(self.queue, Reader({"default": plan}), trials, tally=self.tally).drain()
             finally:

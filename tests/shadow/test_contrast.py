@@ -56,7 +56,7 @@ def test_the_gate_lets_another_number_through_but_no_chatter():
 
 def test_few_exchanges_are_asked_another_question():
     """About one in twenty, each time the same ones."""
-    route = RoutePlan((), (0.1,), 2, contrasts=CONTRASTS)
+    route = RoutePlan((), 2, contrasts=CONTRASTS)
     drawn = [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]
     assert CONTRAST_SHARE / 2 < sum(drawn) / len(drawn) < CONTRAST_SHARE * 2
     assert drawn == [bool(contrasts_of(f"exchange-{number}", route)) for number in range(2_000)]

@@ -35,7 +35,7 @@ def read(messages, answer="Yes."):
         response_headers=(("content-type", "application/json"),),
         response_body=json.dumps(response).encode(),
     )
-    return Reader({"main": RoutePlan((), (), 0)}).read(exchange)
+    return Reader({"main": RoutePlan((), 0)}).read(exchange)
 
 
 @pytest.mark.parametrize(

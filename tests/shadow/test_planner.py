@@ -14,7 +14,7 @@ from evenkeel.shadow.planner import CellNeed, RoutePlan, candidates, needs_of, t
 from tests.kit.cells import cell_report
 
 KINDS = tuple(kind for kind in BUILTIN if kind.name.startswith("general."))[:4]
-ROUTE = RoutePlan(KINDS, (0.1, 0.3, 0.5), 2)
+ROUTE = RoutePlan(KINDS, 2)
 FIRST, SECOND, THIRD, FOURTH = (kind.name for kind in KINDS)
 
 
@@ -109,5 +109,5 @@ def test_needs_are_read_from_reports() -> None:
 def test_kinds_without_degrees_are_tried_at_full_severity() -> None:
     """Only graded kinds draw a severity."""
     plain = next(kind for kind in BUILTIN if kind.name == BASELINE)
-    (trial,) = candidates("00ff", RoutePlan((plain,), (0.1,), 1), {})
+    (trial,) = candidates("00ff", RoutePlan((plain,), 1), {})
     assert trial.severity == 1.0

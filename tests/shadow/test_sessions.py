@@ -59,7 +59,7 @@ def exchange(path: str, request: dict[str, Any], response: dict[str, Any]) -> Ex
 
 
 def sessions(*exchanges: Exchange) -> list[str]:
-    reader = Reader({"main": RoutePlan((), (), 0)})
+    reader = Reader({"main": RoutePlan((), 0)})
     originals = [reader.read(step) for step in exchanges]
     return [original.session for original in originals if isinstance(original, Original)]
 

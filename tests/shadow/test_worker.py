@@ -25,7 +25,7 @@ from evenkeel.release.goldens.files import golden_lines, read_goldens
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.perturbations import by_name
-from evenkeel.shadow.planner import CellNeed, Needs, RoutePlan
+from evenkeel.shadow.planner import SEVERITIES, CellNeed, Needs, RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
 from evenkeel.shadow.worker import Archivist, Worker, WorkerSettings
 from evenkeel.simulate import INSTRUCTIONS, ModelState, Simulation, make_case, serving, summary_prompt
@@ -90,7 +90,7 @@ class Plane:
             rewriter=self.rewriter,
             needs=lambda _route, _model: self.needs,
         )
-        reader = Reader({"default": plan or RoutePlan(KINDS, (0.3,), 4, "case_summary")})
+        reader = Reader({"default": plan or RoutePlan(KINDS, 4, "case_summary")})
         worker = Worker(self.queue, reader, trials, tally=self.tally, settings=settings)
         try:
             await worker.drain()
@@ -136,11 +136,8 @@ def test_every_exchange_gets_its_baseline_and_its_trials(plane):
             assert verdict.control.rating == baseline[verdict.exchange_id]
             assert verdict.control.worse is False
             assert verdict.unsure or verdict.rating in {1, 2, 3}
-            assert (verdict.severity, verdict.origin.task, verdict.model) == (
-                0.3,
-                "case_summary",
-                "simulated-1",
-            )
+            assert verdict.severity in SEVERITIES
+            assert (verdict.origin.task, verdict.model) == ("case_summary", "simulated-1")
             assert not verdict.quality
     assert len({verdict.exchange_id for verdict in verdicts}) == 6
     lag = plane.queue.lag()
@@ -360,7 +357,7 @@ def test_a_kind_that_lacks_a_rewriter_takes_no_other_kinds_turn(plane):
     body = json.dumps({"model": "simulated-1", "messages": [{"role": "user", "content": text}]})
     plane.queue.put([plane.capture(number, request_body=body.encode()) for number in range(3)])
     kinds = (*by_name(["crosslingual.en_to_fr", "crosslingual.en_to_it"]), *KINDS[:2])
-    asyncio.run(plane.work(plan=RoutePlan(kinds, (0.3,), 2, "case_summary")))
+    asyncio.run(plane.work(plan=RoutePlan(kinds, 2, "case_summary")))
     assert sorted({verdict.perturbation for verdict in plane.verdicts()}) == [
         BASELINE, "general.punctuation", "general.whitespace"
     ]  # fmt: skip
@@ -407,7 +404,7 @@ class Scoring:
 
 def in_formats(plane, kinds, *, trials):
     """The verdicts by kind, once an exchange in JSON has been tried in formats."""
-    asyncio.run(plane.work(plan=RoutePlan(by_name(kinds), (0.3,), trials, "case_summary")))
+    asyncio.run(plane.work(plan=RoutePlan(by_name(kinds), trials, "case_summary")))
     return {verdict.perturbation: verdict for verdict in plane.verdicts()}
 
 
@@ -486,7 +483,7 @@ def archive(tmp_path):
 
 def keep(archive, exchange, prefix="/shop"):
     tally = Tally()
-    original = Reader({"shop": RoutePlan((), (0.3,), 0, None)}).read(exchange)
+    original = Reader({"shop": RoutePlan((), 0, None)}).read(exchange)
     Archivist(archive, {"shop": prefix}, tally=tally).keep(original)
     return tally
 
@@ -533,7 +530,7 @@ def test_whatever_is_archived_can_be_approved_and_written(tmp_path):
     """Of odd and broken traffic each exchange that could be read comes back, or is refused with a reason."""
     rng = random.Random(11)
     exchanges = [WildExchanges(rng).exchange(number) for number in range(400)]
-    plan = RoutePlan((), (0.3,), 0, None)
+    plan = RoutePlan((), 0, None)
     reader = Reader({exchange.route: plan for exchange in exchanges})
     database = Database(tmp_path / "evenkeel.db")
     archive, store = SqliteExchangeArchive(database), GoldenStore(SqliteDocuments(database))

@@ -113,7 +113,7 @@ class WildPlane:
         )
         self._worker = Worker(
             self.queue,
-            Reader(dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, (0.1, 0.6), 3, "case_summary"))),
+            Reader(dict.fromkeys(("busy", *QUIET_ROUTES), RoutePlan(KINDS, 3, "case_summary"))),
             trials,
             tally=self.tally,
             settings=WorkerSettings(lease_s=3600.0),

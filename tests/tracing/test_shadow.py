@@ -132,9 +132,7 @@ def work(tmp_path, upstream):
                 observer=spans.observer,
                 needs=lambda *_: known or Needs(),
             )
-            plan = RoutePlan(
-                by_name(kinds), (0.3,), len(kinds), "case_summary", settled_rate=1.0 if known else None
-            )
+            plan = RoutePlan(by_name(kinds), len(kinds), "case_summary", settled_rate=1.0 if known else None)
             worker = Worker(queue, Reader({"default": plan}), trials, tally=Tally())
             await worker.drain()
             await replayer.close()

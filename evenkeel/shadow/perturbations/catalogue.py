@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from evenkeel.core.extensions import ExtensionError, extensions
 from evenkeel.core.rewordings import Rewording, publish
 from evenkeel.shadow.perturbations.casing import Casing
-from evenkeel.shadow.perturbations.compound import COMPOUNDS, Compound
+from evenkeel.shadow.perturbations.compound import COMPOUNDS
 from evenkeel.shadow.perturbations.contrast import CONTRASTS
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.crosslingual import CROSSLINGUAL, pairs
@@ -26,7 +26,7 @@ from evenkeel.shadow.perturbations.tools import TOOLS
 from evenkeel.shadow.perturbations.whitespace import Whitespace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from evenkeel.core.extensions import Extension
     from evenkeel.shadow.perturbations.protocol import Perturbation
@@ -59,7 +59,6 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]*\.[A-Za-z0-9][\w>-]*")
 def catalogue(
     *,
     languages: Sequence[str] = (),
-    compounds: Mapping[str, Sequence[str]] | None = None,
     rewriter: bool = False,
 ) -> tuple[Perturbation, ...]:
     """Every perturbation there is, by category; the control first. Publishes their words for people.
@@ -70,11 +69,9 @@ def catalogue(
     Args:
         languages: Further languages, as BCP 47 tags: each gets its multilingual kind, and crosslingual ones
             with every other language.
-        compounds: Further compounds: name → the perturbations they apply, one after another.
         rewriter: Whether perturbations that work by rule or by a model are to use the model.
 
-    Raises: ValueError if a language is no tag, or a compound names an unknown perturbation, or some that
-        exclude each other.
+    Raises: ValueError if a language is no tag.
     """
     known = {contrast.name: contrast for contrast in (*BUILTIN, *CONTRASTS)}
     if rewriter:
@@ -89,12 +86,6 @@ def catalogue(
                 log.error("%s offers %s, a name that is taken: it is left out", extension, offered.name)
             else:
                 known[offered.name] = offered
-    simple = [kind for kind in known.values() if not isinstance(kind, Compound)]
-    for name, parts in (compounds or {}).items():
-        compound = Compound(name, by_name(parts, simple))
-        if compound.name in known:
-            raise ValueError(f"compound {name!r} exists already; choose another name")
-        known[compound.name] = compound
     found = sorted(known.values(), key=lambda one: one.rewording.category.order)
     publish((kind.name, kind.rewording) for kind in found)
     return tuple(found)

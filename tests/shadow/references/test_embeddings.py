@@ -98,7 +98,7 @@ class Canary:
         self.log = SqliteVerdictLog(database)
         self.tally = Tally()
         self.keeper = ReferenceKeeper(self.store, {"shop": "/team"}, tally=self.tally, clock=lambda: self.now)
-        plan = RoutePlan((), (0.3,), 1, None)
+        plan = RoutePlan((), 1, None)
         self.reader = Reader({"shop": plan}, keep_embeddings=self.keeper.keep_embeddings)
         costs = SqliteCostTracker(database, Budget(), lambda: self.now)
         self.asker = ReferenceAsker(

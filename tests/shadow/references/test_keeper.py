@@ -72,7 +72,7 @@ def original(number, *, text=None, model="m", version="p1", route="shop", **chan
         view=PromptView.parse(body),
         answer=Answer(f"Answer {number}.", model="m-1"),
         model="m-1",
-        route=RoutePlan((), (0.3,), 1, None),
+        route=RoutePlan((), 1, None),
         prompt_version=version,
         task="chat",
     )
