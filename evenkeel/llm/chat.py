@@ -195,11 +195,13 @@ def _written(content: object) -> str | None:
     """Return the text of a message, or of the parts of it that are text; None without any."""
     if not isinstance(content, list):
         return _text(content)
-    # Thoughts are parts of another type.
-    texts = [
-        _text(part.get("text")) for part in content if isinstance(part, dict) and part.get("type") == "text"
-    ]
-    return "".join(text for text in texts if text is not None) if texts else None
+    texts: list[str] | None = None
+    for part in content:
+        # Thoughts are parts of another type.
+        if isinstance(part, dict) and part.get("type") == "text":
+            texts = texts or []
+            texts.append(_text(part.get("text")) or "")
+    return None if texts is None else "".join(texts)
 
 
 def _first_choice(reply: Mapping[str, Any]) -> Mapping[str, Any]:

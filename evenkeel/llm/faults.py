@@ -96,7 +96,7 @@ def fault_of(response: RawResponse | MissingResponse, api_key: str) -> Fault:
 
 def _sentence(error: Mapping[str, Any]) -> str:
     """Return an error's sentence; that of a structured one names the members that are rejected."""
-    message = next((error[key] for key in ("message", "detail", "msg", "Message") if error.get(key)), "")
+    message = error.get("message") or error.get("detail") or error.get("msg") or error.get("Message") or ""
     provider = error.get("metadata")
     if isinstance(provider, dict) and isinstance(provider.get("raw"), str):
         # A router's own sentence only says that its provider failed.
@@ -217,10 +217,8 @@ def asked_pause_s(headers: Mapping[str, str]) -> float | None:
         if math.isfinite(seconds):
             return max(0.0, seconds)
     try:
-        until, now = (
-            email.utils.parsedate_to_datetime(headers.get(name, "")).timestamp()
-            for name in ("retry-after", "date")
-        )
+        until = email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp()
+        now = email.utils.parsedate_to_datetime(headers.get("date", "")).timestamp()
     except (ValueError, OverflowError):
         return None
     return max(0.0, until - now)

@@ -204,29 +204,32 @@ class Prices:
         given = [name for name in names if name]
         own = [price for price in map(self._configured, given) if price]
         if not own:
-            listed = (
-                _listed_usd(name, prompt_tokens, completion_tokens, tier, cached_tokens) for name in given
-            )
-            known = [0.0 if _is_simulated(name) else usd for name, usd in zip(given, listed, strict=True)]
-            found = [usd for usd in known if usd is not None]
-            if found:
-                return max(found)
-            own = [price for price in (self.configured.get("*", self.assumed),) if price]
-        costs = (
-            (
-                (prompt_tokens - cached_tokens * (1 - price.cached_share)) * price.input_usd
-                + completion_tokens * price.output_usd
-            )
-            * (1.0 if tier == "standard" else price.tier_share)
-            for price in own
-        )
-        return max(costs, default=0.0) / _MILLION
+            listed: list[float] = []
+            for name in given:
+                usd = _listed_usd(name, prompt_tokens, completion_tokens, tier, cached_tokens)
+                if _is_simulated(name):
+                    listed.append(0.0)
+                elif usd is not None:
+                    listed.append(usd)
+            if listed:
+                return max(listed)
+            last_resort = self.configured.get("*", self.assumed)
+            own = [last_resort] if last_resort else []
+        highest = 0.0
+        for price in own:
+            full_tokens = prompt_tokens - cached_tokens * (1 - price.cached_share)
+            cost = full_tokens * price.input_usd + completion_tokens * price.output_usd
+            highest = max(highest, cost * (1.0 if tier == "standard" else price.tier_share))
+        return highest / _MILLION
 
     def knows(self, *names: str | None) -> bool:
         """Return whether a model has a price, if only 0, by any of its names."""
-        return "*" in self.configured or any(
-            self._configured(name) or _is_simulated(name) or _listing(name) for name in names if name
-        )
+        if "*" in self.configured:
+            return True
+        for name in names:
+            if name and (self._configured(name) or _is_simulated(name) or _listing(name)):
+                return True
+        return False
 
     def refuses(self, *names: str | None) -> bool:
         """Return whether a model must not be replayed: a price is required, and no name of it has one."""
@@ -236,8 +239,11 @@ class Prices:
         """The price of this name, else of the longest pattern that covers it, except the last resort."""
         if model in self.configured:
             return self.configured[model]
-        patterns = [name for name in self.configured if name != "*" and fnmatchcase(model, name)]
-        return self.configured[max(patterns, key=len)] if patterns else None
+        longest = ""
+        for pattern in self.configured:
+            if pattern != "*" and len(pattern) > len(longest) and fnmatchcase(model, pattern):
+                longest = pattern
+        return self.configured.get(longest)
 
 
 def _is_simulated(model: str) -> bool:
@@ -288,8 +294,14 @@ def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
     """The most tokens that a request states by one of these names; a negative number has no end."""
     nested = [members.get(key) for key in ("options", "generationConfig", "generation_config")]
     places = [members, *(place for place in nested if isinstance(place, dict))]
-    stated = [place.get(name) for place in places for name in names]
-    return max((_ENDLESS if limit < 0 else limit for limit in stated if type(limit) is int), default=0)
+    most = 0
+    for place in places:
+        for name in names:
+            limit = place.get(name)
+            # A boolean is an int to isinstance, and no limit.
+            if type(limit) is int:
+                most = max(most, _ENDLESS if limit < 0 else limit)
+    return most
 
 
 def stated_limit(value: object) -> int | None:

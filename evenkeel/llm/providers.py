@@ -50,5 +50,10 @@ def small_model(url: str) -> SmallModel | None:
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
-    known = next((name for name in SMALL_MODELS if host == name or host.endswith(f".{name}")), None)
-    return SMALL_MODELS[known] if known and parts.scheme == "https" else None
+    # A key must not travel in clear text.
+    if parts.scheme != "https":
+        return None
+    for name, model in SMALL_MODELS.items():
+        if host == name or host.endswith(f".{name}"):
+            return model
+    return None

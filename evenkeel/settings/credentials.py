@@ -68,10 +68,10 @@ def keys_by_route(routes: Sequence[Route], replays: ReplaySettings) -> dict[str,
     table = route_table(routes, injecting=False)
     origin = shadow_origin(routes, replays)
     common = Key(replays.api_key_env, replays.api_key_header)
-    return {
-        section.name: _keys_of(section, table.routes[place].upstreams, common, origin)
-        for place, section in enumerate(routes)
-    }
+    keys: dict[str, tuple[UpstreamKeys, ...]] = {}
+    for section, route in zip(routes, table.routes, strict=True):
+        keys[section.name] = _keys_of(section, route.upstreams, common, origin)
+    return keys
 
 
 def shadow_origin(routes: Sequence[Route], replays: ReplaySettings) -> Upstream | None:

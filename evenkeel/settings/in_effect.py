@@ -50,13 +50,13 @@ def _sections(shown: str, place: str, section: BaseModel) -> Iterator[SettingsSe
     below: list[tuple[str, str, BaseModel]] = []
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
+        # At the top, where the place is empty, nothing stands before the dot.
+        within = f"{place}.{name}".lstrip(".")
         inside = list(_inside(name, value))
-        if inside:
-            below += [
-                (f"{shown}.{own}".lstrip("."), f"{place}.{name}".lstrip("."), value) for own, value in inside
-            ]
-        else:
-            lines.append(_line(name, f"{place}.{name}".lstrip("."), value, field))
+        for own, subsection in inside:
+            below.append((f"{shown}.{own}".lstrip("."), within, subsection))
+        if not inside:
+            lines.append(_line(name, within, value, field))
     # Inherited: settings that were read from a file are of a subclass.
     meaning = _one_line((inspect.getdoc(type(section)) or "").split("\n\n")[0])
     yield SettingsSection(shown, meaning, _anchor(place), tuple(lines))
@@ -68,11 +68,13 @@ def _inside(name: str, value: object) -> Iterator[tuple[str, BaseModel]]:
     if isinstance(value, BaseModel):
         yield name, value
     elif isinstance(value, list):
-        yield from (
-            (f"{name}[{number}]", item) for number, item in enumerate(value) if isinstance(item, BaseModel)
-        )
+        for number, item in enumerate(value):
+            if isinstance(item, BaseModel):
+                yield f"{name}[{number}]", item
     elif isinstance(value, dict):
-        yield from ((f"{name}.{key}", item) for key, item in value.items() if isinstance(item, BaseModel))
+        for key, item in value.items():
+            if isinstance(item, BaseModel):
+                yield f"{name}.{key}", item
 
 
 def _line(name: str, place: str, value: Any, field: FieldInfo) -> SettingLine:

@@ -285,8 +285,9 @@ class Access(Section):
     def _people_differ(self) -> Access:
         holders = [*self.people, *self.tokens]
         names = [holder.name for holder in holders]
-        shared = (self.token, self.metrics_token)
-        tokens = [token for token in (*shared, *(holder.token for holder in holders)) if token]
+        every = [self.token, self.metrics_token]
+        every += [holder.token for holder in holders]
+        tokens = [token for token in every if token]
         if len(set(names)) < len(names):
             raise ValueError("two of the people and tokens have the same name")
         if len(set(tokens)) < len(tokens):

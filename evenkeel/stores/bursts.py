@@ -44,4 +44,5 @@ class Bursts:
 
     def active(self, now: float) -> list[Override]:
         """Return the overrides that are in force at `now`, ordered by route."""
-        return sorted(document for document in self._documents.history(_BURSTS) if document.until > now)
+        overrides = self._documents.history(_BURSTS)
+        return sorted(override for override in overrides if override.until > now)

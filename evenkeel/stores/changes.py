@@ -111,7 +111,10 @@ class AnswerScores:
         """Counts by quality metric; the metric that moved in the most references comes first."""
         scored = [result.qualities for result in self.results if not result.failure]
         found = []
-        for metric in dict.fromkeys(name for score in scored for name in score):
+        metrics: dict[str, None] = {}
+        for score in scored:
+            metrics |= dict.fromkeys(score)
+        for metric in metrics:
             moves = [score.get(metric, "same") for score in scored]
             counts = (moves.count("worse"), moves.count("better"), moves.count("changed"))
             found.append(QualityTally(metric, *counts, len(moves)))

@@ -102,30 +102,33 @@ def route_flows(snapshots: Iterable[Snapshot]) -> dict[str, RouteFlow]:
             reasons[labels["reason"]] = reasons.get(labels["reason"], 0) + int(number)
         else:
             stages.setdefault(route, Counter())[stage] += int(number)
-    return {
-        route: RouteFlow(
-            route,
-            eligible=counted["eligible"],
-            sampled=counted["sampled"],
-            queued=counted["queued"],
-            scored=counted["scored"],
-            skipped=skipped.get(route, {}),
-            requests=requests.get(route, {}),
-            unread=unread.get(route, {}),
-        )
-        for route in stages.keys() | requests.keys()
-        if (counted := stages.get(route, Counter())).total() or route in requests
-    }
+    flows: dict[str, RouteFlow] = {}
+    for route in stages.keys() | requests.keys():
+        counted = stages.get(route, Counter())
+        # Every configured route has counters; one that nothing has come to is no flow.
+        if counted.total() or route in requests:
+            flows[route] = RouteFlow(
+                route,
+                eligible=counted["eligible"],
+                sampled=counted["sampled"],
+                queued=counted["queued"],
+                scored=counted["scored"],
+                skipped=skipped.get(route, {}),
+                requests=requests.get(route, {}),
+                unread=unread.get(route, {}),
+            )
+    return flows
 
 
 def untried(snapshots: Iterable[Snapshot]) -> list[UntriedPerturbation]:
     """Return the perturbations that did not apply, most frequent first."""
-    found = [
-        UntriedPerturbation(labels["route"], labels["perturbation"], labels["reason"], int(number))
-        for name, labels, number in merge(snapshots)["counters"]
-        if name == "trials_skipped"
-    ]
-    return sorted(found, key=lambda one: (-(one.count or 0), one.route, one.perturbation, one.reason))
+    skips: list[UntriedPerturbation] = []
+    for name, labels, number in merge(snapshots)["counters"]:
+        if name == "trials_skipped":
+            skips.append(
+                UntriedPerturbation(labels["route"], labels["perturbation"], labels["reason"], int(number))
+            )
+    return sorted(skips, key=lambda skip: (-(skip.count or 0), skip.route, skip.perturbation, skip.reason))
 
 
 class CounterStore(Protocol):
@@ -167,12 +170,12 @@ class Tally:
     def value(self, name: str, **labels: str) -> float:
         """Return the sum of the counters of that name whose labels include these."""
         wanted = set(labels.items())
+        total = 0.0
         with self._lock:
-            return sum(
-                number
-                for (known, known_labels), number in self._counters.items()
-                if known == name and wanted <= set(known_labels)
-            )
+            for (counter, pairs), number in self._counters.items():
+                if counter == name and wanted <= set(pairs):
+                    total += number
+        return total
 
     def snapshot(self, gauges: dict[str, float] | None = None) -> Snapshot:
         """Return all counters, with the present gauges."""

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.queue")
 
 _SIZES = struct.Struct("<II")
-_META = tuple(name for name in Exchange.__dataclass_fields__ if name not in {"request_body", "response_body"})
+_BODIES = frozenset({"request_body", "response_body"})
+_META = tuple(name for name in Exchange.__dataclass_fields__ if name not in _BODIES)
 _RAW, _ZLIB = b"r", b"z"
 # Size in bytes below which packing costs the data plane more than it saves on disk.
 _SMALL_BYTES = 4 << 10

@@ -261,11 +261,12 @@ class ReferenceStore:
 
     def prune(self, now: float, routes: Sequence[str] | None = None) -> int:
         """Forget references that are too old or of a route not given. Return how many there were."""
-        return self._forget(
-            state
-            for state in self.states()
-            if state.taken_at <= now - self._kept_s or (routes is not None and state.route not in routes)
-        )
+        gone: list[ReferenceState] = []
+        for state in self.states():
+            too_old = state.taken_at <= now - self._kept_s
+            if too_old or (routes is not None and state.route not in routes):
+                gone.append(state)
+        return self._forget(gone)
 
     def remove(self, reference_id: str) -> None:
         """Forget one reference, if it exists."""

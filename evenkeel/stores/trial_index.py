@@ -57,13 +57,11 @@ class Narrow:
 
         A tuple allows any of its values; None is left out.
         """
-        return cls(
-            tuple(
-                (name, value if isinstance(value, tuple) else (value,))
-                for name, value in values.items()
-                if value is not None
-            )
-        )
+        allowed: list[tuple[str, tuple[Value, ...]]] = []
+        for name, value in values.items():
+            if value is not None:
+                allowed.append((name, value if isinstance(value, tuple) else (value,)))
+        return cls(tuple(allowed))
 
     def admits(self, verdict: Verdict) -> bool:
         """Return whether a verdict fits the selection."""

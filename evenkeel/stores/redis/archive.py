@@ -49,7 +49,7 @@ class RedisExchangeArchive:
         self._kept_s = kept_s
         self._clock = clock
         names = ("bodies", "places", "ids", "turns", "bytes", "routes", "times")
-        self._keys = tuple(store.key("archive", name) for name in names)
+        self._keys = tuple(store.keys("archive", *names))
         self._bodies, _, self._ids, *_ = self._keys
         self._of_route = store.key("archive", "ids:")
         self._put = Script(store, "archive_shared", "archive_put")

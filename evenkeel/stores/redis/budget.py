@@ -113,9 +113,8 @@ class RedisCostTracker(CostTracker):
 
     def _keys(self) -> tuple[str, ...]:
         """Return the keys of one call, which has a name so that it can be sent again; then of later days."""
-        aside, workers, call = (
-            self._store.key("spend", name) for name in ("aside", "workers", f"call:{secrets.token_hex(8)}")
-        )
+        call_name = f"call:{secrets.token_hex(8)}"
+        aside, workers, call = self._store.keys("spend", "aside", "workers", call_name)
         later = (self._key(ahead) for ahead in range(1, DAYS_AHEAD + 1))
         return self._key(), aside, workers, call, *later
 

@@ -24,7 +24,7 @@ class RedisCache:
         self._store = store
         self._tag = tag
         self._kept = kept
-        self._keys = tuple(store.key(tag, name) for name in ("bodies", "order", "turns"))
+        self._keys = tuple(store.keys(tag, "bodies", "order", "turns"))
         self._put = Script(store, "cache_put")
 
     def __len__(self) -> int:

@@ -100,6 +100,10 @@ class RedisStore:
         """Return the full name of a key. Keys of one tag lie on one node."""
         return f"{self.place.prefix}:{{{tag}}}:{name}"
 
+    def keys(self, tag: str, *names: str) -> list[str]:
+        """Return the full names of several keys of one tag."""
+        return [self.key(tag, name) for name in names]
+
     def check(self) -> None:
         """Raise StoreError, in one line, unless the server answers, is recent enough and evicts no keys."""
         try:

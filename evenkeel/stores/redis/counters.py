@@ -39,7 +39,7 @@ class RedisCounterStore:
         self._store = store
         self._group = f"{group} " if group else ""
         self._clock = clock
-        self._snapshots, self._times = (store.key("counters", name) for name in ("snapshots", "times"))
+        self._snapshots, self._times = store.keys("counters", "snapshots", "times")
         self._replace = Script(store, "counters_replace")
 
     def publish(self, source: str, snapshot: Snapshot) -> None:

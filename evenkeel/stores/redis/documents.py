@@ -43,7 +43,10 @@ class RedisDocuments:
         while True:
             writing = _RedisWriting(self, self.revision(collection))
             result = work(writing)
-            words = [word for command in writing.commands for word in (len(command), *command)]
+            # The script takes one flat list, in which each command has its length before it.
+            words: list[Value] = []
+            for command in writing.commands:
+                words += [len(command), *command]
             if not words:
                 return result
             if self._commit((self._revision(collection),), writing.seen, max(1, writing.count), *words):
@@ -103,7 +106,10 @@ class RedisDocuments:
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
         """Return combinations of fields."""
-        return {tuple(row[name] for name in fields) for row in self.rows(collection).values()}
+        combinations: set[tuple[Field, ...]] = set()
+        for row in self.rows(collection).values():
+            combinations.add(tuple(row[name] for name in fields))
+        return combinations
 
     def revision(self, collection: Collection[Any]) -> int:
         """Return how many documents of the group were ever put."""
@@ -117,11 +123,10 @@ class RedisDocuments:
 
     def rows(self, collection: Collection[Any]) -> dict[str, dict[str, Field]]:
         """Return the fields of all versions, by name."""
-        found = self._store.client.hgetall(self.place(collection, "fields"))
-        return {
-            text(name): dict(zip(collection.fields, json.loads(row), strict=True))
-            for name, row in found.items()
-        }
+        rows: dict[str, dict[str, Field]] = {}
+        for name, row in self._store.client.hgetall(self.place(collection, "fields")).items():
+            rows[text(name)] = dict(zip(collection.fields, json.loads(row), strict=True))
+        return rows
 
     def newest(self, place: str, key: str) -> int:
         """Return the newest version of a document, 0 if there is none."""
@@ -138,24 +143,26 @@ class RedisDocuments:
         """Return the names of the documents in their newest versions, in order."""
         names = self.names(collection)
         if collection.version:
-            newest = {
-                _name(json.loads(key), int(version))
-                for key, version in self._store.client.hgetall(self.place(collection, "newest")).items()
-            }
+            versions = self._store.client.hgetall(self.place(collection, "newest"))
+            newest = {_name(json.loads(key), int(version)) for key, version in versions.items()}
             names = [name for name in names if name in newest]
-        wanted = {name: _plain(value) for name, value in where.items() if value is not None}
-        if not wanted:
-            return names
-        rows = self.rows(collection)
-        return [name for name in names if all(rows[name][field] == wanted[field] for field in wanted)]
+        rows: dict[str, dict[str, Field]] | None = None
+        for field, value in where.items():
+            if value is None:
+                continue
+            rows = self.rows(collection) if rows is None else rows
+            wanted = _plain(value)
+            names = [name for name in names if rows[name][field] == wanted]
+        return names
 
     def _items(self, collection: Collection[Item], names: Sequence[str]) -> list[Item]:
         bodies = self._store.client.hmget(self.place(collection, "bodies"), names) if names else []
-        return [
-            collection.body.unpack(body, self.seal, tuple(json.loads(name)[:-1]))
-            for name, body in zip(names, bodies, strict=True)
-            if body is not None
-        ]
+        items: list[Item] = []
+        for name, body in zip(names, bodies, strict=True):
+            # A document may have been dropped since its name was read.
+            if body is not None:
+                items.append(collection.body.unpack(body, self.seal, tuple(json.loads(name)[:-1])))
+        return items
 
 
 class _RedisWriting:
@@ -173,9 +180,8 @@ class _RedisWriting:
     def put(self, collection: Collection[Item], item: Item) -> None:
         """Store a document, and drop those beyond what is kept."""
         documents = self._documents
-        bodies, order, rows, newest = (
-            documents.place(collection, part) for part in ("bodies", "order", "fields", "newest")
-        )
+        bodies = documents.place(collection, "bodies")
+        order = documents.place(collection, "order")
         key, version = collection.key_of(item), collection.version_of(item)
         name = _name(key, version)
         self.count += 1
@@ -187,14 +193,15 @@ class _RedisWriting:
         ]
         values = {field: _plain(value) for field, value in collection.values_of(item).items()}
         if values:
-            self.commands.append(["HSET", rows, name, json.dumps(list(values.values()))])
+            row = json.dumps(list(values.values()))
+            self.commands.append(["HSET", documents.place(collection, "fields"), name, row])
         if collection.version:
-            self._note_version(newest, _name(key), version)
+            self._note_version(documents.place(collection, "newest"), _name(key), version)
         if collection.kept is not None:
             others = [other for other in documents.names(collection) if other != name]
             if collection.kept_of:
                 found, same = documents.rows(collection), values[collection.kept_of]
-                others = [other for other in others if found[other][collection.kept_of] == same]
+                others = [name for name in others if found[name][collection.kept_of] == same]
             self._remove(collection, others[: max(0, len(others) + 1 - collection.kept)])
 
     def add(self, collection: Collection[Item], item: Item) -> bool:

@@ -45,13 +45,13 @@ class RedisMonitorStore:
         self._read: dict[str, bytes] | None = None
         mine = store.key("main", f"monitor:{storable(name)}")
         self._head, self._parts, self._trend = f"{mine}:head", f"{mine}:parts", f"{mine}:trend:"
-        self._events, self._order, self._waiting = (
-            store.key("main", f"alert-{name}") for name in ("events", "order", "waiting")
+        self._events, self._order, self._waiting = store.keys(
+            "main", "alert-events", "alert-order", "alert-waiting"
         )
-        self._incidents, self._incident_offsets, self._incident_order = (
-            store.key("main", f"incident-{name}") for name in ("records", "offsets", "order")
+        self._incidents, self._incident_offsets, self._incident_order = store.keys(
+            "main", "incident-records", "incident-offsets", "incident-order"
         )
-        self._sent, self._sent_order = (store.key("main", f"alert-{name}") for name in ("sent", "sent-order"))
+        self._sent, self._sent_order = store.keys("main", "alert-sent", "alert-sent-order")
         self._commit = Script(store, "monitor_commit")
 
     def load(self) -> tuple[bytes | None, int]:

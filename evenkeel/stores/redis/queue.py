@@ -89,15 +89,18 @@ class RedisExchangeQueue:
         self._pause = pause
         self._timer = timer
         self._consumer = consumer or f"{process_name(os.getpid())}:{random.getrandbits(32):08x}"
-        self._stream, ids, self._figures, self._dead = (
-            store.key("main", name) for name in ("exchanges", "exchange-ids", "queue", "dead")
+        self._stream, ids, self._figures, self._dead = store.keys(
+            "main", "exchanges", "exchange-ids", "queue", "dead"
         )
         self._keys = (self._stream, ids, self._figures, self._dead)
         self._prefixes = (store.key("main", "payload:"), store.key("main", "dead-payload:"))
-        self._put, self._reserve, self._extend, self._acknowledge, self._release, self._bury, self._lag = (
-            Script(store, "queue_shared", f"queue_{name}")
-            for name in ("put", "reserve", "extend", "acknowledge", "release", "bury", "lag")
-        )
+        self._put = Script(store, "queue_shared", "queue_put")
+        self._reserve = Script(store, "queue_shared", "queue_reserve")
+        self._extend = Script(store, "queue_shared", "queue_extend")
+        self._acknowledge = Script(store, "queue_shared", "queue_acknowledge")
+        self._release = Script(store, "queue_shared", "queue_release")
+        self._bury = Script(store, "queue_shared", "queue_bury")
+        self._lag = Script(store, "queue_shared", "queue_lag")
 
     def put(self, exchanges: Sequence[Exchange]) -> int:
         """Store exchanges in one step; waits out a short absence of Redis, as a failover, or of its memory.
@@ -126,11 +129,10 @@ class RedisExchangeQueue:
         """Lease up to `limit` exchanges: first those whose lease ran out, then the oldest that wait."""
         rows = self._run(self._reserve, self._consumer, round(lease_s * 1000), limit)
         expires_at = self._clock() + lease_s
-        seal = self._store.seal
-        return [
-            lease_of(text(entry_id), payload, seal, expires_at, int(attempt))
-            for entry_id, attempt, payload in rows
-        ]
+        leases: list[Lease] = []
+        for entry_id, attempt, payload in rows:
+            leases.append(lease_of(text(entry_id), payload, self._store.seal, expires_at, int(attempt)))
+        return leases
 
     def check_readable(self) -> None:
         """Raise SealError, which says what to do, if the newest exchange cannot be decrypted."""
@@ -166,11 +168,10 @@ class RedisExchangeQueue:
 
     def dead_letters(self, limit: int) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
-        rows = self._store.client.xrevrange(self._dead, count=limit)
-        return [
-            DeadLetter(text(fields[b"id"]), text(fields[b"reason"]), float(fields[b"at"]))
-            for _, fields in rows
-        ]
+        letters: list[DeadLetter] = []
+        for _, fields in self._store.client.xrevrange(self._dead, count=limit):
+            letters.append(DeadLetter(text(fields[b"id"]), text(fields[b"reason"]), float(fields[b"at"])))
+        return letters
 
     def dead_exchange(self, exchange_id: str) -> Exchange | None:
         """Return the exchange of a dead letter; None if it is no longer kept or cannot be read."""
@@ -188,14 +189,13 @@ class RedisExchangeQueue:
     def forget_workers(self) -> int:
         """Remove the names of workers that hold nothing and were last seen an hour ago. Return how many."""
         client = self._store.client
-        gone = [
-            consumer["name"]
-            for consumer in client.xinfo_consumers(self._stream, _GROUP)
-            if not consumer["pending"] and consumer["idle"] > _IDLE_CONSUMER_MS
-        ]
-        for name in gone:
-            client.xgroup_delconsumer(self._stream, _GROUP, name)
-        return len(gone)
+        forgotten = 0
+        for consumer in client.xinfo_consumers(self._stream, _GROUP):
+            # Deleting a consumer drops what it holds: one with pending entries stays.
+            if not consumer["pending"] and consumer["idle"] > _IDLE_CONSUMER_MS:
+                client.xgroup_delconsumer(self._stream, _GROUP, consumer["name"])
+                forgotten += 1
+        return forgotten
 
     def _run(self, script: Callable[..., Any], *arguments: Value) -> Any:
         whole = (*self._prefixes, self._dead_kept, repr(self._clock()), *arguments)

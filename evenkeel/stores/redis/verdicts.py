@@ -63,17 +63,10 @@ class RedisVerdictLog:
         self._store = store
         self._bounds = (round(evidence_s * 1000), evidence_kept, kept, _LISTED)
         self._prefix = store.key("main", "")
-        self._log, *others = (
-            store.key("main", name) for name in ("log", "log-ids", "log-last", "evidence", "log-figures")
-        )
-        self._keys = (self._log, *others)
-        self._ids, self._last, self._figures = others[0], others[1], others[3]
-        self._notes, self._noted_ids = (
-            store.key("main", name) for name in ("log-approvals", "log-approval-ids")
-        )
-        self._sightings, self._sighted_ids = (
-            store.key("main", name) for name in ("log-sightings", "log-sighting-ids")
-        )
+        self._keys = tuple(store.keys("main", "log", "log-ids", "log-last", "evidence", "log-figures"))
+        self._log, self._ids, self._last, _, self._figures = self._keys
+        self._notes, self._noted_ids = store.keys("main", "log-approvals", "log-approval-ids")
+        self._sightings, self._sighted_ids = store.keys("main", "log-sightings", "log-sighting-ids")
         self._note = Script(store, "verdicts_note")
         self._entries = Script(store, "verdicts_entries")
         self._append = Script(store, "verdicts_append")
@@ -100,10 +93,7 @@ class RedisVerdictLog:
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Return up to `limit` verdicts after `offset`, in log order."""
         rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
-        return [
-            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
-            for place, fields in rows
-        ]
+        return [self._logged(place, fields[b"body"]) for place, fields in rows]
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
@@ -115,10 +105,10 @@ class RedisVerdictLog:
     def entries_after(self, offset: int, limit: int) -> list[Logged]:
         """Return up to `limit` entries of any kind after `offset`, in log order."""
         read, *noted = self._entries((self._log, self._notes, self._sightings), offset, limit)
-        found: list[Logged] = [
-            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
-            for place, body in zip(read[::2], read[1::2], strict=True)
-        ]
+        # The script returns places and bodies in turn.
+        found: list[Logged] = []
+        for place, body in zip(read[::2], read[1::2], strict=True):
+            found.append(self._logged(place, body))
         for notes in noted:
             found += _notes(zip(notes[::2], notes[1::2], strict=True))
         if any(noted):
@@ -146,10 +136,11 @@ class RedisVerdictLog:
         """Return up to `limit` verdicts before `offset`, newest first."""
         last = "+" if offset is None else f"({offset}-0"
         rows = self._store.client.xrevrange(self._log, max=last, count=limit)
-        return [
-            LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(fields[b"body"]))
-            for place, fields in rows
-        ]
+        return [self._logged(place, fields[b"body"]) for place, fields in rows]
+
+    def _logged(self, place: bytes, body: bytes) -> LoggedVerdict:
+        """Return a verdict with its offset, the first half of its place in the stream."""
+        return LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
 
     def _place_after(self, moment: float, before: int | None) -> int | None:
         """Return a place below which all verdicts up to a time lie, found by bisection; at most `before`."""

@@ -105,9 +105,9 @@ class SqliteCostTracker(CostTracker):
                 "DELETE FROM spend_aside WHERE holder = ? AND route = ? AND tokens <= 0 AND usd < 1e-9", own
             )
             day = self._latest_day(connection)
-            connection.executemany(
-                _BOOK, [(day, route, kind, *amount) for kind, amount in spent.items() if any(amount)]
-            )
+            for kind, amount in spent.items():
+                if any(amount):
+                    connection.execute(_BOOK, (day, route, kind, *amount))
 
     def _latest_day(self, connection: sqlite3.Connection) -> str:
         """Return today, or a later day that has bookings because the clock was set back since."""
@@ -135,10 +135,9 @@ class SqliteCostTracker(CostTracker):
             (now - SILENT_S, now + FORGOTTEN_S),
         ).fetchall()
         day = self._latest_day(connection) if dead else ""
-        connection.executemany(
-            _BOOK,
-            [(day, route, "lost", tokens, usd) for route, at, tokens, usd in dead if at >= now - FORGOTTEN_S],
-        )
+        for route, at, tokens, usd in dead:
+            if at >= now - FORGOTTEN_S:
+                connection.execute(_BOOK, (day, route, "lost", tokens, usd))
 
 
 def _refused(taken: Spend, bounds: Sequence[Bound]) -> Refused | None:

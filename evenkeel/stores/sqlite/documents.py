@@ -30,7 +30,8 @@ class SqliteDocuments:
 
     def open(self, *collections: Collection[Any]) -> None:
         """Make the tables that are not there yet."""
-        self._database.create(*(statement for collection in collections for statement in _schema(collection)))
+        for collection in collections:
+            self._database.create(*_schema(collection))
 
     def change(self, collection: Collection[Any], work: Callable[[Change], Result]) -> Result:  # noqa: ARG002 - one file, one transaction
         """Read and write in one transaction."""
@@ -186,13 +187,17 @@ def _named(collection: Collection[Any], key: tuple[str, ...]) -> tuple[str, list
 
 def _chosen(collection: Collection[Any], where: Mapping[str, Field]) -> tuple[str, list[Any]]:
     """Return the condition of `select`, and the values bound in it."""
-    given = {column: _column(value) for column, value in where.items() if value is not None}
-    conditions = [f'"{column}" = ?' for column in given]
+    conditions: list[str] = []
+    values: list[Any] = []
+    for column, value in where.items():
+        if value is not None:
+            conditions.append(f'"{column}" = ?')
+            values.append(_column(value))
     if collection.version:
         same = " AND ".join(f'other."{column}" = {collection.name}."{column}"' for column in collection.key)
         newest = f"SELECT max(version) FROM {collection.name} AS other WHERE {same}"  # noqa: S608 - ours
         conditions.append(f"version = ({newest})")
-    return " AND ".join(conditions) or "1", list(given.values())
+    return " AND ".join(conditions) or "1", values
 
 
 def _column(value: Field) -> Field:

@@ -55,7 +55,8 @@ def keep_private(path: Path) -> None:
     folder = path.parent
     entries = list(folder.iterdir())
     keys = [entry for entry in entries if entry.name in KEY_FILES]
-    store = [entry for entry in entries if entry.name == LOCK_FILE or entry.name.startswith(path.name)]
+    # SQLite's write-ahead log and index are named after the database.
+    store = [entry for entry in entries if entry.name.startswith(path.name) or entry.name == LOCK_FILE]
     for file in store:
         _mend(file)
     own = keys + store

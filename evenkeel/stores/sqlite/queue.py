@@ -159,10 +159,11 @@ class SqliteExchangeQueue:
                 (*bounds, limit, now + lease_s),
             ).fetchall()
         seal, until = self._database.seal, now + lease_s
-        return [
-            lease_of(exchange_id, payload, seal, until, attempt)
-            for _, exchange_id, attempt, payload in sorted(rows)
-        ]
+        leases: list[Lease] = []
+        # RETURNING gives the rows in no order.
+        for _, exchange_id, attempt, payload in sorted(rows):
+            leases.append(lease_of(exchange_id, payload, seal, until, attempt))
+        return leases
 
     @property
     def _several(self) -> bool:

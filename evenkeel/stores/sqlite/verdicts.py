@@ -234,10 +234,10 @@ class SqliteVerdictLog:
             " SELECT offset, 1, body FROM sightings WHERE offset > ?1 ORDER BY offset LIMIT ?2",
             (offset, limit),
         )
-        return [
-            logged_note(place, body) if noted else LoggedVerdict(place, self._verdict(body))
-            for place, noted, body in rows
-        ]
+        entries: list[Logged] = []
+        for place, noted, body in rows:
+            entries.append(logged_note(place, body) if noted else LoggedVerdict(place, self._verdict(body)))
+        return entries
 
     def approvals(self) -> list[LoggedApproval]:
         """Return every approval, in log order."""
