@@ -82,6 +82,7 @@ not measured (no judge, no rated resend, or resends that move too often for any 
 
 # Further trials beyond which there is no telling how many a cell needs.
 _MOST_TRIALS: Final = 20_000
+# Numbers of further trials are told in steps of so many: they are estimates.
 _FEWEST_STEP: Final = 20
 
 

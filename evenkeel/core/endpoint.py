@@ -36,11 +36,15 @@ _UNREAD: Final = (
 )
 OTHER_API: Final = "other"
 EMBEDDINGS: Final = "embeddings"
+# A path that goes on after the API's name is another endpoint; these are the ways to end.
 _PATH_ENDS = (b"/", b"?", b"")
+# Nested percent-encodings that are undone. A path with more is not taken for an API's.
 _MOST_ENCODINGS: Final = 4
 # Path parts that lead elsewhere: conversations that the provider keeps, and Azure's answers from an index.
 _ELSEWHERE: Final = frozenset({"threads", "extensions"})
+# A server may resolve these, and so answer for another path than the one that was read.
 _DOTS: Final = frozenset({".", ".."})
+# Characters that servers cut, drop or refuse, each in its own way.
 _READ_DIFFERENTLY: Final = re.compile(r"[\x00-\x1f\x7f;?#]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _EXAMPLE = "write it like http://127.0.0.1:8000 or https://api.example.com/v1"

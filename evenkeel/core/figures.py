@@ -41,6 +41,7 @@ MISSING: Final = "–"
 
 _NARROW_SPACE = "\u202f"
 _MINUS = "\u2212"
+# Counts below this are written in full; a rounded "10" would hide 13.
 _EXACT_BELOW = 20
 _MINUTE_S = 60
 _HOUR_S = 3600

@@ -21,6 +21,7 @@ class ToolCall:
     """JSON text as the model wrote it."""
 
 
+# Names of the same event in the four APIs.
 _CUT_FINISH: Final = frozenset(("length", "max_tokens", "max_output_tokens", "incomplete"))
 
 
@@ -86,6 +87,7 @@ class Pair:
     """Format and language that the variant asked the candidate for."""
 
 
+# Bytes of the digest that are read. A float holds 53 bits, so the lowest eleven are dropped below.
 _BYTES = 8
 _NUMBERS = 1 << 8 * _BYTES
 

@@ -11,6 +11,7 @@ from evenkeel.core.text import well_formed
 
 _Record = TypeVar("_Record")
 
+# A decoder is made once for each class: making one reads all its annotations.
 _DECODERS: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
 # Held while msgspec looks at a class for the first time: two threads that do so at once crash the process
 # (msgspec 0.22).

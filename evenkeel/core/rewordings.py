@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+# Place of what names none: behind all that do.
 _LAST: Final = 1_000
 _PAIR: Final = "_to_"
 

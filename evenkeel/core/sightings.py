@@ -122,6 +122,7 @@ class ReferenceAnswered:
         return int.from_bytes(digest, "big") / (1 << 8 * _DRAW_BYTES)
 
 
+# Reruns without which a reference has no noise of its own to be compared with.
 _FEWEST: Final = 3
 REFERENCE: Final = "reference/"
 """Prefix of the ids of `ReferenceAnswered`."""

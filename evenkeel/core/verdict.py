@@ -43,6 +43,7 @@ SAME_CONTENT: Final = 3
 NO_PARAMETERS: Final = "none"
 """Parameters of a request that has none besides its prompt."""
 
+# Bytes of the digest that decide; 48 bits are far finer than any share that somebody sets.
 _DRAWN_BYTES: Final = 6
 
 Obligation = Literal["format", "language"]

@@ -66,6 +66,7 @@ class Completion:
 
 Output = Literal["json_schema", "json_object", "plain"]
 Limit = Literal["max_tokens", "max_completion_tokens", "none"]
+# What is asked for next where a server rejects the form.
 _NEXT_OUTPUT: Final[dict[Output, Output]] = {"json_schema": "json_object", "json_object": "plain"}
 _NEXT_LIMIT: Final[dict[Limit, Limit]] = {
     "max_tokens": "max_completion_tokens",

@@ -38,6 +38,7 @@ Vector = Sequence[float]
 
 # Share of an unusually long reply that is still expected after the next one: half of it after 69.
 _FADING: Final = 0.99
+# A server in order answers a small question well within this.
 _CANARY_S: Final = 15.0
 # Longest wait of one call alone between two attempts. It keeps its place in the worker meanwhile.
 _LONGEST_OWN_PAUSE_S: Final = 8.0
@@ -45,6 +46,7 @@ _LONGEST_OWN_PAUSE_S: Final = 8.0
 _BRIEF_S: Final = 0.1
 # Longer calls, and those that can wait, have half of the places, so that others always find one.
 _LONG_TOKENS: Final = 8_000
+# A model that reasons needs room before it writes the first word of its reply.
 _LEAST_LIMIT: Final = 4096
 # Calls in a row after which what cured an unexplained rejection is left out for good.
 _BELIEVED_AFTER: Final = 3

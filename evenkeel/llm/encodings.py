@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MAX_DECODED_BYTES: Final = 16 << 20
 """Largest body that is read, after decompression."""
 
+# Some servers state `identity`, which RFC 9110 advises against.
 _NO_ENCODING: Final = frozenset({"", "identity"})
 # Encodings over each other. Each is undone as a whole, so few bytes of header would be minutes of work.
 _MOST_ENCODINGS: Final = 3

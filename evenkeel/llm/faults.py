@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 UNHEALTHY: Final = frozenset({"timeout", "rate_limited", "unauthorized", "connection", "server_error"})
 """Reasons that lie with the endpoint and open the breaker; the others are about one reply."""
 
+# For servers that do not say how long to wait.
 BETWEEN_ATTEMPTS: Final = Backoff(0.5, 8.0)
 
 
@@ -44,9 +45,11 @@ class Fault(NamedTuple):
 
 _TIMED_OUT: Final = 408
 _UNAUTHORIZED: Final = frozenset({401, 403})
+# Statuses after which the same request may succeed.
 _PASSING: Final = frozenset({_TIMED_OUT, 409, 429})
 _REJECTED: Final = frozenset({400, 422})
 _FIRST_SERVER_ERROR: Final = 500
+# Characters of a server's sentence that are kept with a failure.
 _DETAIL_CHARS: Final = 300
 # Parameters that can be left out: a complaint about one is not about the question.
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "in the completion")
@@ -128,6 +131,7 @@ def _without(secret: str, text: str) -> str:
 
 # Errors about what the model wrote, not about the request.
 _BAD_GENERATION_CODES: Final = frozenset({"json_validate_failed", "tool_use_failed"})
+# Statuses with which servers say that the flex tier has no room; 498 is Groq's.
 _FULL: Final = frozenset({429, 498, 503})
 _NO_ROOM: Final = re.compile(r"resource.{0,3}unavailable|capacity", re.IGNORECASE)
 _TOO_LARGE_STATUS: Final = 413
@@ -168,6 +172,7 @@ _FILTERED: Final = re.compile(
     r"|flagged (?:as|by|for))",
     re.IGNORECASE,
 )
+# Characters of a sentence that patterns search: it is somebody else's text, of any length.
 _READ_CHARS: Final = 2_000
 
 

@@ -88,9 +88,11 @@ class ModelPrice:
 
 # Models of `evenkeel simulate`, which cost nothing.
 _SIMULATED: Final = "simulated-*"
+# Ends of names that pin a snapshot, which lists of prices leave out.
 _DATED: Final = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 # Largest multiple of its base's price that a fine-tuned model costs, by the beginning of its name.
 _FINE_TUNED: Final = (("gpt-3.5", 6.0), ("o4-mini", 4.0), ("", 2.0))
+# Names come from requests; a longer one is no model's.
 _LONGEST_NAME: Final = 200
 
 
@@ -257,7 +259,9 @@ def estimate_tokens(text: str) -> int:
 
 # Text that servers put around a prompt: roles, a system prompt of their own.
 _PROMPT_MARGIN: Final = 256
+# Servers put instructions of their own around definitions of tools.
 _TOOLS_MARGIN: Final = 1024
+# A variant's answer is rarely three times as long as the original's, plus a margin for short ones.
 _ANSWER_FACTOR: Final = 3
 _ANSWER_MARGIN: Final = 1024
 _LIMITS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
@@ -267,11 +271,13 @@ _OTHER_LIMITS: Final = ("max_new_tokens", "num_predict", "n_predict", "min_token
 _THOUGHTS: Final = ("thinking_budget", "thinking_token_budget")
 
 
+# Price of a prompt that the server keeps for minutes, as a multiple. Source: Anthropic.
 _CACHE_WRITE: Final = 1.25
 # Price of a prompt that the server keeps for an hour (for minutes), as a multiple. Source: Anthropic.
 _LONG_CACHE_WRITE: Final = 2.0
 
 
+# Python refuses to read numbers of thousands of digits, and no limit has more than these.
 _DIGITS: Final = 12
 # Tokens that no budget has.
 _ENDLESS: Final = 10**_DIGITS
@@ -314,6 +320,7 @@ def stated_limit(value: object) -> int | None:
 PICTURE_TOKENS: Final = 50_000
 """The most tokens that a provider documents for a picture: 48,169 of gpt-4o-mini, 1,445 of gpt-4o and some
 1,600 of Anthropic's. Source: "Images and vision" of OpenAI's and "Vision" of Anthropic's guides, 2025."""
+# Types of parts that are pictures; their size in tokens does not follow from their bytes.
 _PICTURES: Final = frozenset({"image_url", "input_image", "image"})
 _OTHER_MEDIA: Final = frozenset({"input_audio", "file", "input_file", "document"})
 # Shorter texts in such a part are names and addresses.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FLEX_TIMES: Final = 5
 """Times as long an answer of the flex tier may take."""
+# Faults before the request left, so that it cost nothing.
 _NEVER_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 _NAMES: Final = ("content-type", "content-encoding")
 _FIRST_REDIRECTION: Final = 300

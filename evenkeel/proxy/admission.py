@@ -11,6 +11,7 @@ from evenkeel.proxy.errors import ForwardingFault, error_response
 if TYPE_CHECKING:
     from evenkeel.proxy.limits import Limits
 
+# Connections above the limit that are read once to be told 503; further ones are closed in silence.
 _MOST_TOLD = 64
 # Divisor of the connection limit: one eighth more connections may be open briefly, to receive the refusal.
 _TOLD_SHARE = 8

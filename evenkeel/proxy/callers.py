@@ -25,7 +25,9 @@ _HOST = re.compile(rb"(?:\[([0-9A-Fa-f:.]++)\]|([^\[\]:/@\s]++))(?::[0-9]{0,5})?
 _PAGE = selector([b"origin", b"sec-fetch-site"])
 # Values of `sec-fetch-site` for requests that no page of another site caused.
 _OWN = frozenset({"same-origin", "none"})
+# Hosts that are remembered as allowed. Browsers send few; an attacker may send any number.
 _MOST_REMEMBERED = 256
+# Characters of a foreign host that an error repeats.
 _SHOWN = 100
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.request_head import RequestHead
     from evenkeel.proxy.response_head import ResponseHead
 
+# Longer paths are no API's, and would be kept with every exchange.
 _LONGEST_PATH: Final = 1024
 
 KEPT_HEADERS = selector(
@@ -33,6 +34,7 @@ KEPT_HEADERS = selector(
 )
 """Header fields that leave the data plane, and no others do: none of them carries a credential."""
 
+# Other answers are errors, or have no body that could be compared.
 CAPTURED_STATUS = 200
 
 _CHUNKED = Framing.CHUNKED

@@ -65,6 +65,7 @@ _CLOSE = Framing.CLOSE
 
 # Reasons why reading from the client is paused.
 _UPSTREAM_SLOW = 1
+# One of the reasons to stop reading from the client; a bit each, so that each ends by itself.
 _PIPELINE_FULL = 2
 
 _CARRIAGE_RETURN = 13

@@ -41,6 +41,7 @@ _MOST_OPEN = 64
 # Members that a request has over a WebSocket alone, or that mean nothing there.
 _ONLY_HERE = ("type", "generate", "stream_id", "background", "response")
 _CREATE = "response.create"
+# A message to the model while it answers: what it answers to is then no single request.
 _STEER = "response.steer"
 _ANSWERED = frozenset({"response.completed", "response.incomplete"})
 _FAILED = frozenset({"response.failed", "response.cancelled", "error"})

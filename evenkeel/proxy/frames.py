@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _FINAL = 0x80
 _COMPRESSED = 0x40
+# Bits that only an extension may set; with an unknown one nothing can be read.
 _RESERVED = 0x30
 _OPCODE = 0x0F
 _CONTINUATION = 0
@@ -19,12 +20,14 @@ _CLOSE = 8
 _FIRST_CONTROL = 8
 _MASKED = 0x80
 _LENGTH = 0x7F
+# Values of the length that say how many bytes of the true length follow.
 _TWO_BYTES = 126
 _EIGHT_BYTES = 127
 # Bytes that are unmasked at once: one step holds the interpreter, and so the event loop, for its time.
 _PIECE = 64 << 10
 # End of a compressed message, which its sender leaves out.
 _FLUSHED = b"\x00\x00\xff\xff"
+# Negative: deflate without a header, as RFC 7692 has it.
 _WINDOW_BITS = -15
 # Most fragments of a message: each takes memory besides its bytes, also an empty one.
 _MOST_FRAGMENTS = 10_000

@@ -38,13 +38,16 @@ class ChunkError(Exception):
     """A chunked body that breaks the grammar; the text says how."""
 
 
+# Eighteen digits fit into 64 bits, so no server behind reads the number differently.
 MAX_LENGTH_DIGITS = 18
+# Extensions of a chunk have no use here, and servers that buffer them can be made to grow.
 MAX_SIZE_LINE_BYTES = 4 << 10
 MAX_TRAILER_BYTES = 16 << 10
 
 _BREAK = len(b"\r\n")
 LAST_CHUNK = b"0\r\n\r\n"
 
+# Almost every chunk begins like this; the longer pattern is tried only where this fails.
 _PLAIN_SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})\r\n")
 _SIZE_LINE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n")
 _TRAILER_LINE = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)?\r\n")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenkeel.proxy.routing import ProxyRoute
 
 
+# Multiplications are in 64 bits. The constants are SplitMix64's (Steele, Lea and Flood 2014).
 _MASK = (1 << 64) - 1
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ctypes
 
+# Numbers of glibc's `mallopt` parameters, from malloc.h.
 _TRIM_THRESHOLD = -1
 _MMAP_THRESHOLD = -3  # parameters of mallopt, malloc.h
 
+# Free memory at the end of the heap that is kept; what is above goes back to the system.
 KEPT_BYTES = 8 << 20
+# Large bodies get a mapping of their own, which goes back as soon as they are freed.
 MAPPED_FROM_BYTES = 1 << 20
 
 

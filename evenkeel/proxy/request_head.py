@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Size in bytes up to which copying twice is faster than making a view to copy once.
 _SMALL_BYTES = 8 << 10
 
+# Heads of clients take some kilobytes; a larger one is refused before it is forwarded.
 MAX_HEAD_BYTES = 64 << 10
 MAX_FIELDS = 256
 

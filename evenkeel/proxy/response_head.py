@@ -26,6 +26,7 @@ from evenkeel.proxy.headers import (
 
 _VERSION_END = len(b"HTTP/1.1")
 
+# More than for requests: some gateways answer with long policies and cookies.
 MAX_HEAD_BYTES = 256 << 10
 
 SWITCHING_PROTOCOLS = 101

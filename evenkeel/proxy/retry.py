@@ -29,6 +29,7 @@ a completion twice."""
 _IDEMPOTENT = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE", b"TRACE"})
 
 
+# States and offsets of Linux's `struct tcp_info`.
 _ESTABLISHED = 1
 _CLOSE = 7
 # Layout of struct tcp_info, linux/tcp.h: eight single bytes, then 32-bit numbers.

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 UNROUTED = "none"
 """Label of requests that were refused before they had a route."""
 
+# The system cuts it to `net.core.somaxconn`; a burst of clients waits there instead of being refused.
 _BACKLOG = 4096
+# Connections are looked at in sweeps, not by a timer each: a timeout is late by a quarter at most.
 _SWEEPS_PER_TIMEOUT = 4
 _SWEEP_RANGE_S = (0.01, 1.0)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _LENGTH = Framing.LENGTH
 _CHUNKED = Framing.CHUNKED
 _CLOSE = Framing.CLOSE
+# Interim answers (1xx) come before the answer and are passed on as they are.
 _FIRST_FINAL = 200
 
 

@@ -13,6 +13,7 @@ from evenkeel.stores.sealing import check_name
 if TYPE_CHECKING:
     from evenkeel.stores.sealing import Seal
 
+# Enough to draw a hundred goldens from, and to say what share they represent.
 KEPT_PER_ROUTE = 1_000
 KEPT_BYTES = 64 << 20
 LARGEST_BYTES = 1 << 20

@@ -41,6 +41,7 @@ KNOWN_BY: Final[dict[KnownBy, str]] = {
 KEPT: Final = 100_000
 """Number of actions that a store keeps; older ones are dropped."""
 MOST_READ: Final = 1_000
+# Texts come from people and programs, and the page lists many.
 _LONGEST_TEXT: Final = 400
 
 

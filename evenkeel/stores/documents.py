@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 Packed: TypeAlias = str | bytes
 Field: TypeAlias = str | int | None
 
+# The default of zlib.
 _LEVEL: Final = 6
 
 

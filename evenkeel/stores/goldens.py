@@ -64,6 +64,7 @@ class Golden:
         return self.retired_at is not None
 
 
+# Ids are parts of addresses.
 LONGEST_ID = 200
 # Ids that browsers take for folders, in any spelling.
 _DOTS = frozenset({".", ".."})

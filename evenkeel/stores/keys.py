@@ -34,7 +34,9 @@ KEY_FILES: Final = frozenset({ADMIN_TOKEN, METRICS_TOKEN, SESSION_KEY, LOGIN_COD
 LOGIN_CODE_S: Final = 3600.0
 """Seconds for which a login link can be used."""
 _BYTES: Final = 32
+# 32 random bytes in base64 have so many characters.
 _LEAST_CHARACTERS: Final = 43
+# A file with more is not a key.
 _MOST_BYTES: Final = 4096
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700

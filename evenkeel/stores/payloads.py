@@ -35,9 +35,11 @@ log = logging.getLogger("evenkeel.queue")
 _SIZES = struct.Struct("<II")
 _BODIES = frozenset({"request_body", "response_body"})
 _META = tuple(name for name in Exchange.__dataclass_fields__ if name not in _BODIES)
+# First byte of a payload: how the rest is packed.
 _RAW, _ZLIB = b"r", b"z"
 # Size in bytes below which packing costs the data plane more than it saves on disk.
 _SMALL_BYTES = 4 << 10
+# Of a large payload a part is compressed first: pictures and audio do not get smaller.
 _PROBED_ABOVE_BYTES = 64 << 10
 _PROBE_BYTES = 8 << 10
 # Ratio above which a compressed body is stored as it is.
@@ -125,6 +127,7 @@ def check_readable(newest: bytes | None, seal: Seal) -> None:
         seal.open(newest, _EXCHANGE_PLACE)
 
 
+# Begins a text that is encrypted. A text of a user that begins so is marked as plain.
 _SEALED: Final = "\x00sealed:"
 # Escape for a plain text that begins with either prefix, as a judge can be made to write.
 _PLAIN: Final = "\x00plain:"

@@ -41,10 +41,13 @@ if TYPE_CHECKING:
 Value: TypeAlias = str | bytes | int | float
 
 _SCRIPTS = files(__package__).joinpath("scripts")
+# With the pauses between them they outlast a short restart of the server.
 _RETRIES = 4
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
+# Load balancers drop idle connections after a minute or so without telling either side.
 _HEALTH_CHECK_S = 20
+# Scripts use commands of this version.
 _OLDEST_SERVER = (7, 0)
 # Share of the time limit of one answer that may be spent waiting for replicas.
 _WAITED_SHARE = 0.5

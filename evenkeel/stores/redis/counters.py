@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _RETIRED: Final = "retired"
 # Seconds of silence after which a process is taken for dead; each publishes every second.
 _SILENT_S: Final = 15.0
+# A process that is silent for so long will not come back.
 _FORGOTTEN_S: Final = 86_400.0
 
 

@@ -34,12 +34,15 @@ _GROUP: Final = "workers"
 _RELEASED_MS: Final = 10 * 365 * 86_400_000
 
 
+# Bounds for a Redis whose size nobody stated.
 _MAX_WAITING = 20_000
 _MAX_BYTES = 1 << 30
 _DEAD_KEPT = 1_000
 _KEPT_S = 86_400.0
+# A failover is over by then; longer, and the hand-off's own memory would overflow.
 _PATIENCE_S = 10.0
 _PAUSES: Final = Backoff(0.1, 2.0)
+# Longer than any pause of a living worker.
 _IDLE_CONSUMER_MS = 3_600_000
 
 
