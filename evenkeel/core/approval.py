@@ -35,8 +35,8 @@ class ApprovedCell:
     mean: float
     """Share of shifted answers, in [0, 1]."""
     lower: float
-    """Lower end of an interval that holds at any time of looking: people approve when a baseline looks good,
-    which would break an interval for one planned look."""
+    """Lower end of an interval that holds at any time of looking: people approve when the numbers look good,
+    for which an interval for one planned look would be too narrow."""
     upper: float
     n: int
     """Number of trials behind the figures."""

@@ -85,11 +85,11 @@ class ChallengeRewording:
     incumbent_moved: bool | None = None
     """True if the incumbent's answer to it differs in content from the one that was served."""
     incumbent_resend_moved: bool | None = None
-    """The same of its answer to the request as it was."""
+    """True if the incumbent's second answer to the unchanged request differs from the one that was served."""
     candidate_moved: bool | None = None
-    """True if the candidate's answer to it differs from its answer to the request as it was."""
+    """True if the candidate's answer to it differs from the candidate's answer to the unchanged request."""
     candidate_resend_moved: bool | None = None
-    """The same of the candidate asked again."""
+    """True if the candidate's second answer to the unchanged request differs from its first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,7 @@ class JudgeCounts(Struct):
     empty answers.
     """
 
+    # The last stage, "unsure", gives no rating.
     decided: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STAGES[:3], 0))
     """Ratings by the stage that decided them; all but "judge" are calls saved."""
     same_again: int = 0
@@ -143,8 +144,8 @@ class Judges:
         Args:
             route: Where it judges.
             model: Whose answers.
-            alpha: Each interval misses the truth at some time with at most this probability; like
-                `min_trials` the same at every call.
+            alpha: Probability that an interval ever misses the truth. Results are kept, so pass the same
+                `alpha` and `min_trials` every time.
             min_trials: An estimate with fewer observations is None.
         """
         counts = self.counts.get(route, {}).get(model)

@@ -1,8 +1,8 @@
 """Permission to use evenkeel's own keys: for programs and listed web pages, under a name evenkeel knows.
 
-A request with the client's own key says by it that it may. Where evenkeel puts a key in, any web page that a
-browser near it shows could send one, or point its own name here and read the answers too. Browsers say in
-`Origin` and `Sec-Fetch-Site` that a page is asking, and in `Host` under which name.
+A request that carries its own key needs no check. Where evenkeel puts a key in, any web page in a browser
+that reaches this port could spend the key by a cross-site request, or read answers by DNS rebinding. Browsers
+say in `Origin` and `Sec-Fetch-Site` that a page is asking, and in `Host` under which name.
 """
 
 from __future__ import annotations

@@ -119,7 +119,8 @@ class HandOff:
         found = []
         for exchange in exchanges:
             hour = exchange.received_at // _SECONDS_PER_HOUR
-            if hour != self._hour:
+            # Exchanges arrive a little out of order: one of the hour before must not begin the counts anew.
+            if hour not in (self._hour, self._hour - 1):
                 self._hour, self._taken = hour, {}
             taken = self._taken.get(exchange.client, 0)
             if exchange.client and taken >= most:

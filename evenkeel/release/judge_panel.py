@@ -1,8 +1,8 @@
 """Rounds of a judge's panel: stored pairs of answers that it rates again every day (`evenkeel.core.panel`).
 
-Nothing else tells a judge that changed behind its name from a model that did. Pairs are taken from the
-trials that the judge has rated, at most half of them with the highest rating. The first three ratings of each
-pair are its yardstick. A round is due every day, and at once where answers or ratings moved.
+Without it, a judge that was replaced behind its name looks the same as a model that changed. Pairs are taken
+from the trials that the judge has rated, at most half of them with the highest rating. The first three
+ratings of each pair are its yardstick. A round is due every day, and at once where answers or ratings moved.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class JudgePanel:
         self._suspected = suspected
         self._clock = clock
         self._look_at = 0.0
-        # Routes by the judge, with its wording, that rated their latest trials.
+        # Judge (model and version of its prompt) → routes whose latest trials it rated.
         self._routes: dict[str, tuple[str, ...]] = {}
 
     async def step(self) -> int:
@@ -129,7 +129,7 @@ class JudgePanel:
         return bool(asked) and verdict.rating is not None and stage_of(scoring.details) == "judge"
 
     def _fill(self, judge: str, verdicts: Sequence[Verdict]) -> None:
-        """Take pairs for the free places of a panel, of each rating at most half."""
+        """Take pairs for the free places of a panel: half with the highest rating, half below it."""
         pairs = self._store.pairs(judge)
         known = {pair.id for pair in pairs}
         free = MOST - len(pairs)
@@ -197,6 +197,7 @@ class JudgePanel:
             await asyncio.to_thread(self._verdicts.note, note)
         if notes[0].shows_change:
             log.warning("the judge %s rates the pairs of its panel otherwise than before", judge)
+            # The changed judge is what later rounds are compared with: its rating begins a new yardstick.
             for pair, rating in compared:
                 await asyncio.to_thread(self._store.put, replace(pair, ratings=(rating,)))
         elif notes[0].is_as_before:

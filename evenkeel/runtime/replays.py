@@ -55,7 +55,6 @@ _CONCURRENCY = 4
 _PATIENCE_S = 10.0
 # Share of the sampled exchanges that the adaptive plan tries while nothing is left to learn.
 _SETTLED_RATE = 0.05
-"""Header of the client that replays repeat: the messages API refuses requests without it."""
 
 
 def prices(settings: Settings) -> Prices:

@@ -69,13 +69,13 @@ class PriceSettings(Section):
     """Price of a model, in US dollars per million tokens."""
 
     input_usd: Annotated[float, Field(ge=0, le=1_000_000)]
-    """Tokens of the prompt."""
+    """Price of the prompt's tokens."""
     output_usd: Annotated[float, Field(ge=0, le=1_000_000)]
-    """Tokens of the answer."""
+    """Price of the answer's tokens."""
     tier_share: Rate = 1.0
-    """Share of it that a replay in the flex tier costs, such as 0.5."""
+    """Factor on both prices for a replay in the provider's flex tier, such as 0.5."""
     cached_share: Rate = 1.0
-    """Share of `input_usd` that tokens from the provider's prompt cache cost, such as 0.1."""
+    """Factor on `input_usd` for tokens from the provider's prompt cache, such as 0.1."""
 
 
 class BudgetSettings(Section):
@@ -84,8 +84,8 @@ class BudgetSettings(Section):
     tokens_per_day: Annotated[int, Field(ge=0)] | None = 5_000_000
     """Tokens as the endpoints report them; estimated from the length where they do not."""
     usd_per_day: Annotated[float, Field(ge=0, le=1_000_000)] | None = 10.0
-    """Dollars by `prices`, else public list prices. Set here, models without either are not replayed; under
-    the default limit they count $5 per million tokens in and $25 out."""
+    """Dollars by `prices`, else by public list prices. If you set it, models whose price nobody knows are not
+    replayed; under the default limit they are taken to cost $5 per million tokens in and $25 out."""
     spread: bool = True
     """Makes a quarter available at once and the rest over the day, so that nights are watched too."""
     challengers: Annotated[float, Field(gt=0, le=1)] = 0.2

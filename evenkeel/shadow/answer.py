@@ -308,7 +308,7 @@ class ChoicesReader:
         for choice in map(fields, choices):
             if choice.get("index", 0) == 0 and not (whole and self._any_choice):
                 self._any_choice = True
-                # Routers report a provider that fails midway so, after a part of the answer.
+                # Routers report a provider that failed in the middle of an answer this way.
                 if choice.get("error") or choice.get("finish_reason") == "error":
                     raise error_body(choice.get("error") or body.get("error"))
                 self.read_choice(choice, whole=whole)

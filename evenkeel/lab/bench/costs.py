@@ -64,7 +64,7 @@ class ExpectedCosts:
 
     def __str__(self) -> str:
         """Say it in a line."""
-        price = f"about {usd(self.usd)}" if self.usd else "no public price known"
+        price = f"about {usd(self.usd)}" if self.usd else "free, or no public price known"
         return f"{number(self.calls)} calls, about {number(self.tokens)} tokens, {price}"
 
 

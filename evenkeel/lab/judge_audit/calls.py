@@ -131,7 +131,7 @@ class CallEstimate:
     """0 for a model without a public price."""
 
     def __str__(self) -> str:
-        price = f"about {usd(self.cost_usd)}" if self.cost_usd else "no public price known"
+        price = f"about {usd(self.cost_usd)}" if self.cost_usd else "free, or no public price known"
         return (
             f"{number(self.calls)} calls to {self.model} ({number(self.remembered)} remembered), "
             f"about {number(self.prompt_tokens)} prompt and {number(self.completion_tokens)} completion "

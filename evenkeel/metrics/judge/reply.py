@@ -83,9 +83,9 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
 def read_rulings(text: str | None, count: int, scale: Sequence[int] = SCALE) -> list[Ruling | Fault] | Fault:
     """Return the ratings of several pairs in a judge's reply.
 
-    The reply is one JSON object, as for `read_ruling`, with a list "ratings" of objects, each with the number
-    of its "pair" from 1 on and otherwise as there. One that is missing, stands there twice or cannot be read
-    is a `Fault` of that pair alone. An entry that names no pair makes the whole reply "bad_schema": it may be
+    The reply is one JSON object with a list "ratings", whose entries have the members that `read_ruling`
+    reads, and "pair", counted from 1. An entry that is missing, stands there twice or cannot be read is a
+    `Fault` of that pair alone. An entry that names no pair makes the whole reply "bad_schema": it may be
     about any of them.
     """
     value = _object(text, "ratings")

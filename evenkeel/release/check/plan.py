@@ -57,9 +57,10 @@ def plan_check(options: CheckOptions, prompts: Sequence[PromptView], prices: Pri
         tokens += expected * answers * (prompt_tokens + ANSWER_TOKENS)
         dollars += expected * answers * prices.usd(model, prompt_tokens, ANSWER_TOKENS)
         if options.judge:
-            asked = _JUDGE_PROMPT_TOKENS + answers * ANSWER_TOKENS
+            question = _JUDGE_PROMPT_TOKENS + answers * ANSWER_TOKENS
             ruled = answers * _RULING_TOKENS
-            tokens += expected * (asked + ruled)
-            dollars += expected * prices.usd(options.judge, asked, ruled)
-    priced = all(prices.knows(model) for model in options.models.values())
+            tokens += expected * (question + ruled)
+            dollars += expected * prices.usd(options.judge, question, ruled)
+    asked = [*options.models.values(), *([options.judge] if options.judge else [])]
+    priced = all(prices.knows(model) for model in asked)
     return CheckPlan(calls, round(tokens), dollars, priced)

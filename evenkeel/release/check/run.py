@@ -143,7 +143,8 @@ class _Book:
             for category in self._options.categories
             if any(self.of(arm, category) for arm in self._options.models)
         ]
-        # A false "must not" is divided among all that may be harmful; "may switch" has to be shown of each.
+        # One measure is enough for "must not", so its error rate is split over all of them (Bonferroni).
+        # "May switch" needs every measure, so its rate is not split.
         alpha = ERROR_RATE / (1 + len(categories))
         answers = paired_mean(Counter(self.differences), alpha=alpha, beta=ERROR_RATE)
         measures = [SwitchMeasure("answers", answers, self._options.limit)]
@@ -208,7 +209,7 @@ async def run_check(
                 raise outcome
             else:
                 book.add(outcome)
-        rounds = wave.stop
+                rounds += 1
     return _outcome(options, book, costs, rounds, stopped, time.monotonic() - started)
 
 

@@ -75,7 +75,7 @@ class GateOptions:
     source: str
     """Source of the goldens."""
     sides: Sequence[Side]
-    """Candidate and, if it is asked, reference; else the tolerance is all that is taken off."""
+    """The candidate, and the reference if one is asked; without one, only the tolerance is subtracted."""
     task: str | None = None
     """Task of goldens that name none and whose route has none."""
     route_tasks: Mapping[str, str | None] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class GateOptions:
     """Opens them; the database remembers what a judge said."""
     prices: Prices = field(default_factory=Prices)
     measures: int = 2
-    """Return how many measures can fail the gate, for a plan."""
+    """Number of measures that can fail the gate; used by `--plan` alone."""
     deciding: tuple[str, ...] = ()
     """Measures that can fail the gate; none = all."""
     rules: GateRules = field(default_factory=GateRules)
@@ -218,7 +218,7 @@ class Run:
     repeats: int = 1
     """Calls to each side for each golden."""
     concurrency: int = 8
-    """Calls under way at the same time, roughly: as many goldens are begun as make so many."""
+    """Approximate number of calls under way at once: goldens are begun until their calls reach it."""
     task: Callable[[Golden], str | None] = lambda golden: golden.task
     """Name of a golden's task."""
     clusters: Mapping[str, str] = field(default_factory=dict)

@@ -27,7 +27,7 @@ class CostEstimate:
 
     def __str__(self) -> str:
         how = "at most" if self.ceiling else "about"
-        price = f"{how} {usd(self.spend.usd)}" if self.spend.usd else "no public price known"
+        price = f"{how} {usd(self.spend.usd)}" if self.spend.usd else "free, or no public price known"
         remembered = f" ({number(self.remembered)} remembered)" if self.remembered else ""
         return f"{self.asked}{remembered}, {how} {number(self.spend.tokens)} tokens, {price}"
 
@@ -41,7 +41,7 @@ class Account:
     """Account of a model, the judge or the rewriter."""
 
     calls: int = 0
-    """Made in this run. Of the judge they are not counted."""
+    """Calls made in this run; always 0 for the judge."""
     remembered: int = 0
     """Answers that an earlier run had asked for."""
     failed: int = 0
@@ -95,7 +95,7 @@ class Costs:
 
     @property
     def calls(self) -> int:
-        """Made in this run, the judge's and the rewriter's aside."""
+        """Calls made in this run, the rewriter's included; the judge's are not counted."""
         return sum(account.calls for account in self.accounts.values())
 
     @property

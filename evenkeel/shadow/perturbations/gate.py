@@ -1,8 +1,8 @@
 """Validity gate: checks that a changed text may stand in for the original, whoever wrote it.
 
 `attempt` applies a perturbation and lets through what passes; a rewriter's texts pass one by one. Pure
-functions: all faults are found, the gravest first: its reason is counted, and the sentences of all go back to
-the model.
+functions that return all faults, the gravest first: its reason is counted, and the sentences of all of them
+go to the rewriter for its next attempt.
 
 A valid text keeps protected passages and numerals, each as often as before, and the marks that begin its
 lines; it is in the right language, about as long, and has nothing around it.
@@ -195,7 +195,7 @@ def _passages(task: RewriteTask) -> Iterator[_Passage]:
 def _cores(amount: str) -> Iterator[tuple[int, str]]:
     """Yield the start of each token with digits, and the part of it that a translation keeps.
 
-    All of a code ("0x1F2E", "v2beta"), and of an amount with its unit ("3kg") what stands up to the last
+    A code ("0x1F2E", "v2beta") is kept whole; of an amount with its unit ("3kg"), the part up to the last
     digit.
     """
     for token in _TOKEN.finditer(amount):
@@ -481,7 +481,9 @@ def _shown(passages: list[str]) -> str:
 def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:
     """Return a perturbation's outcome for a prompt, if it passes the gate.
 
-    Not applicable: as the kind says, "gate_" and the flaw of the variant, or "too_many_parts".
+    Else it is not applicable, for the perturbation's own reason, for "gate_" and the flaw of the variant, or
+    for "too_many_parts".
+
     Raises: ValueError if the severity is out of range.
     """
     if len(view.segments) > MOST_SEGMENTS and not isinstance(kind, IdenticalResend):

@@ -124,7 +124,7 @@ def test_an_estimate_says_how_sure_it_is():
         == "3 calls (2 remembered), at most 900 tokens, at most $0.50"
     )
     assert str(CostEstimate("3 calls", Spend(900, 0), ceiling=False)) == (
-        "3 calls, about 900 tokens, no public price known"
+        "3 calls, about 900 tokens, free, or no public price known"
     )
 
 
