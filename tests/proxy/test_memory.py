@@ -37,4 +37,4 @@ def test_freed_memory_is_used_again_without_page_faults():
     }
     # Each round touches about 1,000 pages of 4 KB.
     assert faults["keep"] < 1_000
-    assert faults["default"] > 10_000
+    assert faults["default"] > 4 * faults["keep"]

@@ -7,43 +7,17 @@ from functools import partial
 
 import pytest
 
-from evenkeel.core.budget import Budget, RouteBudget, Spend, total
+from evenkeel.core.budget import Budget, RouteBudget, Spend
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.stores.redis.budget import RedisCostTracker
 
 NOON = 43_200.0
 
 
-def spent_on(costs, kind):
-    """What all routes have spent on one kind of call today."""
-    return total(spent for (_, of), spent in costs.by_route_and_kind().items() if of == kind)
-
-
 @pytest.fixture
 def open_tracker(backend):
     """Opens a cost tracker, as often as asked for."""
     return partial(backend.Costs, backend.place)
-
-
-def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
-    """40 booked and 50 reserved leave 10 of 100."""
-    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON)
-    assert costs.reserve(Spend(40, 0.0), "a") is None
-    costs.settle(Spend(40, 0.0), "a", {"replay": Spend(40, 0.0)})
-    assert costs.reserve(Spend(50, 0.0), "a") is None
-    assert costs.reserve(Spend(11, 0.0), "b") == "budget"
-    assert costs.reserve(Spend(10, 0.0), "b") is None
-    assert costs.today() == Spend(40, 0.0)
-
-
-def test_spend_is_told_by_purpose(open_tracker) -> None:
-    """Of all routes together; a purpose that cost nothing is nothing."""
-    costs = open_tracker(Budget(), lambda: NOON)
-    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(40, 0.25), "judge": Spend(10, 0.5)})
-    costs.settle(Spend(0, 0.0), "b", {"replay": Spend(2, 0.25)})
-    assert spent_on(costs, "replay") == Spend(42, 0.5)
-    assert spent_on(costs, "judge") == Spend(10, 0.5)
-    assert spent_on(costs, "rewriter") == Spend(0, 0.0)
 
 
 def test_a_route_has_a_budget_of_its_own(open_tracker) -> None:
@@ -58,57 +32,109 @@ def test_a_route_has_a_budget_of_its_own(open_tracker) -> None:
     assert costs.today("small") == Spend(0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("now", "spent", "refused"),
-    [
-        (0.0, 250, None),  # a quarter at once
-        (0.0, 251, "budget_pace"),
-        (NOON, 625, None),  # and half of the rest by noon: 250 + 375
-        (NOON, 626, "budget_pace"),
-        (86_399.999, 999, None),
-        (NOON, 1001, "budget"),
-    ],
-)
-def test_a_spread_budget_lasts_the_day(open_tracker, now, spent, refused) -> None:
-    """What is held back for the night is told apart from what is spent."""
-    costs = open_tracker(Budget(tokens_per_day=1000, spread=True), lambda: now)
-    assert costs.reserve(Spend(spent, 0.0), "a") == refused
+BEGUN, URGENT, WATCH = {"paced": False}, {"urgent": True}, {"watch": True}
+RESERVATIONS = {
+    "a quarter of a spread budget is free at once": (
+        (Budget(1000, spread=True), 0.0, {}, ()),
+        [
+            (250, "a", {}, None),
+            (1, "a", {}, "budget_pace"),
+            (750, "a", BEGUN, None),
+            (1, "a", BEGUN, "budget"),
+        ],
+    ),
+    # 250 and half of the other 750
+    "and half of the rest by noon": (
+        (Budget(1000, spread=True), NOON, {}, ()),
+        [(626, "a", {}, "budget_pace"), (625, "a", {}, None), (376, "a", {}, "budget")],
+    ),
+    "all of it before midnight": ((Budget(1000, spread=True), 86_399.999, {}, ()), [(999, "a", {}, None)]),
+    "references have a share that nothing else may spend": (
+        # 300 of 1,000 are for references, 200 more for urgent calls; at midnight 125 of 500 are free.
+        (Budget(1000, spread=True, reserve=0.2, watch=0.3), 0.0, {}, ()),
+        [
+            (126, "a", {}, "budget_pace"),
+            (501, "a", BEGUN, "budget_reserve"),
+            (700, "a", URGENT | BEGUN, None),
+            (1, "a", URGENT | BEGUN, "budget_reserve"),
+            (300, "a", WATCH, None),
+            (1, "a", WATCH, "budget"),
+        ],
+    ),
+    "the reserve is for urgent calls, begun or not": (
+        (Budget(100, reserve=0.2), NOON, {}, ()),
+        [
+            (80, "a", {}, None),
+            (1, "a", {}, "budget_reserve"),
+            (1, "a", BEGUN, "budget_reserve"),
+            (20, "b", URGENT, None),
+            (1, "b", URGENT, "budget"),
+            (1, "a", URGENT | BEGUN, "budget"),
+        ],
+    ),
+    "urgent calls have the reserve on top of the pace": (
+        # At noon 5 of 8 parts of the ordinary 80 are free.
+        (Budget(100, spread=True, reserve=0.2), NOON, {}, ()),
+        [
+            (50, "a", {}, None),
+            (1, "a", {}, "budget_pace"),
+            (20, "a", URGENT, None),
+            (1, "a", URGENT, "budget_pace"),
+        ],
+    ),
+    "a late change gets its trials": (
+        (
+            Budget(1000, spread=True, reserve=0.2),
+            86_400.0 - 600,
+            {"a": Budget(100, spread=True, reserve=0.2)},
+            (),
+        ),
+        [(79, "a", {}, None), (2, "a", {}, "budget_reserve"), (20, "a", URGENT, None)],
+    ),
+    "a busy route leaves the others half of what they have not used": (
+        # Each of three has 40 of 120; of the 80 that two have not used the third leaves 30, a quarter of all.
+        (Budget(120), NOON, {}, ("busy", "quiet", "idle")),
+        [
+            (90, "busy", {}, None),
+            (1, "busy", {}, "budget_share"),
+            (1, "busy", URGENT, None),
+            (20, "quiet", {}, None),
+            (9, "idle", {}, None),
+            (1, "idle", {}, "budget"),
+        ],
+    ),
+    "a limit of its own takes no part in the shares, nor does what is on no route": (
+        (Budget(100), NOON, {"own": Budget(90)}, ("a", "b")),
+        [(90, "own", {}, None), (10, "", {}, None)],
+    ),
+}
 
 
-def test_reference_prompts_have_a_share_that_nothing_else_may_spend(open_tracker) -> None:
-    """Of 1,000 tokens, 300 are for references, 200 more for urgent calls; at midnight 125 of 500 are free."""
-    budget = Budget(tokens_per_day=1000, spread=True, reserve=0.2, watch=0.3)
-    costs = open_tracker(budget, lambda: 0.0)
-    assert costs.reserve(Spend(126, 0.0), "a") == "budget_pace"
-    assert costs.reserve(Spend(501, 0.0), "a", paced=False) == "budget_reserve"
-    assert costs.reserve(Spend(700, 0.0), "a", urgent=True, paced=False) is None
-    assert costs.reserve(Spend(1, 0.0), "a", urgent=True, paced=False) == "budget_reserve"
-    assert costs.reserve(Spend(300, 0.0), "a", watch=True) is None
-    assert costs.reserve(Spend(1, 0.0), "a", watch=True) == "budget"
+@pytest.mark.parametrize(("day", "calls"), RESERVATIONS.values(), ids=RESERVATIONS)
+def test_what_may_be_reserved(open_tracker, day, calls) -> None:
+    """Each refusal says which part of the budget is used up."""
+    budget, now, *routes = day
+    costs = open_tracker(budget, lambda: now, *routes)
+    for tokens, route, kind, refused in calls:
+        assert costs.reserve(Spend(tokens, 0.0), route, **kind) == refused, (tokens, route, kind)
 
 
-def test_a_new_day_begins_at_nothing(open_tracker) -> None:
-    """The budget is that of the UTC day."""
+def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
+    """60 reserved and 20 booked of them leave 80 of 100, until midnight (UTC)."""
     now = [NOON]
-    costs = open_tracker(Budget(tokens_per_day=10), lambda: now[0])
-    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(10, 0.0)})
-    assert costs.reserve(Spend(1, 0.0), "a") == "budget"
-    now[0] += 86_400
-    assert costs.reserve(Spend(1, 0.0), "a") is None
-
-
-def test_the_rewriter_spends_from_the_same_budget(open_tracker) -> None:
-    """Its calls are reserved before and booked after, under their own kind."""
-    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON)
-    budget = RouteBudget(costs, "a", "rewriter")
-    assert budget.reserve(Spend(60, 0.0))
-    assert not budget.reserve(Spend(60, 0.0))
-    budget.settle(Spend(60, 0.0), Spend(20, 0.01))
+    costs = open_tracker(Budget(tokens_per_day=100), lambda: now[0])
+    rewriter = RouteBudget(costs, "a", "rewriter")
+    assert rewriter.reserve(Spend(60, 0.0))
+    assert not rewriter.reserve(Spend(41, 0.0))
+    rewriter.settle(Spend(60, 0.0), Spend(20, 0.01))
     assert costs.today() == Spend(20, 0.01)
+    assert costs.reserve(Spend(81, 0.0), "b") == "budget"
+    now[0] += 86_400
+    assert costs.reserve(Spend(100, 0.0), "b") is None
 
 
 def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
-    """Whatever a route is called; only what there is, and only of today."""
+    """Whatever a route is called; only what cost something, of today or of the day that is over."""
     now = [NOON]
     costs = open_tracker(Budget(), lambda: now[0])
     odd = "a on judge of b"
@@ -123,17 +149,7 @@ def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
     assert (costs.today(), costs.today(odd)) == (Spend(15, 0.75), Spend(7, 0.75))
     now[0] += 86_400
     assert costs.by_route_and_kind() == {}
-
-
-@pytest.mark.service("redis-server")
-def test_what_cost_nothing_is_not_booked(on_sqlite) -> None:
-    """The table has a row for each purpose that cost something."""
-    costs = on_sqlite.Costs(on_sqlite.place, Budget(), lambda: NOON)
-    RouteBudget(costs, "a", "rewriter").settle(Spend(60, 0.0), Spend(20, 0.01))
-    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(1, 0.0), "judge": Spend(0, 0.0)})
-    rows = on_sqlite.place.connection().execute("SELECT kind FROM spend ORDER BY kind").fetchall()
-    assert rows == [("replay",), ("rewriter",)]
-    assert spent_on(costs, "rewriter") == Spend(20, 0.01)
+    assert costs.by_route_and_kind(-1)[odd, "judge"] == Spend(2, 0.0)
 
 
 def test_processes_share_what_is_left(open_tracker) -> None:
@@ -198,56 +214,6 @@ def test_a_clock_that_is_set_back_opens_no_new_budget(open_tracker) -> None:
     assert costs.today() == Spend(90, 0.0)
 
 
-def test_what_has_been_begun_need_not_fit_in_the_pace(open_tracker) -> None:
-    """At midnight a quarter of 100 is free, and all of it for calls that follow from others."""
-    costs = open_tracker(Budget(tokens_per_day=100, spread=True), lambda: 0.0)
-    assert costs.reserve(Spend(25, 0.0), "a") is None
-    assert costs.reserve(Spend(1, 0.0), "a") == "budget_pace"
-    assert costs.reserve(Spend(75, 0.0), "a", paced=False) is None
-    assert costs.reserve(Spend(1, 0.0), "a", paced=False) == "budget"
-
-
-def test_the_reserve_is_for_urgent_calls(open_tracker) -> None:
-    """Of 100, 80 are for everybody and the rest for what is urgent, begun or not; the ceiling is for all."""
-    costs = open_tracker(Budget(tokens_per_day=100, reserve=0.2), lambda: NOON)
-    assert costs.reserve(Spend(80, 0.0), "a") is None
-    assert costs.reserve(Spend(1, 0.0), "a") == "budget_reserve"
-    assert costs.reserve(Spend(1, 0.0), "a", paced=False) == "budget_reserve"
-    assert costs.reserve(Spend(20, 0.0), "b", urgent=True) is None
-    assert costs.reserve(Spend(1, 0.0), "b", urgent=True) == "budget"
-    assert costs.reserve(Spend(1, 0.0), "a", urgent=True, paced=False) == "budget"
-
-
-def test_urgent_calls_have_the_reserve_on_top_of_the_pace(open_tracker) -> None:
-    """At noon 5 of 8 parts of the ordinary 80 are free, 50; what is urgent may take 20 more."""
-    costs = open_tracker(Budget(tokens_per_day=100, spread=True, reserve=0.2), lambda: NOON)
-    assert costs.reserve(Spend(50, 0.0), "a") is None
-    assert costs.reserve(Spend(1, 0.0), "a") == "budget_pace"
-    assert costs.reserve(Spend(20, 0.0), "a", urgent=True) is None
-    assert costs.reserve(Spend(1, 0.0), "a", urgent=True) == "budget_pace"
-
-
-def test_a_late_change_gets_its_trials(open_tracker) -> None:
-    """At 23:50 a route at the limit of its own for ordinary trials still has what is kept for changes."""
-    late = 86_400.0 - 600
-    own = {"a": Budget(usd_per_day=1.0, spread=True, reserve=0.2)}
-    costs = open_tracker(Budget(usd_per_day=10.0, spread=True, reserve=0.2), lambda: late, own)
-    assert costs.reserve(Spend(0, 0.79), "a") is None
-    assert costs.reserve(Spend(0, 0.02), "a") in {"budget_pace", "budget_reserve"}
-    assert costs.reserve(Spend(0, 0.2), "a", urgent=True) is None
-
-
-def test_a_busy_route_leaves_the_others_half_of_what_they_have_not_used(open_tracker) -> None:
-    """Of 120 each of three has 40; of 80 not used by two, the third leaves 30, a quarter of all."""
-    costs = open_tracker(Budget(tokens_per_day=120), lambda: NOON, {}, ("busy", "quiet", "idle"))
-    assert costs.reserve(Spend(90, 0.0), "busy") is None
-    assert costs.reserve(Spend(1, 0.0), "busy") == "budget_share"
-    assert costs.reserve(Spend(1, 0.0), "busy", urgent=True) is None
-    assert costs.reserve(Spend(20, 0.0), "quiet") is None
-    assert costs.reserve(Spend(9, 0.0), "idle") is None
-    assert costs.reserve(Spend(1, 0.0), "idle") == "budget"
-
-
 def test_a_route_within_its_share_is_not_kept_from_it(open_tracker) -> None:
     """Of 100 each of two has 50; once the other has used 40, only half of its last 10 is left to it."""
     costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON, {}, ("a", "b"))
@@ -256,23 +222,6 @@ def test_a_route_within_its_share_is_not_kept_from_it(open_tracker) -> None:
     assert costs.reserve(Spend(5, 0.0), "a") is None
     assert costs.reserve(Spend(1, 0.0), "a") == "budget_share"
     assert costs.reserve(Spend(5, 0.0), "b") is None
-
-
-def test_who_has_a_limit_of_its_own_takes_no_part_in_the_shares(open_tracker) -> None:
-    """It may take all that its own limit allows, and what is on no route as well."""
-    costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON, {"own": Budget(90)}, ("a", "b"))
-    assert costs.reserve(Spend(90, 0.0), "own") is None
-    assert costs.reserve(Spend(10, 0.0), "") is None
-
-
-def test_a_day_that_is_over_is_told(open_tracker) -> None:
-    """What was booked yesterday is yesterday's."""
-    now = [NOON]
-    costs = open_tracker(Budget(), lambda: now[0])
-    costs.settle(Spend(0, 0.0), "a", {"replay": Spend(40, 0.25)})
-    now[0] += 86_400
-    assert costs.by_route_and_kind() == {}
-    assert costs.by_route_and_kind(-1) == {("a", "replay"): Spend(40, 0.25)}
 
 
 def test_dollars_alone_stay_set_aside(open_tracker) -> None:

@@ -41,23 +41,23 @@ def test_runs_come_back_in_the_order_they_were_put(changes):
     assert changes.runs() == [later, again]
 
 
-def test_checks_come_back_in_their_order(changes):
-    """With the figures of each model."""
-    rows = (CheckedCategory("general", "over", "over the limit", "+31.0", 0.71, None),)
-    first = CheckRun("c1", 5.0, "p.txt", "m: over.", 0.1, (CheckedModel("m", "", rows),), 80, 560, 0.42)
-    later = altered(first, id="c2")
-    changes.put_check(first)
-    changes.put_check(later)
-    assert changes.checks() == [first, later]
+ROWS = (CheckedCategory("general", "over", "over the limit", "+31.0", 0.71, None),)
+CHECK = CheckRun("c1", 5.0, "p.txt", "m: over.", 0.1, (CheckedModel("m", "", ROWS),), 80, 560, 0.42)
+GATE = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
 
 
-def test_what_gates_said_comes_back_in_its_order(changes):
+@pytest.mark.parametrize(
+    ("kind", "first", "later"),
+    [
+        ("check", CHECK, altered(CHECK, id="c2")),
+        ("gate", GATE, altered(GATE, id="g2", route="", headline="REGRESSION: \u202eodd.")),
+    ],
+)
+def test_checks_and_gates_come_back_in_their_order(changes, kind, first, later):
     """Beside the runs of goldens after changes."""
-    first = GateRun("g1", "shop", 5.0, "m-2", "m-1", "pass", "PASS: no excess.", 40, 80, 0.5)
-    later = altered(first, id="g2", route="", verdict="regression", headline="REGRESSION: \u202eodd.")
-    changes.put_gate(first)
-    changes.put_gate(later)
-    assert changes.gates() == [first, later]
+    for run in (first, later):
+        getattr(changes, f"put_{kind}")(run)
+    assert getattr(changes, f"{kind}s")() == [first, later]
     assert changes.runs() == []
 
 
@@ -77,15 +77,9 @@ def test_scores_are_kept_by_change(changes):
     assert "c1" not in changes.scores()
 
 
-def test_a_change_is_responded_to_once(changes):
-    """Whoever comes first does it."""
-    assert changes.respond("c1", 1.0)
-    assert not changes.respond("c1", 2.0)
-    assert changes.respond("c2", 2.0)
-
-
-def test_settings_are_remembered_by_fingerprint(changes):
-    """What was never said is None."""
+def test_a_change_is_responded_to_once_and_settings_go_by_their_fingerprint(changes):
+    """Whoever comes first responds; settings that were never put are None."""
+    assert [changes.respond(change, 1.0) for change in ("c1", "c1", "c2")] == [True, False, True]
     changes.put_settings("f", {"a": "1"})
     changes.put_settings("f", {"a": "1"})
     assert changes.settings("f") == {"a": "1"}

@@ -27,15 +27,10 @@ def test_clients_take_turns(build):
     queue.put([*of("flood", *range(1, 101)), *of("a", 101, 102), *of("b", 103)])
     assert numbers(queue.reserve(3, 60)) == [1, 101, 103]
     assert numbers(queue.reserve(3, 60)) == [2, 3, 102]
-
-
-def test_one_client_is_served_in_order(build):
-    """And so are exchanges whose clients are not known."""
-    queue = build()
-    queue.put(of("one", 3, 1, 2))
-    assert numbers(queue.reserve(3, 60)) == [3, 1, 2]
-    queue.put(of("", 6, 4, 5))
-    assert numbers(queue.reserve(3, 60)) == [6, 4, 5]
+    unknown = build()
+    queue.acknowledge(ids(queue.reserve(100, 60)))
+    unknown.put(of("", 206, 204, 205))
+    assert numbers(unknown.reserve(3, 60)) == [206, 204, 205]
 
 
 def test_in_a_full_queue_the_flood_makes_room(build):
@@ -48,15 +43,8 @@ def test_in_a_full_queue_the_flood_makes_room(build):
     for number in range(22, 40):
         queue.put(of("a", number))
     assert sorted(numbers(queue.reserve(20, 60))) == [*range(1, 6), *range(21, 26)]
-
-
-def test_what_is_worked_on_makes_no_room(build):
-    """A leased exchange stays."""
-    queue = build(max_waiting=3)
-    queue.put(of("flood", 1, 2, 3))
-    assert numbers(queue.reserve(3, 60)) == [1, 2, 3]
-    assert queue.put(of("a", 4)) == 0
-    assert queue.lag().leased == 3
+    assert queue.put(of("b", 50)) == 0  # what is worked on makes no room
+    assert queue.lag().leased == 10
 
 
 def test_a_queue_of_an_older_release_is_read(on_sqlite):

@@ -46,35 +46,20 @@ def test_what_is_said_is_there_with_who_when_and_texts(store, reopen):
     assert again.of_verdict(VERDICT.id) == again.history(VERDICT.id) == again.select() == (given,)
     assert again.texts(VERDICT.id) == TEXTS
     assert again.labelled([VERDICT.id, "other"]) == {VERDICT.id}
-    assert (given.version, given.by, given.at, given.rating, given.note) == (
-        1,
-        "ann",
-        1000.0,
-        3,
-        "only wording",
-    )
+    assert (given.version, given.by, given.at, given.rating) == (1, "ann", 1000.0, 3)
     assert (given.judge_rating, given.judge_direction, given.decided_by) == (2, "worse", "judge")
-    assert (given.judge_model, given.rated_by, given.explanation) == (
-        "j-1",
-        "similarity@1",
-        "The date is missing.",
-    )
+    assert (given.judge_model, given.rated_by) == ("j-1", "similarity@1")
+    assert (given.note, given.explanation) == ("only wording", "The date is missing.")
     assert given.details == VERDICT.scoring.details
     assert given.quality_scores == VERDICT.quality
 
 
-def test_the_same_again_changes_nothing(store):
-    """Neither version nor time, nor the revision."""
-    first = store.put(said(), TEXTS)
-    revision = store.revision()
-    assert store.put(said(at=2000.0), None) == first
-    assert store.revision() == revision
-    assert len(store.history(VERDICT.id)) == 1
-
-
 def test_a_correction_is_the_next_version(store):
-    """The one before stays in the history; only the newest counts."""
-    store.put(said(rating=3), TEXTS)
+    """The one before stays in the history; only the newest counts. The same again changes nothing."""
+    first = store.put(said(rating=3), TEXTS)
+    revision = store.revision()
+    assert store.put(said(rating=3, at=2000.0), None) == first
+    assert store.revision() == revision
     second = store.put(said(rating=1, at=1001.0), None)
     assert second.version == 2
     assert store.select() == (second,)
@@ -93,7 +78,7 @@ def test_several_people_have_a_label_each(store):
 
 
 def test_a_withdrawn_label_no_longer_counts_and_stays_on_record(store):
-    """Withdrawing again changes nothing; saying it again makes it count again."""
+    """Withdrawing again changes nothing, saying it again makes it count again; what nobody said cannot be."""
     store.put(said(), TEXTS)
     withdrawn = store.withdraw(VERDICT.id, "ann", at=1005.0)
     assert (withdrawn.version, withdrawn.withdrawn_at) == (2, 1005.0)
@@ -101,18 +86,12 @@ def test_a_withdrawn_label_no_longer_counts_and_stays_on_record(store):
     assert store.select() == ()
     assert store.labelled([VERDICT.id]) == frozenset()
     assert store.of_verdict(VERDICT.id) == (withdrawn,)
+    for name, by in ((VERDICT.id, "bob"), ("x9", "ann")):
+        with pytest.raises(LabelError, match=f"'{by}' has said nothing of the verdict"):
+            store.withdraw(name, by, at=1.0)
     again = store.put(said(at=1007.0), None)
     assert (again.version, again.withdrawn_at) == (3, None)
     assert store.select() == (again,)
-
-
-def test_what_was_never_said_cannot_be_withdrawn(store):
-    """The error names the person and the verdict."""
-    store.put(said(), TEXTS)
-    with pytest.raises(LabelError, match=r"'bob' has said nothing of the verdict"):
-        store.withdraw(VERDICT.id, "bob", at=1.0)
-    with pytest.raises(LabelError):
-        store.withdraw("x9", "ann", at=1.0)
 
 
 def test_what_people_write_is_encrypted_and_the_agreement_needs_no_key(backend):

@@ -22,7 +22,6 @@ def test_a_lease_is_held_by_one(on_redis):
 
 
 def test_a_sole_lease_is_always_held():
-    """Where there is nobody to share with."""
     lease = SoleLease()
     assert lease.hold()
     lease.leave()

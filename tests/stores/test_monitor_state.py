@@ -125,7 +125,6 @@ def test_two_monitors_have_a_checkpoint_each_and_events_together(store):
 
 
 def test_two_monitors_of_one_name_do_not_spoil_the_checkpoint(store):
-    """A commit that does not build on what is stored is refused, whole."""
     one, other = RedisMonitorStore(store, "same"), RedisMonitorStore(store, "same")
     one.commit(b"a", 5, [], [], parts={"x": b"1"})
     with pytest.raises(OtherMonitorError, match="another monitor"):

@@ -78,7 +78,7 @@ def test_nothing_readable_is_left_in_a_store(backend):
 
 
 def test_an_answer_joins_the_others(store):
-    """And is the last call; a reference that is gone changes nothing."""
+    """And is the last call; with all answers a reference begins anew; one that is gone changes nothing."""
     store.add(REFERENCE)
     store.update("x1", lambda one: replace(one, asked_at=15.0, failed=2))
     joined = store.update("x1", lambda one: one.answered(kept("Five.", 20.0)))
@@ -87,6 +87,8 @@ def test_an_answer_joins_the_others(store):
     assert (joined.asked_at, joined.failed) == (20.0, 0)
     assert store.states()[0].answers == 3
     assert store.update("gone", lambda one: one) is None
+    full = replace(REFERENCE, answers=(kept("old"),) * MOST_ANSWERS)
+    assert full.answered(kept("new")).answers == (kept("new"),)
 
 
 def test_after_a_change_the_answers_are_former_ones():
@@ -101,27 +103,14 @@ def test_after_a_change_the_answers_are_former_ones():
     assert (again.former, again.before, again.changed_at) == (renewed.former, renewed.before, 20.0)
 
 
-def test_a_reference_with_all_answers_begins_anew():
-    """With the newest as its first."""
-    full = replace(REFERENCE, answers=(kept("old"),) * MOST_ANSWERS)
-    assert full.answered(kept("new")).answers == (kept("new"),)
-
-
-def test_one_takes_the_place_of_another(store):
-    """In one go; the one that was there is gone."""
-    store.add(REFERENCE)
-    other = replace(REFERENCE, id="x2", prompt_version="p2")
-    assert store.add(other, instead_of="x1")
-    assert [one.id for one in store.states()] == ["x2"]
-    assert store.find("x1") is None
-
-
 def test_no_more_is_held_than_allowed(reopen):
-    """In characters of requests and answers."""
+    """In characters of requests and answers; one may take the place of another."""
     small = reopen(total_chars=REFERENCE.chars + 10)
     assert small.add(REFERENCE)
     assert not small.add(replace(REFERENCE, id="x2"))
     assert small.add(replace(REFERENCE, id="x2"), instead_of="x1")
+    assert [state.id for state in small.states()] == ["x2"]
+    assert small.find("x1") is None
 
 
 def test_a_route_is_forgotten(store):

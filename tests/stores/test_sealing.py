@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer
-from evenkeel.core.verdict import Evidence, Scoring, Verdict
+from evenkeel.core.verdict import Evidence
 from evenkeel.stores.archive import ArchivedExchange
 from evenkeel.stores.errors import StoreError
 from evenkeel.stores.goldens import Golden, GoldenStore
@@ -20,7 +21,7 @@ from evenkeel.stores.sqlite.cache import rulings
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
-from tests.stores.examples import exchange
+from tests.stores.examples import ARCHIVED, exchange, verdict
 
 WORD = "periwinkle"
 FIRST, SECOND, THIRD = (base64.b64encode(bytes([number]) * 32).decode() for number in (1, 2, 3))
@@ -37,6 +38,7 @@ def test_what_is_closed_opens_again_and_only_in_its_place(payload, place):
     mine = seal(FIRST)
     closed = mine.close(payload, place)
     assert mine.open(closed, place) == payload
+    assert mine.close(payload, place) != closed  # each has a nonce of its own
     assert closed.startswith(MAGIC)
     # the key's id, a nonce and a tag
     assert len(closed) == len(payload) + len(MAGIC) + 4 + 12 + 16
@@ -47,17 +49,13 @@ def test_what_is_closed_opens_again_and_only_in_its_place(payload, place):
         mine.open(closed[:at] + bytes([closed[at] ^ 1]) + closed[at + 1 :], place)
 
 
-def test_a_payload_is_never_sealed_twice_alike():
-    """Each has a nonce of its own."""
-    assert seal(FIRST).close(b"same", "here") != seal(FIRST).close(b"same", "here")
-
-
 def test_without_a_key_bytes_pass_as_they_are():
-    """The default costs and changes nothing."""
-    assert not seal("").active
-    assert seal_of({}).close(b"x", "here") == b"x"
-    assert seal_of({}).close_text("x", "here") == "x"
-    assert Seal().open(b"x", "here") == b"x"
+    """That is the default; with "plain" in front of a key what was sealed can still be opened."""
+    for open_seal in (seal(""), seal_of({}), seal("plain", FIRST), Seal()):
+        assert not open_seal.active
+        assert open_seal.close(b"x", "here") == open_seal.open(b"x", "here") == b"x"
+        assert open_seal.close_text("x", "here") == "x"
+    assert seal("plain", FIRST).open(seal(FIRST).close(b"y", "here"), "here") == b"y"
 
 
 def test_keys_are_turned_over():
@@ -71,14 +69,6 @@ def test_keys_are_turned_over():
     key_id = payload_keys(FIRST)[0].id.hex()
     with pytest.raises(SealError, match=f"the key {key_id}, which is not in {KEY_VARIABLE}; put that"):
         seal(SECOND, THIRD).open(old, "here")
-
-
-def test_plain_in_front_turns_a_store_back():
-    """New payloads are written in the clear while old ones can still be opened."""
-    back = seal("plain", FIRST)
-    assert not back.active
-    assert back.close(b"x", "here") == b"x"
-    assert back.open(seal(FIRST).close(b"y", "here"), "here") == b"y"
 
 
 @pytest.mark.parametrize("written", ["secret", "QUJD", FIRST[:-4], f"{FIRST},short", f"{FIRST} plain"])
@@ -116,93 +106,69 @@ def test_stores_take_the_keys_of_the_environment(tmp_path, monkeypatch):
         Database(tmp_path / "a.db")
 
 
-def filled(open_stores):
-    """Write the word into every store that keeps text, and read it back."""
-    log, archive, goldens, rulings = open_stores()
-    answer = Answer(f"{WORD} answered")
-    verdict = Verdict(
-        id="v1",
-        exchange_id="e1",
-        scored_at=1.0,
-        route="main",
-        model="m",
-        perturbation="general.tone",
-        perturbation_version=1,
-        severity=0.5,
-        seed=7,
-        scoring=Scoring("judge", explanation=f"the second leaves out {WORD}"),
-        rating=2,
-    )
-    assert log.append(verdict, Evidence(f"{WORD}?", "v", answer, None))
-    asked = '{"messages": [{"role": "user", "content": "%s?"}]}' % WORD  # noqa: UP031 - braces
-    archived = ArchivedExchange(
-        id="e1",
-        route="main",
-        path="/v1/chat/completions",
-        request=asked,
-        answer=answer,
-        model="m",
-        received_at=1.0,
-    )
-    assert archive.put(archived)
-    golden = Golden(
-        id="g1", route="main", path="/v1/chat/completions", request=asked, answer=answer, model="m"
-    )
-    goldens.approve(golden, by="someone", at=2.0)
-    rulings.put("ab" * 32, f'[2, "{WORD} is missing"]'.encode())
-    return verdict, archived
+VERDICT = verdict(1, id="v1", explanation=f"the second leaves out {WORD}")
+ASKED = json.dumps({"messages": [{"role": "user", "content": f"{WORD}?"}]})
+ANSWER = Answer(f"{WORD} answered")
+STORED = altered(ARCHIVED, id="e1", request=ASKED, answer=ANSWER)
+RULING = "ab" * 32, f'[2, "{WORD} is missing"]'.encode()
 
 
-def read(open_stores, verdict, archived):
-    """Everything that was written, as it is read."""
-    log, archive, goldens, rulings = open_stores()
-    assert log.find("v1") == log.of_exchange("e1")[0] == log.latest(1)[0] == verdict
-    assert log.read_after(0, 9)[0].verdict == verdict
-    assert log.evidence("v1").reference.text == f"{WORD} answered"
-    assert archive.find("e1") == archive.latest()[0] == archived
+def filled(stores):
+    """Write the word into every store that keeps text."""
+    log, archive, goldens, rulings = stores
+    assert log.append(VERDICT, Evidence(f"{WORD}?", "v", ANSWER, None))
+    assert archive.put(STORED)
+    goldens.approve(Golden(id="g1", request=ASKED, answer=ANSWER), by="someone", at=2.0)
+    rulings.put(*RULING)
+
+
+def read(stores):
+    """Check that everything that was written is there."""
+    log, archive, goldens, rulings = stores
+    assert log.find("v1") == log.of_exchange("e1")[0] == log.latest(1)[0] == VERDICT
+    assert log.read_after(0, 9)[0].verdict == VERDICT
+    assert log.evidence("v1").reference == ANSWER
+    assert archive.find("e1") == archive.latest()[0] == STORED
     assert goldens.find("g1") == goldens.select()[0] == goldens.history("g1")[0]
-    assert WORD in goldens.find("g1").request
-    assert rulings.get("ab" * 32) == f'[2, "{WORD} is missing"]'.encode()
+    assert goldens.find("g1").request == ASKED
+    assert rulings.get(RULING[0]) == RULING[1]
 
 
-def closed(open_stores):
-    """That no text can be read, each with what is to be done about it; figures can."""
-    log, archive, goldens, rulings = open_stores()
-    found = log.read_after(0, 9)[0].verdict
-    assert (found.rating, found.route) == (2, "main")
-    assert "put that key there" in found.scoring.explanation
-    for reading in (
-        lambda: log.evidence("v1"),
-        lambda: archive.find("e1"),
-        lambda: goldens.find("g1"),
-        lambda: rulings.get("ab" * 32),
+def closed(stores):
+    """Check that no text can be read, each with what is to be done about it, and figures can."""
+    log, archive, goldens, rulings = stores
+    logged = log.read_after(0, 9)[0].verdict
+    assert (logged.rating, logged.route) == (VERDICT.rating, VERDICT.route)
+    assert "put that key there" in logged.scoring.explanation
+    for store, name in (
+        (log.evidence, "v1"),
+        (archive.find, "e1"),
+        (goldens.find, "g1"),
+        (rulings.get, RULING[0]),
     ):
         with pytest.raises(SealError, match="put that key there"):
-            reading()
+            store(name)
 
 
 def test_nothing_readable_is_left_in_a_store(backend):
     """Verdict, evidence, archived exchange, golden and ruling, wherever the backend keeps them."""
 
     def stores(*keys):
-        def opened():
-            place = backend.opened(seal=seal(*keys))
-            return (
-                backend.verdicts(place),
-                backend.archive(place),
-                GoldenStore(backend.documents(place)),
-                _rulings(place),
-            )
+        place = backend.opened(seal=seal(*keys))
+        return (
+            backend.verdicts(place),
+            backend.archive(place),
+            GoldenStore(backend.documents(place)),
+            _rulings(place),
+        )
 
-        return opened
-
-    written = filled(stores(FIRST))
-    read(stores(SECOND, FIRST), *written)
+    filled(stores(FIRST))
+    read(stores(SECOND, FIRST))
     closed(stores(SECOND))
     closed(stores())
-    assert "general.tone" in backend.contents()
+    assert VERDICT.perturbation in backend.contents()
     assert WORD not in backend.contents()
-    backend.verdicts().append(altered(written[0], id="v2"), None)
+    backend.verdicts().append(altered(VERDICT, id="v2"), None)
     assert WORD in backend.contents()
 
 

@@ -13,12 +13,7 @@ from evenkeel.stores.errors import StoreError
 from evenkeel.stores.sqlite.database import Database
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
-from tests.stores.examples import verdict
-
-
-def fill(log, numbers, evidence=None):
-    for number in numbers:
-        assert log.append(verdict(number), evidence)
+from tests.stores.examples import fill, verdict
 
 
 def test_an_unwritable_folder_is_one_clear_error(tmp_path):

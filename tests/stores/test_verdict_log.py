@@ -22,7 +22,7 @@ from evenkeel.stores.verdict_log import (
     LoggedVerdict,
 )
 from tests.kit.records import altered
-from tests.stores.examples import EVIDENCE, verdict
+from tests.stores.examples import EVIDENCE, fill, verdict
 
 
 @pytest.fixture
@@ -63,53 +63,66 @@ def test_an_id_is_logged_once(log):
     assert log.evidence(verdict(1).id) == EVIDENCE
 
 
-def test_a_label_is_an_entry_without_its_texts(log):
-    """Each version has a place of its own, once; who reads verdicts and approvals sees none of it."""
-    log.append(verdict(1), EVIDENCE)
-    said = label_of(verdict(1), LabelStatement("ann", rating=3, note="as he says"), at=5.0)
-    assert log.note(said)
-    assert not log.note(said)
-    log.append(verdict(2), None)
-    assert log.note(altered(said, version=2, withdrawn_at=6.0))
-    first, label, _, withdrawn = log.entries_after(0, 10)
-    assert label == LoggedLabel(label.offset, altered(said, note="", quality_scores=(), details={}))
-    assert (withdrawn.label.version, withdrawn.label.withdrawn_at) == (2, 6.0)
-    assert first.offset < label.offset < withdrawn.offset
-    assert log.entries_after(label.offset, 1) == log.entries_after(first.offset, 2)[1:]
-    assert log.approvals() == []
-    assert [one.verdict.id for one in log.read_after(0, 10)] == [verdict(1).id, verdict(2).id]
-
-
+LABEL = label_of(verdict(1), LabelStatement("ann", rating=3, note="as he says"), at=5.0)
 SEEN = ReferenceAnswered("reference/0", 3.0, "default", "m-1", "m", "", "e9", "fill")
 ASKED = ReferenceAnswered("reference/1", 4.0, "triage", "m-1", "m", "v1", "e3", "round", 5, 0, 1, 0.25, 0.75)
+DECISION = Decision.of("i1", "rolled_back", route="chat", by="annä", at=5.0, note='{"a": "\x00 ☂"}')
+WITHOUT_TEXTS = altered(LABEL, note="", quality_scores=(), details={})
 
 
-def test_sightings_stand_among_the_verdicts(log):
-    """Each once, at its place, as it went in; who reads verdicts or approvals sees none of them."""
-    log.append(verdict(1), None)
-    assert log.note(SEEN)
-    assert not log.note(SEEN)
+@pytest.mark.parametrize(
+    ("note", "entry"),
+    [
+        (LABEL, LoggedLabel(2, WITHOUT_TEXTS)),
+        (
+            altered(LABEL, version=2, withdrawn_at=6.0),
+            LoggedLabel(2, altered(WITHOUT_TEXTS, version=2, withdrawn_at=6.0)),
+        ),
+        (SEEN, LoggedSighting(2, SEEN)),
+        (ASKED, LoggedSighting(2, ASKED)),
+        (DECISION, LoggedDecision(2, DECISION)),
+    ],
+    ids=["label", "withdrawn label", "sighting", "asked", "decision"],
+)
+def test_a_note_is_an_entry_once_between_the_verdicts(log, note, entry):
+    """A label without its texts, all else as it went in; who reads verdicts or approvals sees none of it."""
+    log.append(verdict(1), EVIDENCE)
+    assert log.note(note)
+    assert not log.note(note)
     log.append(verdict(2), None)
-    assert log.note(ASKED)
-    first, seen, second, asked = log.entries_after(0, 10)
-    assert (seen.sighting, asked.sighting) == (SEEN, ASKED)
-    assert first.offset < seen.offset < second.offset < asked.offset
-    assert log.entries_after(first.offset, 2) == [seen, second]
-    assert len(log.read_after(0, 10)) == 2
+    assert log.entries_after(0, 10)[1] == entry
+    assert log.entries_after(1, 1) == [entry]
     assert log.approvals() == []
+    assert [logged.verdict for logged in log.read_after(0, 10)] == [verdict(1), verdict(2)]
 
 
-def test_sightings_go_with_the_verdicts_around_them(backend):
-    """What people said is kept for good."""
+def test_the_oldest_verdicts_go_first_and_are_counted(backend):
+    """Sightings go with the verdicts around them; what people said stays. SQLite looks every 500 verdicts."""
     log = backend.verdicts(kept=400)
-    said = label_of(verdict(1), LabelStatement("ann", rating=3), at=5.0)
     log.note(SEEN)
-    log.note(said)
-    for number in range(1000):
-        log.append(verdict(number), None)
+    log.note(LABEL)
+    fill(log, range(1000), EVIDENCE)
     log.note(ASKED)
-    kinds = [type(one) for one in log.entries_after(0, 5000) if not isinstance(one, LoggedVerdict)]
+    read = log.read_after(0, 5000)
+    assert 400 <= len(read) <= 900
+    assert read[-1].verdict == verdict(999)
+    assert log.trimmed() == 1000 - len(read)
+    first = int(read[0].verdict.exchange_id.removeprefix("e"))
+    assert log.find(verdict(first - 1).id) is None
+    if isinstance(log, SqliteVerdictLog):  # a Redis forgets evidence by its age
+        assert log.evidence(verdict(first - 1).id) is None
+    assert log.of_exchange(f"e{first - 1}") == []
+    assert log.evidence(verdict(first).id) == EVIDENCE
+    kinds = [type(entry) for entry in log.entries_after(0, 5000) if not isinstance(entry, LoggedVerdict)]
     assert kinds == [LoggedLabel, LoggedSighting]
+
+
+def test_old_evidence_is_pruned_and_the_verdict_kept(log):
+    """It is bounded by number."""
+    fill(log, range(1000), EVIDENCE)
+    assert log.evidence(verdict(0).id) is None
+    assert log.evidence(verdict(999).id) == EVIDENCE
+    assert log.find(verdict(0).id) is not None
 
 
 def test_reading_goes_on_after_an_offset(log):
@@ -131,15 +144,6 @@ def test_verdicts_are_found_by_exchange_and_by_cell(log):
     assert [one.route for one in log.latest(10)] == ["triage", "default", "default"]
     assert [one.id for one in log.latest(10, perturbation="general.casing")] == ["other"]
     assert log.latest(10, route="triage", perturbation="general.casing") == []
-
-
-def test_old_evidence_is_pruned_and_the_verdict_kept(log):
-    """Evidence is bounded; verdicts stay."""
-    for number in range(1000):
-        log.append(verdict(number), EVIDENCE)
-    assert log.evidence(verdict(0).id) is None
-    assert log.evidence(verdict(999).id) == EVIDENCE
-    assert log.find(verdict(0).id) is not None
 
 
 def test_many_threads_append_without_losing_or_doubling(log):
@@ -249,24 +253,6 @@ def test_the_newest_come_first(mixed):
 # On SQLite.
 
 
-def fill(log, numbers, evidence=None):
-    for number in numbers:
-        assert log.append(verdict(number), evidence)
-
-
-def test_the_oldest_verdicts_go_first_and_are_counted(database):
-    """After 1,500 verdicts of which 600 are kept, with a look every 500, the newest 600 are there."""
-    log = SqliteVerdictLog(database, kept=600)
-    fill(log, range(1500), EVIDENCE)
-    assert log.trimmed() == 900
-    assert [one.verdict.id for one in log.read_after(0, 2)] == [verdict(900).id, verdict(901).id]
-    assert log.find(verdict(899).id) is None
-    assert log.evidence(verdict(899).id) is None
-    assert log.evidence(verdict(900).id) == EVIDENCE
-    assert log.read_after(1499, 9)[0].verdict == verdict(1499)  # offsets are not given again
-    assert SqliteVerdictLog(database).trimmed() == 900
-
-
 def test_a_verdict_that_is_there_already_takes_no_place(database):
     """Offsets have no gaps, so that the limit is one of verdicts."""
     log = SqliteVerdictLog(database)
@@ -327,33 +313,8 @@ def test_evidence_has_an_age(database):
 # On Redis.
 
 
-def test_a_log_keeps_the_newest_and_counts_the_others(store):
-    """A monitor that comes late sees from the offsets that some are missing."""
-    log = RedisVerdictLog(store, kept=10)
-    for number in range(25):
-        assert log.append(verdict(number), EVIDENCE)
-    read = log.read_after(0, 100)
-    assert [one.offset for one in read] == list(range(16, 26))
-    assert log.trimmed() == 15
-    assert log.find(verdict(3).id) is None
-    assert log.of_exchange("e3") == []
-    assert [one.exchange_id for one in log.latest(3, route="default")] == ["e24", "e23", "e22"]
-
-
 def test_evidence_has_a_time_to_live(store):
     """The server forgets it by itself; the verdict stays."""
     log = RedisVerdictLog(store, evidence_s=100)
     log.append(verdict(1), EVIDENCE)
     assert 0 < store.client.pttl(store.key("main", f"evidence:{verdict(1).id}")) <= 100_000
-
-
-def test_a_decision_is_an_entry_that_is_kept_for_good(log):
-    """With every text that a person may write; who reads verdicts and approvals sees none of it."""
-    log.append(verdict(1), EVIDENCE)
-    said = Decision.of("i1", "rolled_back", route="chat", by="annä", at=5.0, note='{"a": "\x00 ☂"}')
-    assert log.note(said)
-    assert not log.note(said)
-    *_, logged = log.entries_after(0, 10)
-    assert logged == LoggedDecision(logged.offset, said)
-    assert len(log.read_after(0, 10)) == 1
-    assert log.approvals() == []
