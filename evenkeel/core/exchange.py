@@ -57,7 +57,7 @@ class Exchange:
     prompt_version: str | None = None
     """Value of the `x-evenkeel-prompt-version` header."""
     session: str | None = None
-    """Value of the `x-evenkeel-session` header."""
+    """Value of the `x-evenkeel-session` header, else a hash of the header that the settings name."""
     client: str = ""
     """Name of the client: a keyed hash of its key or address; "" if unknown."""
 

@@ -273,7 +273,7 @@ async def serve(
     tally = Tally()
     queued = _OpenedWhenUsed(lambda: connect(settings).queue)
     sink = redacting(settings.storage.redaction, spans.sink(queued), tally)
-    names = ClientNames(partial(_salt, settings), settings.listen.proxies)
+    names = ClientNames(partial(_salt, settings), settings.listen.proxies, settings.listen.session_header)
     handoff = HandOff(sink, Counters(), max_bytes=_HANDOFF_BYTES, names=names)
     handoff.client_quota = settings.replays.client_exchanges_per_hour
     listen = settings.listen
