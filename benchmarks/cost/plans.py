@@ -192,7 +192,7 @@ def verdict_of(
         perturbation_version=trial.perturbation.version,
         severity=trial.severity,
         seed=trial.seed,
-        scoring=Scoring("judge", rated_by="similarity@3", judge_model="judge"),
+        scoring=Scoring("judge", rated_by="similarity@4", judge_model="judge"),
         rating=rating,
         similarity=similarity,
         quality=(score,) if rating < SAME_CONTENT else (),

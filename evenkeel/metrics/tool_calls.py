@@ -184,7 +184,8 @@ def _scalars(value: Value, path: str) -> Iterator[Argument]:
 class ToolArgumentsMatch:
     """F1 of arguments that are equal, over the calls that both answers make of the same tools.
 
-    1 means no change, and everything below means one.
+    1 means no change, and everything below means one. Measured only where the judge saw other content, so
+    arguments that it takes for the same in other words count only if something else moved.
     """
 
     name: ClassVar[str] = "tool_arguments_match"

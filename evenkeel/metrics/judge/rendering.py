@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 if TYPE_CHECKING:
-    from evenkeel.core.pair import Answer
+    from evenkeel.core.pair import Answer, ToolCall
 
 LONG_CHARS: Final = 60_000
 """Characters of two texts together from which the lines that both share at their ends are left out."""
@@ -14,10 +16,25 @@ _SHOWN_LINES: Final = 40
 
 
 def render(answer: Answer) -> str:
-    """Return an answer's text, then a line "call name(arguments)" for each tool call; "" if it is empty."""
+    """Return an answer's text, then its tool calls; "" if it is empty.
+
+    A call is a line "call name", and one line "- argument: value" for each argument, by name: a model that
+    writes them in another order calls the same.
+    """
     lines = [answer.text.strip()] if answer.text.strip() else []
-    lines += [f"call {call.name}({call.arguments})" for call in answer.tool_calls]
+    for call in answer.tool_calls:
+        lines += [f"call {call.name}", *_arguments(call)]
     return "\n".join(lines)
+
+
+def _arguments(call: ToolCall) -> list[str]:
+    try:
+        # Raw values stay as the model wrote them: a decoder would change the spelling of numbers.
+        arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        # A custom tool takes free text, and some models write what is no JSON.
+        return [call.arguments]
+    return [f"- {name}: {bytes(value).decode()}" for name, value in sorted(arguments.items())]
 
 
 class TrimmedTexts(NamedTuple):

@@ -60,7 +60,7 @@ def test_a_remembered_ruling_costs_nothing_and_says_so() -> None:
     assert (first.outcome, first.explanation) == (second.outcome, second.explanation) == (3, "the same")
     assert (first.tokens, first.cost_usd, first.details) == (120, 120, {})
     assert (second.tokens, second.cost_usd, second.details) == (0, 0, {"cached": 1.0})
-    assert first.prompt_version == second.prompt_version == "similarity@3" == prompt_version
+    assert first.prompt_version == second.prompt_version == "similarity@4" == prompt_version
 
 
 def test_only_rulings_are_remembered() -> None:

@@ -190,12 +190,12 @@ def test_tool_calls_and_context_reach_the_judge() -> None:
         return [request["messages"][1]["content"] for request in scripted.asked]
 
     similarity, *quality = run([GOOD], scene)
-    assert 'call close({"id": 7})' in similarity
+    assert "call close\n- id: 7" in similarity
     assert "Nothing to close." in similarity
     assert "secret context" not in similarity
     for text in quality:
         assert "close ticket 7" in text
-        assert 'call close({"id": 7})' in text
+        assert "call close\n- id: 7" in text
         assert "Nothing to close." not in text
 
 

@@ -115,7 +115,7 @@ def test_pairs_are_rated_in_one_call() -> None:
     assert asked[0]["messages"][1]["content"].count(REFERENCE) == 1
     assert sorted(one.tokens for one in found.values()) == [366, 367, 368]  # of 1,000 and 101
     assert {one.details[JUDGED_TOGETHER] for one in found.values()} == {3}
-    assert {one.prompt_version for one in found.values()} == {"similarity@3"}
+    assert {one.prompt_version for one in found.values()} == {"similarity@4"}
     assert found["It leaves at 9."].explanation == "Candidate says It leaves at 9."
     assert counted == {("calls", "rated"): 1, ("pairs", "rated"): 3}
 

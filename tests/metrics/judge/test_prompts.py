@@ -105,7 +105,7 @@ def test_the_words_of_the_built_in_prompts_belong_to_their_versions() -> None:
         for prompt in (SIMILARITY, FAITHFULNESS, COMPLETENESS)
     }
     assert digests == {
-        "similarity@3": "9deb0200f8a1",
+        "similarity@4": "84a75412bf40",
         "faithfulness@2": "1f0c537530ca",
         "completeness@2": "1beb11e5f3c4",
     }

@@ -128,7 +128,7 @@ def test_tool_calls_are_qualities_beside_the_judged_ones() -> None:
     judge.ratings = {
         (name, text): 3
         for name in ("faithfulness", "completeness")
-        for text in ('call open({"id": 4})', 'call close({"id": 4})')
+        for text in ("call open\n- id: 4", "call close\n- id: 4")
     }
     before, after = (Answer("", (ToolCall(name, '{"id": 4}'),)) for name in ("open", "close"))
     scores = asyncio.run(
