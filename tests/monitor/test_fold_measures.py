@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from evenkeel.core.cells import Limit
-from evenkeel.core.verdict import BASELINE, QualityScore
+from evenkeel.core.verdict import BASELINE, QualityScore, ToolStep
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.estimate import Counts, outcome_of, paired_excess
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
@@ -53,6 +54,21 @@ def test_whether_an_answer_is_invalid_is_seen_where_something_was_asked_of_its_f
     assert observed(asked)[Measure.INVALID] == 0
     assert observed(altered(asked, rating=None, invalid=("format",)))[Measure.INVALID] == 1
     assert Measure.INVALID not in observed(ALIKE)
+
+
+def test_without_a_judge_the_choice_of_tools_is_all_that_is_known_of_content():
+    """Another tool is another answer: 1 where only the trial calls one, −1 where only the resend does."""
+    unsure = altered(ALIKE, rating=None, unsure=True, control_rating=None, scorer="metrics")
+    assert Measure.CONTENT not in observed(unsure)
+
+    def content(trial, resend):
+        control = msgspec.structs.replace(unsure.control, tools=resend)
+        return observed(msgspec.structs.replace(unsure, tools=trial, control=control))[Measure.CONTENT]
+
+    other, same = ToolStep("tool", "lookup", "refund"), ToolStep("arguments", "lookup", "lookup")
+    assert [content(other, same), content(same, other), content(other, other), content(other, None)] == [
+        1, -1, 0, 0,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("asked", [{"wanted_format": "yaml"}, {"wanted_language": "de"}])

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from evenkeel.core.cells import CellEstimates, Estimate
 from evenkeel.monitor.estimate.blocks import CellEffects
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
-from evenkeel.monitor.estimate.tool_counts import ARGUMENTS, CHOICE, ToolCounts
+from evenkeel.monitor.estimate.tool_counts import ARGUMENTS, CHOICE, ToolCounts, choice_difference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -339,7 +339,7 @@ class Counts(Struct):
         self._grade(verdict, loss, sign)
         self.tools.add(verdict)
         if not verdict.selection.split_of:
-            self._block(outcome, loss, verdict.origin.session)
+            self._block(outcome, loss, verdict)
         if outcome.quality == "unscored":
             failed = verdict.quality_failures
             self._fail(f"{QUALITY_PREFIX}{failed[0].reason if failed else 'missing'}")
@@ -361,16 +361,15 @@ class Counts(Struct):
         for word, count in other.words.items():
             self.words[word] = self.words.get(word, 0) + count
 
-    def _block(self, outcome: RatedOutcome, loss: float | None, session: str) -> None:
+    def _block(self, outcome: RatedOutcome, loss: float | None, verdict: Verdict) -> None:
         """Take a trial into the blocks that show how much trials depend on each other."""
-        effects = self.effects
-        if outcome.known:
-            difference = outcome.difference
-        effects = self.effects
+        effects, session = self.effects, verdict.origin.session
         if outcome.known:
             difference = outcome.difference
             moved = float(outcome.shifted) if difference is None else float(difference)
             effects.content.add(moved, session)
+        elif (choice := choice_difference(verdict)) is not None:
+            effects.content.add(float(choice), session)
         if loss is not None:
             effects.loss.add(loss, session)
         self.effect = effects.intervals

@@ -25,6 +25,17 @@ _MOST_ARGUMENTS: Final = 3
 _MOST_SHOWN: Final = 5
 
 
+def choice_difference(verdict: Verdict) -> int | None:
+    """Return 1 if only the trial calls other tools than the original, −1 if only its resend does, else 0.
+
+    A resend without an outcome counts as one that calls others. None for a request without tools.
+    """
+    if verdict.tools is None:
+        return None
+    resend = verdict.control.tools
+    return (verdict.tools.difference in CHOICE) - (resend is None or resend.difference in CHOICE)
+
+
 class ChangeCount(Struct):
     """Number of times that the tool calls of answers changed in one way."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evenkeel.monitor.detect import Measure
 from evenkeel.monitor.detect.drift import Stratum
+from evenkeel.monitor.estimate.tool_counts import choice_difference
 
 if TYPE_CHECKING:
     from evenkeel.core.verdict import Verdict
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 def observations(verdict: Verdict, outcome: RatedOutcome) -> dict[Measure, float]:
     """Return the alert's observations of a trial.
 
-    An unsure trial has its similarity alone: whether its content or quality changed is not known.
+    An unsure trial has its similarity alone: whether its content or quality changed is not known. Only of
+    tool calls it is: another tool is another answer, which takes no judge to see.
 
     A resend may be missing because its answer shifted (it took too long, say), so where the trial has one and
     the resend has not, the resend counts as the one that did as badly as can be: lost resends never raise an
@@ -31,6 +33,8 @@ def observations(verdict: Verdict, outcome: RatedOutcome) -> dict[Measure, float
     if not outcome.unsure:
         observed[Measure.CONTENT] = outcome.shifted - 1 if outcome.difference is None else outcome.difference
         observed[Measure.QUALITY] = worse - control_worse
+    elif (choice := choice_difference(verdict)) is not None:
+        observed[Measure.CONTENT] = choice
     if verdict.wanted.format is not None or verdict.wanted.language is not None:
         return observed | {Measure.INVALID: 1 if verdict.invalid else 0}
     loss = verdict.graded_loss
