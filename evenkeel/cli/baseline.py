@@ -64,7 +64,7 @@ def baseline() -> None:
 @json_option
 @store_options
 def approve(
-    config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool, **given: Any
+    config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool, **options: Any
 ) -> None:
     """Approve the current level of a route's cells, measured since its last change.
 
@@ -75,8 +75,8 @@ def approve(
     if not (by or "").strip():
         raise click.UsageError("no name for the audit log: add --by NAME or set EVENKEEL_USER")
     settings = settings_of_stores(config, data_dir)
-    route = given["route"]
-    narrowed = {name: given[name] for name in ("model", "perturbation")}
+    route = options["route"]
+    narrowed = {name: options[name] for name in ("model", "perturbation")}
     least = settings.alerts.min_trials
     with opened(settings) as stores:
         reports = reports_of(stores, MonitorSettings(min_trials=least))
@@ -91,11 +91,11 @@ def approve(
                 f"too few trials since the last change, left as they are: {', '.join(names)}{more}",
                 err=as_json,
             )
-        if not (given["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
+        if not (options["yes"] or agreed(f"Approve {len(ready)} baselines of route {route}?")):
             raise CommandFailedError("nothing approved; --yes approves without asking")
         at = time.time()
         try:
-            approval = Approval.of(route, ready, by=by or "", at=at, note=given["note"])
+            approval = Approval.of(route, ready, by=by or "", at=at, note=options["note"])
         except ApprovalError as error:
             raise SettingsError(str(error)) from error
         stores.verdicts.note(approval)
@@ -113,11 +113,13 @@ def approve(
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List approvals, newest first."""
-    found = [logged for logged in stores.verdicts.approvals()[::-1] if route in {None, logged.approval.route}]
+    approvals = [
+        logged for logged in stores.verdicts.approvals()[::-1] if route in {None, logged.approval.route}
+    ]
     if as_json:
-        emit([{"offset": logged.offset, **asdict(logged.approval)} for logged in found])
-    elif found:
-        click.echo("\n\n".join(map(_said, found)))
+        emit([{"offset": logged.offset, **asdict(logged.approval)} for logged in approvals])
+    elif approvals:
+        click.echo("\n\n".join(map(_said, approvals)))
     else:
         click.echo("No baselines approved; see `evenkeel baseline approve --help`.", err=True)
 
@@ -127,16 +129,16 @@ def reports_of(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
 
     Raises: SettingsError if a monitor's checkpoint is of another version.
     """
-    found: dict[tuple[str, str, str], CellReport] = {}
+    reports: dict[tuple[str, str, str], CellReport] = {}
     try:
         for state in stored_states(stores.monitors(), settings):
             for report in state.reports():
-                known = found.get(report.key.parts)
-                if known is None or known.counts.trials < report.counts.trials:
-                    found[report.key.parts] = report
+                earlier = reports.get(report.key.parts)
+                if earlier is None or earlier.counts.trials < report.counts.trials:
+                    reports[report.key.parts] = report
     except CheckpointError as error:
         raise SettingsError(f"{stores.place}: {error}; start `evenkeel up` on it once") from error
-    return [found[key] for key in sorted(found)]
+    return [reports[key] for key in sorted(reports)]
 
 
 def _nothing(named: Sequence[str], short: Sequence[CellReport], least: int) -> str:

@@ -100,8 +100,8 @@ def challenge(
         raise SettingsError("name what is to be tried: --model NAME, --prompt FILE or --upstream URL")
     settings = settings_of_stores(config, data_dir)
     if config is not None and route not in {named.name for named in settings.routes}:
-        known = figures.listing([named.name for named in settings.routes])
-        raise SettingsError(f"no route {route!r} in {config}; it has {known}")
+        names = figures.listing([named.name for named in settings.routes])
+        raise SettingsError(f"no route {route!r} in {config}; it has {names}")
     started = Challenge(
         route=route,
         model=model,
@@ -139,12 +139,12 @@ def status(config: Path | None, data_dir: Path | None, route: str | None, *, as_
     Exit code: 0 it may switch, 1 it must not, 3 not yet known, 2 there is none.
     """
     with opened(settings_of_stores(config, data_dir)) as stores:
-        found = _found(stores, route)
-        measured = _measured(stores, found)
+        running = _found(stores, route)
+        measured = _measured(stores, running)
     if as_json:
-        emit(challenge_json(found, measured))
+        emit(challenge_json(running, measured))
     else:
-        _show(found, measured)
+        _show(running, measured)
     sys.exit(_EXIT_CODES[measured.decision.answer])
 
 
@@ -154,9 +154,9 @@ def status(config: Path | None, data_dir: Path | None, route: str | None, *, as_
 def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
     """List all challengers, running and stopped, with their decisions."""
     with opened(settings_of_stores(config, data_dir)) as stores:
-        every = [(found, _measured(stores, found)) for found in stores.challenges.all()]
+        every = [(running, _measured(stores, running)) for running in stores.challenges.all()]
     if as_json:
-        emit([challenge_json(found, measured) for found, measured in every])
+        emit([challenge_json(running, measured) for running, measured in every])
         return
     if not every:
         click.echo(
@@ -166,12 +166,12 @@ def list_(config: Path | None, data_dir: Path | None, *, as_json: bool) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("route", "challenger", "started", "state", "pairs", "decision"):
         table.add_column(name)
-    for found, measured in every:
+    for running, measured in every:
         table.add_row(
-            visible(found.route),
-            visible(words.name_of(found)),
-            figures.date_and_time(found.started_at),
-            "running" if found.stopped_at is None else "stopped",
+            visible(running.route),
+            visible(words.name_of(running)),
+            figures.date_and_time(running.started_at),
+            "running" if running.stopped_at is None else "stopped",
             figures.number(measured.pairs),
             words.ANSWERS[measured.decision.answer],
         )
@@ -188,17 +188,17 @@ def stop(
 ) -> None:
     """Stop asking the challenger of a route. What it has shown stays."""
     with opened(settings_of_stores(config, data_dir)) as stores:
-        found = _found(stores, route)
-        if found.stopped_at is not None:
-            raise SettingsError(f"the challenger of route {found.route} is stopped already")
-        stopped = replace(found, stopped_at=time.time())
+        running = _found(stores, route)
+        if running.stopped_at is not None:
+            raise SettingsError(f"the challenger of route {running.route} is stopped already")
+        stopped = replace(running, stopped_at=time.time())
         stores.challenges.put(stopped)
-        _record(stores, "challenger_stopped", found, by)
+        _record(stores, "challenger_stopped", running, by)
         measured = _measured(stores, stopped)
     if as_json:
         emit(challenge_json(stopped, measured))
         return
-    click.echo(f"{words.name_of(found)} is asked nothing more on route {found.route}.")
+    click.echo(f"{words.name_of(running)} is asked nothing more on route {running.route}.")
 
 
 def _found(stores: Stores, route: str | None) -> Challenge:
@@ -214,25 +214,25 @@ def _found(stores: Stores, route: str | None) -> Challenge:
     return (running or every)[0]
 
 
-def _measured(stores: Stores, found: Challenge) -> ChallengeFigures:
+def _measured(stores: Stores, running: Challenge) -> ChallengeFigures:
     store = stores.challenges
-    return challenge_figures(found, store.pairs(found.id), store.labels(found.id))
+    return challenge_figures(running, store.pairs(running.id), store.labels(running.id))
 
 
-def _record(stores: Stores, what: Any, found: Challenge, by: str | None) -> None:
+def _record(stores: Stores, what: Any, running: Challenge, by: str | None) -> None:
     stores.actions.record(
-        Action(round(time.time(), 3), by or "", "command", what, found.route, words.name_of(found))
+        Action(round(time.time(), 3), by or "", "command", what, running.route, words.name_of(running))
     )
 
 
-def _show(found: Challenge, measured: ChallengeFigures) -> None:
+def _show(running: Challenge, measured: ChallengeFigures) -> None:
     console = table_console()
-    lines = [words.headline(found, measured), *words.details(found, measured)]
+    lines = [words.headline(running, measured), *words.details(running, measured)]
     console.print("\n".join(visible(line) for line in lines), markup=False, highlight=False)
     table = Table(box=None, pad_edge=False)
     for name in ("points", "figure", "limit", "n", "counts"):
         table.add_column(name)
-    for row in words.rows(found, measured):
+    for row in words.rows(running, measured):
         table.add_row(row.name, row.figure, row.limit, figures.number(row.n), row.about)
     console.print()
     console.print(table)
@@ -247,7 +247,7 @@ def _show(found: Challenge, measured: ChallengeFigures) -> None:
         parts = Table(box=None, pad_edge=False)
         for name in ("segment", "share", "worse, points", ""):
             parts.add_column(name)
-        for cells in words.segment_rows(found, measured):
+        for cells in words.segment_rows(running, measured):
             parts.add_row(*map(visible, cells))
         console.print()
         console.print(parts)

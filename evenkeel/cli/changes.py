@@ -55,17 +55,17 @@ def changes() -> None:
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List the latest changes, newest first."""
-    found = [report for report in _book(stores).reports() if route is None or route in report.routes]
+    reports = [report for report in _book(stores).reports() if route is None or route in report.routes]
     if as_json:
-        emit([asdict(report) for report in found])
+        emit([asdict(report) for report in reports])
         return
-    if not found:
+    if not reports:
         click.echo("No changes detected yet.", err=True)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("change", "noticed (UTC)", "what", "effect"):
         table.add_column(name, no_wrap=name != "what")
-    for report in found:
+    for report in reports:
         noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
         table.add_row(report.id, noticed, visible(report.title), visible(report.said))
     table_console().print(table)
@@ -131,7 +131,7 @@ def report_lines(report: ChangeReport) -> Iterator[str]:
         yield report.ended
     if report.silent is not None:
         yield from _section(
-            "A change that nobody announced", [f"{name}: {said}" for name, said in report.silent.facts]
+            "A change that nobody announced", [f"{name}: {line}" for name, line in report.silent.facts]
         )
     noticed = [f"{kinds.NAMES[mark.kind]}: {mark.before} → {mark.after}" for mark in report.marks]
     for title, lines in (

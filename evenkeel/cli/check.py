@@ -134,7 +134,7 @@ class _CouldNotMeasureError(UserError):
 @file_option("--data-dir", "Data folder whose console lists the check.", metavar="DIR")
 @json_option
 @yes_option
-def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
+def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     """Measure how fragile the prompt in PROMPT is, or the one on standard input (-).
 
     PROMPT holds plain text, a JSON list of messages, a request body as an SDK sends it, or any of these with
@@ -154,34 +154,34 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
     1 over it, 2 could not measure or invalid options, 3 not known with this budget.
     """
     out, err = consoles(PIPED_WIDTH, json=as_json)
-    check_writable((given["html"], given["markdown"], _junit(given), given["journal"]))
+    check_writable((options["html"], options["markdown"], _junit(options), options["journal"]))
     with contextlib.ExitStack() as stack:
-        request = _request(prompt, given, stack)
-        _confirm(request, given["budget_usd"], err, confirmed=yes or given["ci"])
+        request = _request(prompt, options, stack)
+        _confirm(request, options["budget_usd"], err, confirmed=yes or options["ci"])
         outcome = _run(request, err)
     show(document(outcome), out)
-    reports = _reports(outcome, given)
+    reports = _reports(outcome, options)
     write_reports(reports)
     for target in reports:
         err.print(f"wrote {target}", soft_wrap=True)
-    _keep(outcome, given, err)
+    _keep(outcome, options, err)
     if as_json:
         click.echo(to_json(outcome), nl=False)
-    if given["ci"] and outcome.is_over:
+    if options["ci"] and outcome.is_over:
         sys.exit(_OVER)
-    if given["ci"] and not outcome.settled:
+    if options["ci"] and not outcome.settled:
         sys.exit(_NOT_KNOWN)
 
 
 def _confirm(request: CheckRequest, budget_usd: float | None, err: Console, *, confirmed: bool) -> None:
     """Say the cost, and ask if it may be above a dollar and nobody has agreed to it."""
     plan = request.plan()
-    said = f"{plan}"
+    question = f"{plan}"
     if budget_usd is not None:
-        said += f"; stops at {usd(budget_usd)}"
+        question += f"; stops at {usd(budget_usd)}"
     ahead = plan.usd if budget_usd is None else min(plan.usd, budget_usd)
     unknown = not plan.priced and budget_usd is None and not _is_simulated(request)
-    err.print(f"{said}.", soft_wrap=True)
+    err.print(f"{question}.", soft_wrap=True)
     if confirmed or (ahead <= _ASK_ABOVE_USD and not unknown):
         return
     if not on_a_terminal():
@@ -208,87 +208,87 @@ def _run(request: CheckRequest, err: Console) -> CheckOutcome:
         raise CommandFailedError(f"stopped; every answer so far is in {request.journal}: {AGAIN}") from error
 
 
-def _reports(outcome: CheckOutcome, given: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
+def _reports(outcome: CheckOutcome, options: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
     """Return what each file that is wanted holds."""
     wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
-        (given["html"], lambda: html(document(outcome))),
-        (given["markdown"], lambda: markdown(document(outcome), level=2)),
-        (_junit(given), lambda: as_junit(outcome)),
+        (options["html"], lambda: html(document(outcome))),
+        (options["markdown"], lambda: markdown(document(outcome), level=2)),
+        (_junit(options), lambda: as_junit(outcome)),
     ]
     return {target: rendered for target, rendered in wanted if target is not None}
 
 
-def _junit(given: Mapping[str, Any]) -> Path | None:
-    target: Path | None = given["junit"]
-    return target or (_JUNIT if given["ci"] else None)
+def _junit(options: Mapping[str, Any]) -> Path | None:
+    target: Path | None = options["junit"]
+    return target or (_JUNIT if options["ci"] else None)
 
 
-def _keep(outcome: CheckOutcome, given: Mapping[str, Any], err: Console) -> None:
+def _keep(outcome: CheckOutcome, options: Mapping[str, Any], err: Console) -> None:
     """Have the console list the check, if the options name a store."""
-    if given["config"] is None and given["data_dir"] is None:
+    if options["config"] is None and options["data_dir"] is None:
         return
     # Loaded on demand: a check without a store starts in half the time.
     from evenkeel.runtime.stores import opened, settings_of_stores
 
     try:
-        with opened(settings_of_stores(given["config"], given["data_dir"])) as stores:
+        with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
             stores.changes.put_check(as_run(outcome, name=uuid4().hex, at=time.time()))
     except UserError as error:
         err.print(f"the console will not list this check: {error}", soft_wrap=True)
 
 
-def _request(prompt: Path, given: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:
+def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitStack) -> CheckRequest:
     """Return the check that the options describe.
 
     Raises: InputError for options and files that cannot be used.
     """
     source = "standard input" if str(prompt) == "-" else str(prompt)
-    prompts = {FIRST: _prompts(prompt, source, given["inputs"])}
-    if given["against"] and given["against_prompt"]:
+    prompts = {FIRST: _prompts(prompt, source, options["inputs"])}
+    if options["against"] and options["against_prompt"]:
         raise InputError("--against and --against-prompt: give one of them, or nobody knows what differs")
-    if given["against_prompt"]:
-        other = given["against_prompt"]
-        prompts[SECOND] = _prompts(other, str(other), given["inputs"])
+    if options["against_prompt"]:
+        other = options["against_prompt"]
+        prompts[SECOND] = _prompts(other, str(other), options["inputs"])
         if len(prompts[SECOND]) != len(prompts[FIRST]):
             raise InputError(f"--against-prompt {other}: must have as many prompts as {source}")
-    first = _model(given, prompts[FIRST], stack)
+    first = _model(options, prompts[FIRST], stack)
     models = {FIRST: first}
     names = {FIRST: first.model}
-    if given["against"]:
-        models[SECOND] = ModelAt(given["against"], first.base_url, first.api_key, first.key_variable)
+    if options["against"]:
+        models[SECOND] = ModelAt(options["against"], first.base_url, first.api_key, first.key_variable)
         prompts[SECOND] = prompts[FIRST]
-        names[SECOND] = given["against"]
-    elif given["against_prompt"]:
+        names[SECOND] = options["against"]
+    elif options["against_prompt"]:
         models[SECOND] = first
-        names = {FIRST: source, SECOND: str(given["against_prompt"])}
-    judge = _judge(given, first)
-    kinds = kinds_by_category(words(given["perturbations"]), rewriter=judge is not None)
-    rng = random.Random(given["seed"])
+        names = {FIRST: source, SECOND: str(options["against_prompt"])}
+    judge = _judge(options, first)
+    kinds = kinds_by_category(words(options["perturbations"]), rewriter=judge is not None)
+    rng = random.Random(options["seed"])
     order = list(range(len(prompts[FIRST])))
     rng.shuffle(order)
     return CheckRequest(
-        prompts={arm: [views[place] for place in order] for arm, views in prompts.items()},
+        prompts={arm: [views[index] for index in order] for arm, views in prompts.items()},
         models=models,
         options=CheckOptions(
             models=names,
             categories=tuple(category_order(list(kinds))),
-            limit=given["limit"] / 100,
-            rounds=given["rounds"],
+            limit=options["limit"] / 100,
+            rounds=options["rounds"],
             judge=judge.model if judge else "",
             source=source,
         ),
         kinds=kinds,
         judge=judge,
         rewriter=rewriter_beside(judge) if judge else None,
-        task=_task(given["task"]),
-        severity=given["severity"],
-        seed=given["seed"],
-        parameters=_parameters(given["parameters"]),
-        prices=Prices(dict(named_price(text) for text in given["prices"])),
-        journal=given["journal"],
-        most_usd=given["budget_usd"],
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
+        task=_task(options["task"]),
+        severity=options["severity"],
+        seed=options["seed"],
+        parameters=_parameters(options["parameters"]),
+        prices=Prices(dict(named_price(text) for text in options["prices"])),
+        journal=options["journal"],
+        most_usd=options["budget_usd"],
+        concurrency=options["concurrency"],
+        timeout_s=options["timeout"],
     )
 
 
@@ -300,23 +300,23 @@ def _prompts(path: Path, source: str, inputs: Path | None) -> list[PromptView]:
     return read_prompts(sys.stdin.read() if str(path) == "-" else read_text(path), rows, source)
 
 
-def _model(given: Mapping[str, Any], prompts: Sequence[PromptView], stack: contextlib.ExitStack) -> ModelAt:
+def _model(options: Mapping[str, Any], prompts: Sequence[PromptView], stack: contextlib.ExitStack) -> ModelAt:
     """Return the model to ask: as named, else as the request body names it.
 
     Raises: InputError if nobody names one, or its key is missing.
     """
-    name = given["model"] or prompts[0].model
+    name = options["model"] or prompts[0].model
     if not name:
         raise InputError("--model: is missing; name the model to ask, or try --model simulated")
-    if name == _SIMULATED and not given["base_url"]:
+    if name == _SIMULATED and not options["base_url"]:
         return stack.enter_context(_simulated())
-    return model_at(name, os.environ, base_url=given["base_url"], key_variable=given["api_key_env"])
+    return model_at(name, os.environ, base_url=options["base_url"], key_variable=options["api_key_env"])
 
 
-def _judge(given: Mapping[str, Any], first: ModelAt) -> ModelAt | None:
-    if not given["no_judge"]:
-        return judge_beside(first, given["judge"])
-    if given["judge"]:
+def _judge(options: Mapping[str, Any], first: ModelAt) -> ModelAt | None:
+    if not options["no_judge"]:
+        return judge_beside(first, options["judge"])
+    if options["judge"]:
         raise InputError("--judge and --no-judge: give one of them")
     return None
 

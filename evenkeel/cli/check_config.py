@@ -62,7 +62,7 @@ def check_config(
     test_model: str,
     *,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Check settings, credentials and upstreams without starting.
 
@@ -74,7 +74,7 @@ def check_config(
 
     Exit code: 0 ready to start, 1 a check failed, 2 invalid settings.
     """
-    settings = settings_source(config, given).read()
+    settings = settings_source(config, options).read()
     noted = [*notes(settings), *host_notes(settings), *redis_notes(settings)]
     noted += candidates.retirement_notes(settings, time.time())
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
@@ -89,7 +89,7 @@ def check_config(
     checks = [] if problems else _checked(settings, ("budget", *chosen), {"model": test_model})
     good = not problems and all(check.state != "bad" for _, check in checks)
     if as_json:
-        found = {
+        listings = {
             "keys": keys,
             "judge": judge,
             "limits": limits,
@@ -97,7 +97,7 @@ def check_config(
             "challengers": challengers,
         }
         tried = {name: check._asdict() for name, check in checks}
-        emit({"ok": good, "problems": problems, "notes": noted, **found, "checks": tried})
+        emit({"ok": good, "problems": problems, "notes": noted, **listings, "checks": tried})
         sys.exit(0 if good else 1)
     for line in (*(f"note: {note}" for note in noted), *problems):
         click.echo(f"evenkeel: {line}", err=True)

@@ -103,14 +103,14 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
         table_console().out("\n".join(rows), highlight=False)
     else:
         _write(output, rows)
-    said = list(judge_lines(labels)) if recorded is not None else []
+    lines = list(judge_lines(labels)) if recorded is not None else []
     if recorded is not None:
-        _write(recorded, said)
+        _write(recorded, lines)
     if output is not None:
         verdicts, people = ({getattr(label, name) for label in labels} for name in ("verdict_id", "by"))
         click.echo(f"{len(rows)} rows; verdicts: {len(verdicts)}, people: {len(people)}; in {output}")
         if recorded is not None:
-            click.echo(f"{len(said)} ratings of the judge in {recorded}")
+            click.echo(f"{len(lines)} ratings of the judge in {recorded}")
 
 
 def _judged(labels: Sequence[Label]) -> list[Label]:

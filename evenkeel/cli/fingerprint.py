@@ -28,8 +28,8 @@ def fingerprint(variable: str, *, as_json: bool) -> None:
     key = os.environ.get(variable)
     if not key:
         raise SettingsError(f"the variable {variable} is empty; export the API key in it first")
-    found = fingerprint_of(key.encode())
+    digest = fingerprint_of(key.encode())
     if as_json:
-        emit({"variable": variable, "fingerprint": found})
+        emit({"variable": variable, "fingerprint": digest})
     else:
-        click.echo(found)
+        click.echo(digest)

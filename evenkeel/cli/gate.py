@@ -156,7 +156,7 @@ _PIPED_WIDTH: Final = 140
 @json_option
 @yes_option
 def gate(
-    files: tuple[Path, ...], *, plan: bool, noise: str | None, as_json: bool, yes: bool, **given: Any
+    files: tuple[Path, ...], *, plan: bool, noise: str | None, as_json: bool, yes: bool, **options: Any
 ) -> None:
     """Check whether a candidate (model, endpoint or prompt) answers goldens worse than what you run today.
 
@@ -176,19 +176,19 @@ def gate(
       evenkeel gate goldens.jsonl --plan --noise 0.04
     """
     if plan:
-        _plan(files, given, noise, json=as_json)
+        _plan(files, options, noise, json=as_json)
     else:
-        sys.exit(_run(files, given, json=as_json, confirmed=yes))
+        sys.exit(_run(files, options, json=as_json, confirmed=yes))
 
 
-def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, *, json: bool) -> None:
+def _plan(files: tuple[Path, ...], arguments: Mapping[str, Any], noise: str | None, *, json: bool) -> None:
     """Show what a gate over the goldens could detect.
 
     Raises: UserError for options, files and stores that cannot be used.
     """
     out, _ = consoles(_PIPED_WIDTH)
-    options = options_of(files, given, planned=True)
-    share, noise_from = _noise(noise, given)
+    options = options_of(files, arguments, planned=True)
+    share, noise_from = _noise(noise, arguments)
     scenario = Scenario(
         share, options.measures, repeats=options.repeats, rules=options.rules, seed=options.seed
     )
@@ -212,32 +212,32 @@ def _plan(files: tuple[Path, ...], given: Mapping[str, Any], noise: str | None, 
         )
 
 
-def _noise(text: str | None, given: Mapping[str, Any]) -> tuple[float, str]:
+def _noise(text: str | None, options: Mapping[str, Any]) -> tuple[float, str]:
     """Return the noise floor to plan for, and its origin."""
     if text is not None:
         try:
-            share, said = float(text), "as stated"
+            share, source = float(text), "as stated"
         except ValueError as error:
             raise InputError(f"--noise: is a share such as 0.05, not {text!r}") from error
     else:
-        found = None
-        if given["config"] is not None or given["data_dir"] is not None:
-            settings = experiment_settings(given)
+        share_found = None
+        if options["config"] is not None or options["data_dir"] is not None:
+            settings = experiment_settings(options)
             with opened(settings) as stores:
                 reports = reports_of(stores, MonitorSettings(min_trials=settings.alerts.min_trials))
-            found = noise_of(reports, given["route"])
-        if found is None:
+            share_found = noise_of(reports, options["route"])
+        if share_found is None:
             raise InputError(
                 "--plan: no noise floor is known; state it with --noise 0.05, or name the store of a "
                 "proxy that has measured it (--data-dir, --config)"
             )
-        share, said = found, "as the cells measured it"
+        share, source = share_found, "as the cells measured it"
     if not 0 <= share < _MOST_NOISE:
         raise InputError(f"--noise: is a share from 0 to below {_MOST_NOISE:g}, not {text}")
-    return share, said
+    return share, source
 
 
-def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
+def _run(files: tuple[Path, ...], options: Mapping[str, Any], *, json: bool, confirmed: bool) -> int:
     """Run the gate as the options say.
 
     Returns: the exit code. A fault of the gate itself counts as not measured.
@@ -245,16 +245,16 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     """
     out, err = consoles(_PIPED_WIDTH, json=json)
     try:
-        check_writable((given["markdown"], given["junit"], given["json"], given["cache"]))
+        check_writable((options["markdown"], options["junit"], options["json"], options["cache"]))
         confirm = confirmation(confirmed=confirmed, in_pipelines=True)
-        outcome = run_gate(options_of(files, given), err=err, confirm=confirm)
+        outcome = run_gate(options_of(files, options), err=err, confirm=confirm)
         show(document(outcome), out)
-        write_reports(_reports(outcome, given))
-        _keep(outcome, given)
+        write_reports(_reports(outcome, options))
+        _keep(outcome, options)
     except NotConfirmedError as error:
         raise InputError("no calls were made; add --yes to run without confirmation") from error
     except KeyboardInterrupt as error:
-        again = "run it again to continue" if given["cache"] else "add --cache FILE to be able to continue"
+        again = "run it again to continue" if options["cache"] else "add --cache FILE to be able to continue"
         raise InputError(f"stopped before the verdict; {again}") from error
     except UserError:
         raise
@@ -267,23 +267,23 @@ def _run(files: tuple[Path, ...], given: Mapping[str, Any], *, json: bool, confi
     return _EXIT_CODES[outcome.report.verdict.value]
 
 
-def _reports(outcome: GateOutcome, given: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
+def _reports(outcome: GateOutcome, options: Mapping[str, Any]) -> dict[Path, Callable[[], str | bytes]]:
     """Return what each file that is wanted holds."""
     wanted: list[tuple[Path | None, Callable[[], str | bytes]]] = [
-        (given["markdown"], lambda: markdown(document(outcome), level=2)),
-        (given["junit"], lambda: as_junit(outcome)),
-        (given["json"], lambda: as_json(outcome)),
+        (options["markdown"], lambda: markdown(document(outcome), level=2)),
+        (options["junit"], lambda: as_junit(outcome)),
+        (options["json"], lambda: as_json(outcome)),
     ]
     return {target: rendered for target, rendered in wanted if target is not None}
 
 
-def _keep(outcome: GateOutcome, given: Mapping[str, Any]) -> None:
+def _keep(outcome: GateOutcome, options: Mapping[str, Any]) -> None:
     """Have the console list the run, if the options name a store."""
-    if given["config"] is None and given["data_dir"] is None:
+    if options["config"] is None and options["data_dir"] is None:
         return
     run = GateRun(
         uuid4().hex,
-        given["route"] or "",
+        options["route"] or "",
         time.time(),
         outcome.candidate,
         outcome.reference,
@@ -294,47 +294,47 @@ def _keep(outcome: GateOutcome, given: Mapping[str, Any]) -> None:
         outcome.ledger.cost_usd,
     )
     try:
-        with opened(experiment_settings(given)) as stores:
+        with opened(experiment_settings(options)) as stores:
             stores.changes.put_gate(run)
     except UserError as error:
         # The verdict stands and has been printed; only the list of the console lacks it.
         log.warning("the console will not list this run: %s", error)
 
 
-def options_of(files: tuple[Path, ...], given: Mapping[str, Any], *, planned: bool = False) -> GateOptions:
+def options_of(files: tuple[Path, ...], options: Mapping[str, Any], *, planned: bool = False) -> GateOptions:
     """Return the options of a run.
 
     Args:
         files: Files of goldens.
-        given: The options.
+        options: The options.
         planned: True if nothing is sent, so that neither an endpoint nor goldens are needed.
 
     Raises: UserError in one line.
     """
-    settings = _settings(given, planned=planned)
+    settings = _settings(options, planned=planned)
     costs = prices(settings)
     # A plan works without goldens: it says how many would be needed.
-    if planned and not (files or given["config"] or given["data_dir"]):
+    if planned and not (files or options["config"] or options["data_dir"]):
         goldens, source = _NO_GOLDENS
     else:
-        goldens, source = _goldens(files, settings, given["route"])
+        goldens, source = _goldens(files, settings, options["route"])
     return GateOptions(
         goldens=goldens,
         source=source,
-        sides=_sides(given, settings),
-        task=_task(given["task"]),
+        sides=_sides(options, settings),
+        task=_task(options["task"]),
         route_tasks={route.name: route.task for route in settings.routes},
         raters=lambda database: _raters(settings, costs, database),
-        measures=len(words(given["gate_on"])) or (len(RATED) if settings.judge else 1),
+        measures=len(words(options["gate_on"])) or (len(RATED) if settings.judge else 1),
         prices=costs,
-        deciding=words(given["gate_on"]),
-        rules=_rules(given),
-        repeats=given["repeats"],
-        seed=given["seed"],
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
-        cache=given["cache"],
-        most_usd=given["max_usd"],
+        deciding=words(options["gate_on"]),
+        rules=_rules(options),
+        repeats=options["repeats"],
+        seed=options["seed"],
+        concurrency=options["concurrency"],
+        timeout_s=options["timeout"],
+        cache=options["cache"],
+        most_usd=options["max_usd"],
     )
 
 
@@ -351,18 +351,18 @@ def gate_of(
     Raises: UserError for options and files that cannot be used, and without a confirmation.
     """
     arguments = [os.fspath(file) for file in files]
-    known = {option.name: option for option in gate.params if isinstance(option, click.Option)}
+    option_by_name = {option.name: option for option in gate.params if isinstance(option, click.Option)}
     for name, value in options.items():
-        if name not in known:
+        if name not in option_by_name:
             raise InputError(f"the gate has no option {name!r}")
-        option = known[name]
+        option = option_by_name[name]
         # A flag without a name for "off" is simply left out.
         if isinstance(value, bool):
             arguments += option.opts[:1] if value else option.secondary_opts[:1]
         elif value is not None:
             arguments += [option.opts[0], str(value)]
     try:
-        given = gate.make_context("gate", arguments).params
+        parameters = gate.make_context("gate", arguments).params
     except click.UsageError as error:
         raise InputError(error.format_message()) from error
 
@@ -370,7 +370,9 @@ def gate_of(
         if not confirmed:
             raise InputError(f"no calls were made ({estimate}); allow them")
 
-    return run_gate(options_of(given.pop("files"), given), err=Console(file=io.StringIO()), confirm=confirm)
+    return run_gate(
+        options_of(parameters.pop("files"), parameters), err=Console(file=io.StringIO()), confirm=confirm
+    )
 
 
 @asynccontextmanager
@@ -393,61 +395,61 @@ def _goldens(
     if files:
         # Files may hold several versions of a golden; the newest counts, also to retire it.
         versions = (golden for path in files for golden in load_goldens(path))
-        found = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
+        goldens = tuple(golden for golden in newest_versions(versions) if golden.retired_at is None)
         source = ", ".join(path.name for path in files)
     else:
         with opened(settings) as stores:
-            found, source = stores.goldens.select(), stores.place
-    found = tuple(golden for golden in found if route is None or golden.route == route)
-    if not found:
+            goldens, source = stores.goldens.select(), stores.place
+    goldens = tuple(golden for golden in goldens if route is None or golden.route == route)
+    if not goldens:
         of = f' of the route "{route}"' if route else ""
         raise InputError(
             f"{source}: there are no goldens{of} in use; approve some with `evenkeel goldens approve`, or "
             "give a file of them"
         )
-    return found, source
+    return goldens, source
 
 
-def _settings(given: Mapping[str, Any], *, planned: bool) -> Settings:
-    if not planned and given["config"] is None and given["base_url"] is None:
+def _settings(options: Mapping[str, Any], *, planned: bool) -> Settings:
+    if not planned and options["config"] is None and options["base_url"] is None:
         raise SettingsError("no endpoint: set --base-url, or --config to use the routes' upstreams")
     prices = {}
-    if given["price"] is not None:
+    if options["price"] is not None:
         # Goldens may be of several models, so a price needs the name of the one it is for.
-        if given["model"] is None:
+        if options["model"] is None:
             raise SettingsError("--price: is that of the candidate; name it with --model")
-        prices[given["model"]] = price(given["price"])
-    return experiment_settings(given, prices=prices)
+        prices[options["model"]] = price(options["price"])
+    return experiment_settings(options, prices=prices)
 
 
-def _sides(given: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
+def _sides(options: Mapping[str, Any], settings: Settings) -> tuple[Side, ...]:
     """Return the candidate and, unless there is none, the reference."""
-    url, reference_url = given["base_url"], given["reference_url"]
+    url, reference_url = options["base_url"], options["reference_url"]
     try:
         own = Upstream.parse(url) if url else None
         other = Upstream.parse(reference_url) if reference_url else None
     except ValueError as error:
         raise SettingsError(str(error)) from error
-    keys = _Keys(given, settings, own)
+    keys = _Keys(options, settings, own)
     candidate = keys.side("candidate", own, {} if own else keys.routes, "api_key_env")
-    candidate = replace(candidate, model=given["model"], edit=_edit(given))
-    if given["no_reference"]:
-        named = [name for name in ("reference_url", "reference_model") if given[name] is not None]
+    candidate = replace(candidate, model=options["model"], edit=_edit(options))
+    if options["no_reference"]:
+        named = [name for name in ("reference_url", "reference_model") if options[name] is not None]
         if named:
             option = named[0].replace("_", "-")
             raise SettingsError(f"--no-reference and --{option}: either a reference is asked, or none is")
         return (candidate,)
     reference = keys.side("reference", other or own, {} if other else keys.routes, "reference_key_env")
-    return candidate, replace(reference, model=given["reference_model"])
+    return candidate, replace(reference, model=options["reference_model"])
 
 
 class _Keys:
     """Keys of both sides. Each key is sent only to its own origin."""
 
-    def __init__(self, given: Mapping[str, Any], settings: Settings, own: Upstream | None) -> None:
-        configured = given["config"] is not None
+    def __init__(self, options: Mapping[str, Any], settings: Settings, own: Upstream | None) -> None:
+        configured = options["config"] is not None
         self.routes = settings.keys if configured else {}
-        self._given = given
+        self._given = options
         self._shadow = settings.replays
         self._usual_home = shadow_origin(settings.routes, settings.replays) if configured else own
         # Variables that options name, with the upstream that each belongs to.
@@ -466,9 +468,9 @@ class _Keys:
         """
         upstreams = {route: keys[0].upstream for route, keys in routes.items()}
         variable = self._given[option]
-        places = [*upstreams.values()] or ([upstream] if upstream else [])
-        if variable is not None and places:
-            home, *others = places
+        upstreams_asked = [*upstreams.values()] or ([upstream] if upstream else [])
+        if variable is not None and upstreams_asked:
+            home, *others = upstreams_asked
             if not all(home.same_origin(other) for other in others):
                 raise SettingsError(
                     f"--{option.replace('_', '-')}: is one key, and the routes' upstreams are of several "
@@ -495,16 +497,16 @@ class _Keys:
         return ((credential.header, credential.value),) if credential else ()
 
 
-def _rules(given: Mapping[str, Any]) -> GateRules:
+def _rules(options: Mapping[str, Any]) -> GateRules:
     try:
         named = ("alpha", "beta", "tolerance", "margin", "undecided")
-        return GateRules(most_unmeasured=given["max_failures"], **{name: given[name] for name in named})
+        return GateRules(most_unmeasured=options["max_failures"], **{name: options[name] for name in named})
     except ValueError as error:
         raise InputError(str(error)) from error
 
 
-def _edit(given: Mapping[str, Any]) -> Edit | None:
-    prompt, old, new = given["prompt"], given["template"], given["new_template"]
+def _edit(options: Mapping[str, Any]) -> Edit | None:
+    prompt, old, new = options["prompt"], options["template"], options["new_template"]
     if prompt is not None and (old is not None or new is not None):
         raise InputError("--prompt and --template: change one of them at a time")
     try:
@@ -513,8 +515,8 @@ def _edit(given: Mapping[str, Any]) -> Edit | None:
         if (old is None) != (new is None):
             raise InputError("--template and --new-template: give both, the text before and after the edit")
         if old is not None:
-            said = f"template {new.name} in place of {old.name}"
-            return NewTemplate(read_text(old), read_text(new), said)
+            edit = f"template {new.name} in place of {old.name}"
+            return NewTemplate(read_text(old), read_text(new), edit)
     except EditError as error:
         raise InputError(f"{prompt or old}: {error}") from error
     return None

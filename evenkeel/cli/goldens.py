@@ -53,8 +53,8 @@ class GoldenFilter(NamedTuple):
 
     def select(self, stores: Stores) -> tuple[Golden, ...]:
         """Return the goldens in their newest version, the last approved first."""
-        found = stores.goldens.select(route=self.route, task=self.task, active=not self.retired)
-        return tuple(golden for golden in found if self.model in (None, golden.model))
+        selected = stores.goldens.select(route=self.route, task=self.task, active=not self.retired)
+        return tuple(golden for golden in selected if self.model in (None, golden.model))
 
 
 @click.group()
@@ -82,11 +82,11 @@ def goldens() -> None:
 @with_stores
 def list_(stores: Stores, *, as_json: bool, **narrowed: Any) -> None:
     """List goldens in their newest version, last approved first."""
-    found = GoldenFilter(**narrowed).select(stores)
+    selected = GoldenFilter(**narrowed).select(stores)
     if as_json:
-        click.echo(terminal.as_json(found))
-    elif found:
-        terminal.show_list(found, table_console())
+        click.echo(terminal.as_json(selected))
+    elif selected:
+        terminal.show_list(selected, table_console())
     else:
         click.echo("No goldens yet; see `evenkeel goldens approve --help`.")
 
@@ -102,9 +102,11 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
     if not history:
         raise unknown(golden_id)
     # Falls back to the newest, which the check below refuses if another version was asked for.
-    golden = next((known for known in history if known.version == version), history[-1])
+    golden = next(
+        (version_shown for version_shown in history if version_shown.version == version), history[-1]
+    )
     if version not in (None, golden.version):
-        there = ", ".join(str(known.version) for known in history)
+        there = ", ".join(str(version_shown.version) for version_shown in history)
         raise GoldenError(f'"{golden_id}" has no version {version}; there are {there}')
     trail = stores.goldens.trail(golden_id)
     if as_json:
@@ -122,17 +124,17 @@ def show(stores: Stores, golden_id: str, version: int | None, *, as_json: bool) 
 @with_stores
 def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) -> None:
     """List archived exchanges that are not approved yet, newest first."""
-    found = approvable(stores.archive, stores.goldens, **narrowed)
+    approvable_ones = approvable(stores.archive, stores.goldens, **narrowed)
     if as_json:
-        click.echo(terminal.candidates_as_json(found[:limit]))
-    elif not found:
+        click.echo(terminal.candidates_as_json(approvable_ones[:limit]))
+    elif not approvable_ones:
         click.echo(
             "No exchanges to approve. `evenkeel up` archives what it samples, unless storage.archive is 0."
         )
     else:
-        terminal.show_candidates(found[:limit], table_console())
-        if len(found) > limit:
-            click.echo(f"… and {len(found) - limit} more; --limit shows more of them")
+        terminal.show_candidates(approvable_ones[:limit], table_console())
+        if len(approvable_ones) > limit:
+            click.echo(f"… and {len(approvable_ones) - limit} more; --limit shows more of them")
 
 
 @goldens.command()
@@ -156,7 +158,7 @@ def candidates(stores: Stores, limit: int, *, as_json: bool, **narrowed: Any) ->
 @store_options
 def approve(
     ids: tuple[str, ...], config: Path | None, data_dir: Path | None, by: str | None, *, as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Approve archived exchanges as goldens: by id, or a sample that is shown first.
 
@@ -170,20 +172,20 @@ def approve(
 
     Exit code: 0 approved, 1 declined, 2 nothing to approve, or no name given.
     """
-    if bool(ids) == (given["sample"] is not None):
+    if bool(ids) == (options["sample"] is not None):
         raise click.UsageError("name exchanges by id, or choose some with --sample N")
-    if given["name"] and len(ids) != 1:
+    if options["name"] and len(ids) != 1:
         raise click.UsageError("--name takes a single exchange")
     who = _who(by)
     with opened(settings_of_stores(config, data_dir)) as stores:
-        wanted = _named(stores, ids, given) if ids else _sampled(stores, who, given, shown=not as_json)
+        wanted = _named(stores, ids, options) if ids else _sampled(stores, who, options, shown=not as_json)
         done = [_approved(stores, golden, who) for golden in wanted]
     _say_each(done, "approved", as_json=as_json)
 
 
-def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Golden]:
+def _named(stores: Stores, ids: Sequence[str], options: dict[str, Any]) -> list[Golden]:
     """Turn archived exchanges into goldens: all, or none if one is missing or cannot become a golden."""
-    found = []
+    selected = []
     for exchange_id in ids:
         exchange = stores.archive.find(exchange_id)
         if exchange is None:
@@ -191,15 +193,15 @@ def _named(stores: Stores, ids: Sequence[str], given: dict[str, Any]) -> list[Go
                 f"exchange {exchange_id} is not in the archive, or no longer; `evenkeel goldens candidates` "
                 "shows those that are"
             )
-        found.append(golden_of(exchange, name=given["name"], note=given["note"]))
-    return found
+        selected.append(golden_of(exchange, name=options["name"], note=options["note"]))
+    return selected
 
 
-def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) -> list[Golden]:
+def _sampled(stores: Stores, who: str, options: dict[str, Any], *, shown: bool) -> list[Golden]:
     """Turn a sample of candidates into goldens, once it has been shown and confirmed."""
-    named = {name: given[name] for name in ("route", "task", "model")}
-    found = approvable(stores.archive, stores.goldens, **named)
-    picked = chosen(found, given["sample"], Random(given["seed"]), spread_out=given["spread"])
+    named = {name: options[name] for name in ("route", "task", "model")}
+    approvable_ones = approvable(stores.archive, stores.goldens, **named)
+    picked = chosen(approvable_ones, options["sample"], Random(options["seed"]), spread_out=options["spread"])
     if not picked:
         of = "".join(f"of the {kind} {name!r} " for kind, name in named.items() if name)
         routes = sorted(
@@ -212,12 +214,12 @@ def _sampled(stores: Stores, who: str, given: dict[str, Any], *, shown: bool) ->
         )
     if shown:
         terminal.show_candidates(picked, table_console())
-    if len(picked) < given["sample"]:
-        why = "the others are nearly the same" if len(picked) < len(found) else "there are no more"
-        click.echo(f"{len(picked)} of {len(found)} candidates; {why}", err=not shown)
-    if not given["yes"] and not agreed(f"Approve these {len(picked)} answers as {who}?"):
+    if len(picked) < options["sample"]:
+        why = "the others are nearly the same" if len(picked) < len(approvable_ones) else "there are no more"
+        click.echo(f"{len(picked)} of {len(approvable_ones)} candidates; {why}", err=not shown)
+    if not options["yes"] and not agreed(f"Approve these {len(picked)} answers as {who}?"):
         raise CommandFailedError("nothing approved; --yes approves a choice without asking")
-    return [golden_of(candidate.exchange, note=given["note"]) for candidate in picked]
+    return [golden_of(candidate.exchange, note=options["note"]) for candidate in picked]
 
 
 @goldens.command()
@@ -276,8 +278,8 @@ def import_(
         done = stores.goldens.add([golden for file in files for golden in load_goldens(file)], by=who, at=at)
         if done.added:
             names = ", ".join(file.name for file in files)
-            said = f"{done.added} goldens"
-            stores.actions.record(Action(at, who, "command", "goldens_imported", names, said))
+            summary = f"{done.added} goldens"
+            stores.actions.record(Action(at, who, "command", "goldens_imported", names, summary))
     if as_json:
         emit({"added": done.added, "known": done.known})
     else:
@@ -297,13 +299,13 @@ def import_(
 @with_stores
 def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: Any) -> None:
     """Write goldens as JSON lines, first approved first; `import` reads them back."""
-    found = list(reversed(GoldenFilter(**narrowed).select(stores)))
+    selected = list(reversed(GoldenFilter(**narrowed).select(stores)))
     if versions:
-        found = [version for golden in found for version in stores.goldens.history(golden.id)]
+        selected = [version for golden in selected for version in stores.goldens.history(golden.id)]
     if output is None:
-        click.echo("".join(f"{line}\n" for line in golden_lines(found)).encode(), nl=False)
+        click.echo("".join(f"{line}\n" for line in golden_lines(selected)).encode(), nl=False)
     else:
-        write_goldens(output, found)
+        write_goldens(output, selected)
 
 
 def _approved(stores: Stores, golden: Golden, who: str) -> Golden:

@@ -65,24 +65,24 @@ def incidents() -> None:
 @with_stores
 def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
     """List incidents, newest first."""
-    found = [
+    selected = [
         incident
         for incident in IncidentBoard(stores.monitor).all()
         if (route is None or route in incident.routes) and state in {None, incident.state}
     ]
-    if len(found) > limit:
-        click.echo(f"{len(found) - limit} older ones are not listed; --limit lists more.", err=True)
+    if len(selected) > limit:
+        click.echo(f"{len(selected) - limit} older ones are not listed; --limit lists more.", err=True)
     if as_json:
-        emit([{**incident_json(incident), "headline": _said(incident)} for incident in found[:limit]])
+        emit([{**incident_json(incident), "headline": _said(incident)} for incident in selected[:limit]])
         return
-    if not found:
+    if not selected:
         narrowed = route is not None or state is not None
         click.echo("No matching incidents." if narrowed else "No incidents.", err=True)
         return
     table = Table(box=None, pad_edge=False)
     for name in ("incident", "state", "what happened"):
         table.add_column(name, no_wrap=name != "what happened")
-    for incident in found[:limit]:
+    for incident in selected[:limit]:
         table.add_row(visible(incident.id), incident.state, visible(_said(incident)))
     table_console().print(table)
 
@@ -95,19 +95,23 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     """Show one incident: what happened, who owns it, how to roll back, and its alerts."""
     settings = settings_of_stores(config, data_dir)
     with opened(settings) as stores:
-        found = _found(stores, incident)
+        known_incident = _found(stores, incident)
         measured = MonitorSettings(min_trials=settings.alerts.min_trials)
         writer = Writer(
             contacts(settings), settings.alerts.console_url or "", lambda: _reports(stores, measured)
         )
-        notice = writer.notice(found, "resolved" if found.state == "resolved" else "opened", 1)
+        notice = writer.notice(
+            known_incident, "resolved" if known_incident.state == "resolved" else "opened", 1
+        )
     if as_json:
-        emit({**incident_json(found), "headline": _said(found), "facts": list(notice.facts)})
+        emit(
+            {**incident_json(known_incident), "headline": _said(known_incident), "facts": list(notice.facts)}
+        )
         return
-    lines = [_said(found)]
+    lines = [_said(known_incident)]
     # Once it is over, the facts of the message repeat the times below; how it began says more.
-    lines += [headline(found)] if found.state == "resolved" else notice.facts
-    lines.append(_times(found))
+    lines += [headline(known_incident)] if known_incident.state == "resolved" else notice.facts
+    lines.append(_times(known_incident))
     for label, value in (
         ("Owner", notice.contact.owner),
         ("Roll back", notice.contact.rollback),
@@ -116,7 +120,7 @@ def show(config: Path | None, data_dir: Path | None, incident: str, *, as_json: 
     ):
         if value:
             lines.append(f"{label}: {value}")
-    for part in found.parts:
+    for part in known_incident.parts:
         over = f"over {figures.date_and_time(part.over.at)}" if part.over else "up"
         lines.append(f"- {over}: {summary(part.raised)}")
     click.echo("\n".join(visible(line) for line in lines))
@@ -143,21 +147,28 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
 
     Exit code: 0 recorded, 2 no such incident, or no name given.
     """
-    found = _found(stores, incident)
+    known_incident = _found(stores, incident)
     try:
         decision = Decision.of(
-            found.id, decided, route=found.routes[0], by=by or "", at=round(time.time(), 3), note=note
+            known_incident.id,
+            decided,
+            route=known_incident.routes[0],
+            by=by or "",
+            at=round(time.time(), 3),
+            note=note,
         )
     except DecisionError as error:
         raise SettingsError(f"{error}: add --by NAME or set EVENKEEL_USER") from error
     # The decision is an entry of the verdict log, so every monitor takes it at the same place.
     stores.verdicts.note(decision)
     detail = ": ".join(part for part in (decided.replace("_", " "), decision.note) if part)
-    stores.actions.record(Action(decision.at, decision.by, "command", "incident_decided", found.id, detail))
+    stores.actions.record(
+        Action(decision.at, decision.by, "command", "incident_decided", known_incident.id, detail)
+    )
     if as_json:
         emit(
             {
-                "incident": found.id,
+                "incident": known_incident.id,
                 "decided": decided,
                 "by": decision.by,
                 "at": decision.at,
@@ -165,7 +176,9 @@ def decide(stores: Stores, incident: str, decided: str, note: str, by: str | Non
             }
         )
     else:
-        click.echo(f"Recorded. The monitor marks {found.id} as {decided.replace('_', ' ')} within seconds.")
+        click.echo(
+            f"Recorded. The monitor marks {known_incident.id} as {decided.replace('_', ' ')} within seconds."
+        )
 
 
 def _reports(stores: Stores, settings: MonitorSettings) -> list[CellReport]:
@@ -194,7 +207,7 @@ def _said(incident: Incident) -> str:
 
 
 def _found(stores: Stores, incident: str) -> Incident:
-    found = IncidentBoard(stores.monitor).find(incident)
-    if found is None:
+    known_incident = IncidentBoard(stores.monitor).find(incident)
+    if known_incident is None:
         raise SettingsError(f'no incident "{incident}"; list them with `evenkeel incidents list`')
-    return found
+    return known_incident

@@ -30,10 +30,14 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
         labels: those that count.
         texts: prompts and answers by verdict.
     """
-    for verdict_id, said in _by_verdict(labels).items():
+    for verdict_id, labels_of_verdict in _by_verdict(labels).items():
         evidence = texts(verdict_id)
         for metric in METRICS:
-            ratings = {label.by: given for label in said if (given := _said(label, metric)) is not None}
+            ratings = {
+                label.by: rating
+                for label in labels_of_verdict
+                if (rating := _said(label, metric)) is not None
+            }
             if ratings:
                 row = {
                     "item": verdict_id,
@@ -48,17 +52,17 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
 
 def judge_lines(labels: Iterable[Label]) -> Iterator[str]:
     """Yield the verdicts' ratings of the same items, for `--recorded`; a missing rating becomes a failure."""
-    for verdict_id, said in _by_verdict(labels).items():
+    for verdict_id, labels_of_verdict in _by_verdict(labels).items():
         for metric in METRICS:
-            if all(_said(label, metric) is None for label in said):
+            if all(_said(label, metric) is None for label in labels_of_verdict):
                 continue
             row: dict[str, Any] = {"item": verdict_id, "metric": metric}
             row |= {"strategy": "knowledge", "condition": "plain"}
-            row["rating"] = _judge_said(said[0], metric)
+            row["rating"] = _judge_said(labels_of_verdict[0], metric)
             if row["rating"] is None:
                 row["failure"] = "not_rated"
             else:
-                row["justification"] = said[0].explanation
+                row["justification"] = labels_of_verdict[0].explanation
             yield json.dumps(row)
 
 

@@ -124,12 +124,12 @@ class _Commands(click.Group):
 
 def _with_suggestion(error: click.ClickException) -> click.ClickException:
     """Return the error with a suggestion, if it is about a choice that does not exist."""
-    given = re.match(r"'([^']*)' is not one of", error.message)
-    if given is None or not isinstance(error, click.BadParameter) or error.param is None:
+    quoted = re.match(r"'([^']*)' is not one of", error.message)
+    if quoted is None or not isinstance(error, click.BadParameter) or error.param is None:
         return error
     kind = error.param.type
     choices = [str(choice) for choice in kind.choices] if isinstance(kind, click.Choice) else []
-    near = difflib.get_close_matches(given[1], choices, n=1)
+    near = difflib.get_close_matches(quoted[1], choices, n=1)
     if not near:
         return error
     message = f"{error.message} Did you mean '{near[0]}'?"

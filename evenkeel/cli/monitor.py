@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--name", metavar="NAME", help="Names its checkpoint in Redis.  [default: name of the host]")
 @monitor_options
-def monitor(config: Path | None, name: str | None, **given: Any) -> None:
+def monitor(config: Path | None, name: str | None, **options: Any) -> None:
     """Run a monitor: read verdicts from Redis, raise incidents, export metrics, serve the console.
 
     Needs storage.redis.url in the settings. Two monitors with different --name values watch the same routes,
@@ -28,4 +28,4 @@ def monitor(config: Path | None, name: str | None, **given: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     more = {"monitor": {"name": name}} if name else {}
-    launch("monitor", settings_source(config, given, more), say=announce)
+    launch("monitor", settings_source(config, options, more), say=announce)

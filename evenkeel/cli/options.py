@@ -291,12 +291,12 @@ def with_stores(command: Callable[..., None]) -> Callable[..., None]:
     """
 
     @wraps(command)
-    def run(config: Path | None, data_dir: Path | None, **given: Any) -> None:
+    def run(config: Path | None, data_dir: Path | None, **options: Any) -> None:
         # Loaded on demand: roles take their options from this module, too, and stay small.
         from evenkeel.runtime.stores import opened, settings_of_stores
 
         with opened(settings_of_stores(config, data_dir)) as stores:
-            command(stores, **given)
+            command(stores, **options)
 
     decorated: Callable[..., None] = store_options(run)
     return decorated
@@ -304,7 +304,7 @@ def with_stores(command: Callable[..., None]) -> Callable[..., None]:
 
 def settings_of(
     config: Path | None,
-    given: dict[str, Any],
+    options: dict[str, Any],
     more: dict[str, Any] | None = None,
     *,
     injecting: bool = False,
@@ -313,13 +313,13 @@ def settings_of(
 
     Args:
         config: the file, if there is one.
-        given: the options; a command has those that its role reads.
+        options: the options; a command has those that its role reads.
         more: further values, by section.
         injecting: True if the keys that routes send upstream must be set.
 
     Raises: SettingsError with a one-line message.
     """
-    places = {
+    paths = {
         "host": ("listen", "host"),
         "port": ("listen", "port"),
         "processes": ("listen", "processes"),
@@ -337,21 +337,21 @@ def settings_of(
         "simulated": ("simulated",),
     }
     overrides: dict[str, Any] = {**more} if more else {}
-    for name, path in places.items():
-        if given.get(name) is not None:
+    for name, path in paths.items():
+        if options.get(name) is not None:
             section = overrides
             for part in path[:-1]:
                 section = section.setdefault(part, {})
-            section[path[-1]] = given[name]
-    if given.get("no_judge"):
+            section[path[-1]] = options[name]
+    if options.get("no_judge"):
         # Which of the two somebody meant cannot be told, and one of them costs money.
         if "judge" in overrides:
             raise SettingsError("--no-judge cannot be combined with --judge, --judge-url, --judge-key-env")
         overrides["judge"] = None
     route = {}
     for name in ("upstream", "sampling_rate", "task"):
-        if given.get(name) is not None:
-            route[name] = given[name]
+        if options.get(name) is not None:
+            route[name] = options[name]
     settings = load(config, overrides, route)
     if injecting:
         try:
@@ -363,7 +363,7 @@ def settings_of(
 
 def settings_source(
     config: Path | None,
-    given: dict[str, Any],
+    options: dict[str, Any],
     more: dict[str, Any] | None = None,
     *,
     injecting: bool = False,
@@ -373,14 +373,14 @@ def settings_source(
 
     Args:
         config: File, as for `settings_of`.
-        given: Options of the command.
+        options: Options of the command.
         more: Further values, by section.
         injecting: True if the keys that routes send upstream must be set.
         checked: True if names in the settings (perturbations, tasks, limits) are looked up each time.
     """
 
     def read() -> Settings:
-        settings = settings_of(config, given, more, injecting=injecting)
+        settings = settings_of(config, options, more, injecting=injecting)
         if checked:
             from evenkeel.runtime.choices import check  # Loaded on demand: brings every metric.
 
@@ -391,7 +391,7 @@ def settings_source(
 
 
 def experiment_settings(
-    given: Mapping[str, Any],
+    options: Mapping[str, Any],
     *,
     services: Sequence[str] = ("judge",),
     prices: Mapping[str, ModelPrice] = MappingProxyType({}),
@@ -399,7 +399,7 @@ def experiment_settings(
     """Load the settings of an experiment: those of --config, overlaid with the other options.
 
     Args:
-        given: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
+        options: The options: `config`, `embeddings`, `data_dir` if there is one, and for each service
             `…_model`, `…_url` and `…_key_env`.
         services: Sections of models that are called, such as "rewriter".
         prices: Prices of models, by name.
@@ -407,22 +407,22 @@ def experiment_settings(
     Raises: SettingsError with a one-line message.
     """
     overrides: dict[str, Any] = {}
-    if given.get("data_dir") is not None:
-        overrides |= {"data_dir": given["data_dir"], "storage": {"redis": None}}
+    if options.get("data_dir") is not None:
+        overrides |= {"data_dir": options["data_dir"], "storage": {"redis": None}}
     for section in services:
         named = {
-            name: given[f"{section}_{option}"]
+            name: options[f"{section}_{option}"]
             for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
-            if given[f"{section}_{option}"] is not None
+            if options[f"{section}_{option}"] is not None
         }
         if named:
-            if section == "judge" and given["config"] is None:
+            if section == "judge" and options["config"] is None:
                 named = {"base_url": _OPENAI, **named}
-            place = overrides.setdefault("replays", {}) if section == "rewriter" else overrides
-            place[section] = named
-    if given["embeddings"] is not None:
-        overrides["embeddings"] = {"enabled": given["embeddings"]}
+            section_values = overrides.setdefault("replays", {}) if section == "rewriter" else overrides
+            section_values[section] = named
+    if options["embeddings"] is not None:
+        overrides["embeddings"] = {"enabled": options["embeddings"]}
     if prices:
         overrides["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
-    config = given["config"]
+    config = options["config"]
     return load(config, overrides, {} if config else {"upstream": NOWHERE})

@@ -124,17 +124,17 @@ def perturb(
     settings = _settings(config)
     route = _route(settings, config, task)
     writes = rewriter["rewriter_model"] is not None
-    known = choices.perturbations(settings) if settings else catalogue(rewriter=writes)
+    available = choices.perturbations(settings) if settings else catalogue(rewriter=writes)
     stated = [_read(template)] if template else route.template if route else []
-    kinds = _kinds(only or (tuple(route.trials.perturbations) if route else ()), known)
+    kinds = _kinds(only or (tuple(route.trials.perturbations) if route else ()), available)
     classify = _stated(stated) if stated else TemplateLearner().classifier("")
     by_name = {shape.name: shape for shape in APIS}
     view = read_prompt(_read(source), str(source or "standard input"), by_name.get(api or ""), classify)
     view = view.changing(inputs or (route.trials.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if writes:
-        given = {"config": config, "embeddings": None, **rewriter}
-        tried = asyncio.run(written(tried, experiment_settings(given, services=("rewriter",)), max_usd))
+        options = {"config": config, "embeddings": None, **rewriter}
+        tried = asyncio.run(written(tried, experiment_settings(options, services=("rewriter",)), max_usd))
     if as_json:
         emit(record(view, tried))
     else:
@@ -242,13 +242,13 @@ def _status(outcome: Outcome, tried: PerturbationPreview) -> Status:
 
 def protected_in(view: PromptView) -> list[tuple[int, ProtectedSpan, str]]:
     """Return the protected spans of the input, in order: number of the segment, span and text."""
-    found = []
+    protected = []
     for segment in view.segments:
         # Words of the template are never reworded, so nothing in them needs protection.
         if segment.kind == "input":
             spans = protected_spans(segment.text)
-            found += [(segment.index, span, segment.text[span.start : span.end]) for span in spans]
-    return found
+            protected += [(segment.index, span, segment.text[span.start : span.end]) for span in spans]
+    return protected
 
 
 def lines_of(view: PromptView) -> list[str]:
@@ -393,18 +393,18 @@ def _prompt(view: PromptView, console: Console) -> None:
 
 
 def _protected(view: PromptView, console: Console) -> None:
-    found = protected_in(view)
-    if not found:
+    spans = protected_in(view)
+    if not spans:
         return
     _say(console)
-    _say(console, Text(f"Protected in the input: {len(found)} spans", style="bold"))
+    _say(console, Text(f"Protected in the input: {len(spans)} spans", style="bold"))
     by_rule: dict[str, list[str]] = {}
-    for _, span, text in found[:_MOST_SPANS]:
+    for _, span, text in spans[:_MOST_SPANS]:
         by_rule.setdefault(span.rule, []).append(_short(text))
     for rule, texts in sorted(by_rule.items()):
         _say(console, "  ", Text(f"{rule.replace('_', ' '):<12}", style="cyan"), f" {'  '.join(texts)}")
-    if len(found) > _MOST_SPANS:
-        _say(console, f"  … and {len(found) - _MOST_SPANS} more; --json lists all")
+    if len(spans) > _MOST_SPANS:
+        _say(console, f"  … and {len(spans) - _MOST_SPANS} more; --json lists all")
 
 
 def _title(tried: PerturbationPreview) -> str:
@@ -514,7 +514,7 @@ def record(view: PromptView, tried: Sequence[PerturbationPreview]) -> dict[str, 
 
 def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
     kind = tried.kind
-    found: dict[str, Any] = {
+    outcome: dict[str, Any] = {
         "name": kind.name,
         "version": kind.version,
         "severity": tried.severity,
@@ -525,14 +525,16 @@ def _outcome(view: PromptView, tried: PerturbationPreview) -> dict[str, Any]:
     }
     match tried.outcome:
         case NotApplicable(reason, detail):
-            found |= {"reason": reason, "detail": detail}
+            outcome |= {"reason": reason, "detail": detail}
         case Draft(tasks):
-            found["reason"] = "no_rewriter"
-            found["tasks"] = [{"kind": task.kind, "target": task.target, "text": task.text} for task in tasks]
+            outcome["reason"] = "no_rewriter"
+            outcome["tasks"] = [
+                {"kind": task.kind, "target": task.target, "text": task.text} for task in tasks
+            ]
         case variant:
-            found["diff"] = [line.plain for line in diff_of(view, variant)]
-            found["body"] = variant.body().decode()
-    return found
+            outcome["diff"] = [line.plain for line in diff_of(view, variant)]
+            outcome["body"] = variant.body().decode()
+    return outcome
 
 
 def _settings(config: Path | None) -> Settings | None:
@@ -551,18 +553,18 @@ def _route(settings: Settings | None, config: Path | None, task: str | None) -> 
         return None
     if task is None:
         return settings.routes[0]
-    found = next((route for route in settings.routes if route.task == task), None)
-    if found is None:
+    named_route = next((route for route in settings.routes if route.task == task), None)
+    if named_route is None:
         tasks = ", ".join(sorted({route.task for route in settings.routes if route.task})) or "none"
         raise SettingsError(f"{config}: no route has the task {task!r}; there are: {tasks}")
-    return found
+    return named_route
 
 
-def _kinds(patterns: tuple[str, ...], known: Sequence[Perturbation]) -> tuple[Perturbation, ...]:
+def _kinds(patterns: tuple[str, ...], available: Sequence[Perturbation]) -> tuple[Perturbation, ...]:
     if not patterns:
-        return tuple(known)
+        return tuple(available)
     try:
-        return by_name(patterns, known)
+        return by_name(patterns, available)
     except ValueError as error:
         raise SettingsError(str(error)) from error
 

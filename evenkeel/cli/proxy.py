@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @proxy_options
-def proxy(config: Path | None, **given: Any) -> None:
+def proxy(config: Path | None, **options: Any) -> None:
     """Run the data plane alone: forward requests and queue a sample in Redis, or in the data folder.
 
     Metrics and health are served only with --admin-port.
@@ -26,5 +26,5 @@ def proxy(config: Path | None, **given: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     # Names in the settings are not looked up: that takes memory that a proxy does not need.
-    source = settings_source(config, given, injecting=True, checked=False)
-    launch("proxy", source, admin=given["admin_port"] is not None, say=announce)
+    source = settings_source(config, options, injecting=True, checked=False)
+    launch("proxy", source, admin=options["admin_port"] is not None, say=announce)

@@ -63,22 +63,22 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
     async def run() -> None:
         async with AsyncExitStack() as stack:
             scorer = _scorer(config, embeddings, stack)
-            place = 0
+            index = 0
             async for judgement in scored(pairs, scorer):
-                found = {**rows[place], **finding(judgement)}
-                place += 1
-                counts[str(found["rating"] or found["decided_by"])] += 1
+                row = {**rows[index], **finding(judgement)}
+                index += 1
+                counts[str(row["rating"] or row["decided_by"])] += 1
                 if as_json:
-                    out.append(found)
+                    out.append(row)
                 else:
-                    click.echo(escaped(json.dumps(found, ensure_ascii=False)))
+                    click.echo(escaped(json.dumps(row, ensure_ascii=False)))
 
     asyncio.run(run())
     if as_json:
         emit({"pairs": out, "counts": dict(sorted(counts.items()))})
     else:
-        said = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), reverse=True))
-        click.echo(f"{len(rows)} pairs; {said or 'none'}", err=True)
+        summary = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), reverse=True))
+        click.echo(f"{len(rows)} pairs; {summary or 'none'}", err=True)
 
 
 def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
@@ -99,8 +99,8 @@ def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
             except PairError as error:
                 raise UserError(f"{name}: line {number}: {error}") from error
             except (ValueError, RecursionError) as error:
-                said = error.msg if isinstance(error, json.JSONDecodeError) else error
-                raise UserError(f"{name}: line {number}: is not JSON: {said}") from error
+                problem = error.msg if isinstance(error, json.JSONDecodeError) else error
+                raise UserError(f"{name}: line {number}: is not JSON: {problem}") from error
             rows.append(row)
     except UnicodeDecodeError as error:
         raise UserError(f"{name}: is not UTF-8 at byte {error.start}; save it as UTF-8") from error

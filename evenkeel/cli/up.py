@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @settings_options
-def up(config: Path | None, **given: Any) -> None:
+def up(config: Path | None, **options: Any) -> None:
     """Run proxy, worker, monitor and console on this machine, until Ctrl-C or SIGTERM.
 
     \b
@@ -30,4 +30,4 @@ def up(config: Path | None, **given: Any) -> None:
 
     Exit code: 0 stopped, 2 could not start: settings, port or data folder.
     """
-    launch("up", settings_source(config, given, injecting=True), say=announce)
+    launch("up", settings_source(config, options, injecting=True), say=announce)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @worker_options
-def worker(config: Path | None, **given: Any) -> None:
+def worker(config: Path | None, **options: Any) -> None:
     """Run a worker: replay and score the requests that proxies sampled into Redis.
 
     Needs storage.redis.url in the settings. Metrics and health are served only with --admin-port.
@@ -26,5 +26,5 @@ def worker(config: Path | None, **given: Any) -> None:
     Exit code: 0 stopped, 2 could not start: settings, port or store.
     """
     # Without the option a worker serves no port: several of them share a machine.
-    source = settings_source(config, given)
-    launch("worker", source, admin=given["admin_port"] is not None, say=announce)
+    source = settings_source(config, options)
+    launch("worker", source, admin=options["admin_port"] is not None, say=announce)

@@ -91,8 +91,8 @@ class Visitor:
 def visitor_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor:
     """Return the visitor that sent a request; without one in the scope, an admin without a name."""
     scope: Any = connection.scope
-    found = scope.get(SCOPE_KEY)
-    visitor = found if isinstance(found, Visitor) else Visitor()
+    known_visitor = scope.get(SCOPE_KEY)
+    visitor = known_visitor if isinstance(known_visitor, Visitor) else Visitor()
     # A visitor with a name needs no proposal, and who may only read fills in no form.
     if visitor.name or not visitor.may("labeller"):
         return visitor
@@ -238,12 +238,12 @@ class LoginProxy:
         if self.networks and not (client and self._is_listed(client[0])):
             return None
         wanted = self.header.lower().encode()
-        given = [value for name, value in scope["headers"] if name == wanted]
+        values = [value for name, value in scope["headers"] if name == wanted]
         # If there are two, one may be the client's own.
-        if len(given) != 1:
+        if len(values) != 1:
             return None
         try:
-            name = given[0].decode().strip()
+            name = values[0].decode().strip()
         except UnicodeDecodeError:
             return None
         return Visitor(name, self.roles.get(name, self.others), "proxy") if is_name(name) else None
@@ -318,17 +318,17 @@ class Tokens:
         """Return whether any token is set."""
         return bool(self._tokens)
 
-    def find(self, given: bytes) -> Visitor | None:
+    def find(self, presented: bytes) -> Visitor | None:
         """Return the visitor of a token, or None.
 
         Compares with every token, so that response time does not reveal a match.
         """
-        found = None
+        owner = None
         # No early return: the time must not tell which token came close.
         for token, visitor in self._tokens:
-            if hmac.compare_digest(given, token):
-                found = visitor
-        return found
+            if hmac.compare_digest(presented, token):
+                owner = visitor
+        return owner
 
     @staticmethod
     def mark(token: bytes) -> str:

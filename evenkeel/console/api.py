@@ -69,20 +69,20 @@ def api_handlers(sources: ConsoleSources) -> list[HTTPRouteHandler]:
     @get("/api/alerts/{event:str}", sync_to_thread=True, needs="viewer")
     def alert(event: PathText) -> Response[bytes]:
         """Return an alert with the verdicts of its cell since the change seems to have begun."""
-        found = next(
+        alert_event = next(
             (alert for alert in sources.monitor_store.events(_EVENTS_READ) if alert.id == event), None
         )
-        if found is None:
+        if alert_event is None:
             raise NotFoundException(f'There is no alert "{event}", or no longer.')
-        behind = [trial.verdict for trial in verdicts_behind(sources.log, found)]
-        return json_response({"alert": event_json(found), "verdicts": msgspec.to_builtins(behind)})
+        behind = [trial.verdict for trial in verdicts_behind(sources.log, alert_event)]
+        return json_response({"alert": event_json(alert_event), "verdicts": msgspec.to_builtins(behind)})
 
     @get("/api/verdicts", sync_to_thread=True, needs="viewer")
     def verdicts(
         route: QueryText = None, perturbation: QueryText = None, limit: Limit = 50
     ) -> Response[bytes]:
-        found = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
-        return json_response({"verdicts": msgspec.to_builtins(found)})
+        verdicts = sources.log.latest(limit, route=route or None, perturbation=perturbation or None)
+        return json_response({"verdicts": msgspec.to_builtins(verdicts)})
 
     @get("/api/pipeline", sync_to_thread=True, needs="viewer")
     def pipeline() -> Response[bytes]:
@@ -106,12 +106,12 @@ def json_response(body: Any, status_code: int = 200) -> Response[bytes]:
 def json_object(body: bytes) -> dict[str, Any]:
     """Parse a body as a JSON object. Raises: HTTPException if it is not one."""
     try:
-        found = json.loads(body)
+        parsed = json.loads(body)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        parsed = None
+    if not isinstance(parsed, dict):
         raise HTTPException("The body is not a JSON object.", status_code=400)
-    return found
+    return parsed
 
 
 def _reported(report: CellReport | RollupReport, now: float) -> dict[str, Any]:

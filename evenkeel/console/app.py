@@ -53,16 +53,16 @@ if TYPE_CHECKING:
 
 def tables(sources: ConsoleSources) -> dict[str, Callable[[Mapping[str, str]], DownloadTable]]:
     """Return the tables to download, by name; each takes the query parameters that are set."""
-    found: dict[str, Callable[[Mapping[str, str]], DownloadTable]] = {
+    makers: dict[str, Callable[[Mapping[str, str]], DownloadTable]] = {
         "cells": lambda asked: cells_table(sources.reports(), asked.get("route")),
         "trials": lambda asked: trials_table(sources, asked),
     }
     goldens, actions = sources.goldens, sources.actions
     if goldens is not None:
-        found["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
+        makers["goldens"] = lambda asked: goldens_table(goldens.store, asked.get("route"))
     if actions is not None:
-        found["actions"] = lambda _: actions_table(actions)
-    return found
+        makers["actions"] = lambda _: actions_table(actions)
+    return makers
 
 
 CONTENT_SECURITY_POLICY = (
@@ -239,17 +239,17 @@ def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> An
                 "Requests are still forwarded."
             )
             # Where the store is away no page can be shown; what is held up can still be said.
-            text = " ".join([*(f"Held up: {said}" for said in measuring().sentences()), text])
+            text = " ".join([*(f"Held up: {sentence}" for sentence in measuring().sentences()), text])
         # Programs and health checks read JSON, whatever failed.
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
-        said: dict[str, Any] = {
+        sentence: dict[str, Any] = {
             "title": _TITLES.get(status_code, f"Error {status_code}"),
             "text": text,
             "sent": request.method == "POST",
         }
         if status_code >= _FAULT:
-            said["open_incidents"] = 0  # reading their number may be what failed
-        return renderer.response("message.html", status_code, **said)
+            sentence["open_incidents"] = 0  # reading their number may be what failed
+        return renderer.response("message.html", status_code, **sentence)
 
     return handle

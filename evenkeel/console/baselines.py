@@ -40,10 +40,10 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None]) -> 
     """
     route, model, perturbation = asked["route"] or "", asked["model"], asked["perturbation"]
     reports = sources.reports()
-    known = {
+    report_by_cell = {
         (report.key.model, report.key.perturbation): report for report in reports if report.key.route == route
     }
-    if not known:
+    if not report_by_cell:
         return None
     past = [approval for approval in sources.log.approvals()[::-1] if approval.approval.route == route]
     done = next((approval.approval for approval in past if approval.approval.id == asked["approved"]), None)
@@ -56,7 +56,7 @@ def baselines_page(sources: ConsoleSources, asked: Mapping[str, str | None]) -> 
         route=route,
         asked={"route": route, "model": model or "", "perturbation": perturbation or ""},
         narrowed=bool(model or perturbation),
-        rows=[(cell, known.get((cell.model, cell.perturbation))) for cell in ready],
+        rows=[(cell, report_by_cell.get((cell.model, cell.perturbation))) for cell in ready],
         short=short,
         skipped_shown=_SKIPPED_SHOWN,
         seen_at=round(sources.clock(), 3),

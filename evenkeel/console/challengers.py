@@ -173,14 +173,14 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
     def labelled(request: AnyRequest, challenge_id: PathText, data: Form) -> Response[bytes]:
         visitor, asked, now = visitor_of(request), signed(visitor_of(request), data), sources.clock()
         challenge = _known(board, challenge_id).challenge
-        place, exchange = PLACES.get(asked.get("better", "")), asked.get("exchange", "")
+        preference, exchange = PLACES.get(asked.get("better", "")), asked.get("exchange", "")
         kept = {texts.exchange for texts in board.store.texts(challenge.id)}
-        if place is None or exchange not in kept:
+        if preference is None or exchange not in kept:
             raise HTTPException("Nothing was stored: say which answer is better.", status_code=400)
         if not _swapped(challenge, exchange):
-            place = -place
+            preference = -preference
         label = ChallengeLabel(
-            challenge=challenge.id, exchange=exchange, place=place, by=_name(asked), at=now
+            challenge=challenge.id, exchange=exchange, place=preference, by=_name(asked), at=now
         )
         board.store.label(label)
         record(visitor, label.by, "challenger_labelled", challenge.route, at=now, detail=exchange)
@@ -190,10 +190,10 @@ def _forms(sources: ConsoleSources, board: ChallengeBoard) -> list[HTTPRouteHand
 
 
 def _known(board: ChallengeBoard, challenge_id: str) -> ChallengeState:
-    found = board.find(challenge_id)
-    if found is None:
+    state = board.find(challenge_id)
+    if state is None:
         raise NotFoundException(detail="There is no challenger of this id.")
-    return found
+    return state
 
 
 def _panel(board: ChallengeBoard, state: ChallengeState) -> ChallengePanel:

@@ -131,7 +131,7 @@ def chart(
     times = [sample.at for samples in series for sample in samples if sample.rated]
     start, end = _time_range(times, now)
     x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
-    lines = [_line(samples, x, y, current=place == len(series) - 1) for place, samples in enumerate(series)]
+    lines = [_line(samples, x, y, current=index == len(series) - 1) for index, samples in enumerate(series)]
     return Chart(
         lines=tuple(line for line in lines if line is not None),
         threshold_y=y.at(threshold),
@@ -156,9 +156,9 @@ def time_ticks(start: float, end: float) -> list[tuple[float, str]]:
     """Return at most five round times between two Unix times, labelled in UTC."""
     step = next((step for step in _TICKS_S if (end - start) / step <= _MAX_TIME_TICKS), _TICKS_S[-1])
     form = "%H:%M:%S" if step < 60 else "%H:%M" if step < 86400 else "%d %b"  # noqa: PLR2004 - a minute, a day
-    places = range(math.ceil(start / step), int(end // step) + 1)
-    stride = max(1, math.ceil(len(places) / _MAX_TIME_TICKS))
-    return [(at * step, datetime.fromtimestamp(at * step, UTC).strftime(form)) for at in places[::stride]]
+    multiples = range(math.ceil(start / step), int(end // step) + 1)
+    stride = max(1, math.ceil(len(multiples) / _MAX_TIME_TICKS))
+    return [(at * step, datetime.fromtimestamp(at * step, UTC).strftime(form)) for at in multiples[::stride]]
 
 
 def _finite(value: float | None) -> bool:
@@ -188,7 +188,7 @@ def _thinned(samples: Sequence[ChartSample]) -> list[ChartSample]:
     if len(samples) <= MAX_POINTS:
         return list(samples)
     last = len(samples) - 1
-    return [samples[round(place * last / (MAX_POINTS - 1))] for place in range(MAX_POINTS)]
+    return [samples[round(number * last / (MAX_POINTS - 1))] for number in range(MAX_POINTS)]
 
 
 def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) -> ChartLine | None:

@@ -72,17 +72,17 @@ def inline(before: str, after: str, *, context_words: int, max_chars: int) -> tu
     """
     if before == after:
         return cut([DiffRun("same", before)], max_chars)
-    found = difference(before, after)
+    difference_found = difference(before, after)
     room = context_words * _WORD_CHARS
-    start = max(0, found.start - room)
-    end = max(0, len(before) - found.end - room)
-    a, b = (_words(text[start : len(text) - end], found.start - start) for text in (before, after))
+    start = max(0, difference_found.start - room)
+    end = max(0, len(before) - difference_found.end - room)
+    a, b = (_words(text[start : len(text) - end], difference_found.start - start) for text in (before, after))
     runs: list[DiffRun] = []
     blocks = list(_opcodes(a, b, spaces=True))
-    for place, (tag, old, new) in enumerate(blocks):
+    for index, (tag, old, new) in enumerate(blocks):
         if tag == "equal":
-            before_change = context_words if place < len(blocks) - 1 else 0
-            runs.extend(_shortened(old, context_words if place else 0, before_change))
+            before_change = context_words if index < len(blocks) - 1 else 0
+            runs.extend(_shortened(old, context_words if index else 0, before_change))
         else:
             runs.extend(_replaced(old, new))
     # Only the stretch around the differences was compared; say so where text was left out before it.
@@ -120,21 +120,21 @@ class TextDifference(NamedTuple):
     """End of the stretch in the first text."""
 
 
-def difference(one: str, other: str) -> TextDifference:
+def difference(before: str, other: str) -> TextDifference:
     """Return the stretch in which two texts differ, from the first to the last difference, in whole words."""
-    shorter = min(len(one), len(other))
-    start = _shared(shorter, lambda low, high: one[low:high] == other[low:high])
+    shorter = min(len(before), len(other))
+    start = _shared(shorter, lambda low, high: before[low:high] == other[low:high])
     tail = _shared(
         shorter - start,
         lambda low, high: (
-            one[len(one) - high : len(one) - low] == other[len(other) - high : len(other) - low]
+            before[len(before) - high : len(before) - low] == other[len(other) - high : len(other) - low]
         ),
     )
     for _ in range(min(start, _LONGEST_WORD)):
-        start -= _inside(one, start) or _inside(other, start)
+        start -= _inside(before, start) or _inside(other, start)
     for _ in range(min(tail, _LONGEST_WORD)):
-        tail -= _inside(one, len(one) - tail) or _inside(other, len(other) - tail)
-    return TextDifference(start, len(one) - tail)
+        tail -= _inside(before, len(before) - tail) or _inside(other, len(other) - tail)
+    return TextDifference(start, len(before) - tail)
 
 
 def _inside(text: str, at: int) -> bool:

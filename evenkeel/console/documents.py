@@ -68,35 +68,35 @@ def document_handler(renderer: Renderer) -> HTTPRouteHandler:
     return shown
 
 
-def as_html(text: str, name: str, known: Callable[[str], bool]) -> Markup:
+def as_html(text: str, name: str, is_page: Callable[[str], bool]) -> Markup:
     """Render Markdown as HTML that takes nothing but text from the source.
 
     Args:
         text: the page.
         name: name of the page, to which its links are relative.
-        known: returns whether a page exists; links to other pages lose their address.
+        is_page: returns whether a page exists; links to other pages lose their address.
     """
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = markdown.parse(text)
-    for place, token in enumerate(tokens):
+    for index, token in enumerate(tokens):
         if token.type == "heading_open":
-            token.attrSet("id", _anchor(tokens[place + 1].content))
+            token.attrSet("id", _anchor(tokens[index + 1].content))
         if token.type == "table_open":
             token.attrSet("class", "doc")
         for child in token.children or ():
-            _link(child, name, known)
+            _link(child, name, is_page)
     # With HTML in the source switched off, markdown-it escapes every text that it prints.
     return Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704
 
 
-def _link(token: Token, name: str, known: Callable[[str], bool]) -> None:
+def _link(token: Token, name: str, is_page: Callable[[str], bool]) -> None:
     if token.type == "image":
         token.type, token.tag, token.children = "text", "", None
     if token.type != "link_open":
         return
     target, _, anchor = str(token.attrGet("href") or "").partition("#")
     other = _resolved(name, target) if target else name
-    if target and (not _NAME.fullmatch(other) or not known(other)):
+    if target and (not _NAME.fullmatch(other) or not is_page(other)):
         token.attrs = {}
         return
     token.attrs = {"href": f"{DOCUMENT}{other}{'#' if anchor else ''}{anchor}"}

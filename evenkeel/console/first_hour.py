@@ -131,6 +131,6 @@ def _skipped(flow: RouteFlow | None, view: PipelineView) -> tuple[str, str] | No
     if not skipped:
         return None
     reason = max(skipped, key=lambda name: skipped[name])
-    said, number = skipped_because(reason), figures.count(sum(skipped.values()), "sampled exchange")
+    reason_text, number = skipped_because(reason), figures.count(sum(skipped.values()), "sampled exchange")
     step = STEPS.get(reason, "Pipeline lists all reasons.")
-    return f"All {number} so far were skipped, {skipped[reason]:,} of them because: {said}.", step
+    return f"All {number} so far were skipped, {skipped[reason]:,} of them because: {reason_text}.", step

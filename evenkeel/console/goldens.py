@@ -55,7 +55,7 @@ def golden_list(
         chosen: `route`, `task`, and `show` ("all" shows retired ones, too).
         number: number of the page, from 1.
     """
-    found = store.select(
+    goldens_listed = store.select(
         route=chosen["route"], task=chosen["task"], active=chosen["show"] != "all", limit=MOST
     )
     start = (number - 1) * ROWS
@@ -65,12 +65,12 @@ def golden_list(
         "route": {"all": None} | {name: name for name in sorted({route for route, _ in labels})},
         "task": {"all": None} | {name: name for name in sorted({task for _, task in labels if task})},
     }
-    further = links.goldens_link(**chosen, page=str(number + 1)) if len(found) > start + ROWS else ""
+    further = links.goldens_link(**chosen, page=str(number + 1)) if len(goldens_listed) > start + ROWS else ""
     return Page(
         "Goldens · evenkeel",
-        rows=found[start : start + ROWS],
+        rows=goldens_listed[start : start + ROWS],
         start=start,
-        count=len(found),
+        count=len(goldens_listed),
         filters={name: _filter_links(name, options, chosen) for name, options in choices.items()},
         narrowed=any(chosen.values()),
         start_href=links.goldens_link(**chosen) if start else "",
@@ -85,11 +85,11 @@ def _filter_links(
     name: str, options: Mapping[str, str | None], chosen: Mapping[str, str | None]
 ) -> list[FilterLink]:
     """Return a link for each value of a filter; the other filters stay as they are chosen."""
-    found = []
+    filter_links = []
     for label, value in options.items():
         href = links.goldens_link(**{**chosen, name: value})
-        found.append(FilterLink(label, href, chosen[name] == value))
-    return found
+        filter_links.append(FilterLink(label, href, chosen[name] == value))
+    return filter_links
 
 
 class GoldenRating(NamedTuple):
@@ -107,13 +107,15 @@ def last_rating(runs: Mapping[str, GoldenRun], golden: Golden) -> GoldenRating |
     """Return the last rating of a golden's version; None if the last run of its route did not ask it."""
     run = runs.get(golden.route)
     key = key_of(golden.id, golden.version)
-    found = next((result for result in run.results if result.golden == key), None) if run else None
-    if run is None or found is None:
+    golden_result = next((result for result in run.results if result.golden == key), None) if run else None
+    if run is None or golden_result is None:
         return None
     # No breach is known where the call or its scoring failed.
-    if not found.breaches:
-        return GoldenRating(f"not rated: {found.failure.replace('_', ' ')}", run.at, run.model, changed=False)
-    breached = [name.replace("_", " ") for name, breach in found.breaches.items() if breach]
+    if not golden_result.breaches:
+        return GoldenRating(
+            f"not rated: {golden_result.failure.replace('_', ' ')}", run.at, run.model, changed=False
+        )
+    breached = [name.replace("_", " ") for name, breach in golden_result.breaches.items() if breach]
     return GoldenRating(", ".join(breached) or "as approved", run.at, run.model, changed=bool(breached))
 
 
@@ -133,10 +135,10 @@ def golden_page(
     """
     newest = history[-1]
     # The trail says who did what; only the audit log says how the name is known.
-    known = {}
+    labels_by_golden = {}
     for action in actions:
         if action.what.startswith("golden"):
-            known[action.by, action.at] = action.known_by
+            labels_by_golden[action.by, action.at] = action.known_by
     return Page(
         f"{newest.id} · evenkeel",
         golden=newest,
@@ -144,7 +146,7 @@ def golden_page(
         request=visible((newest.request or "")[:_PAGE_CHARS]),
         rating=rating,
         answer=plain(answer_text(newest.answer)),
-        trail=[(entry, known.get((entry.by, entry.at))) for entry in reversed(trail)],
+        trail=[(entry, labels_by_golden.get((entry.by, entry.at))) for entry in reversed(trail)],
     )
 
 
@@ -211,10 +213,10 @@ def _checked(asked: Mapping[str, Any]) -> str:
             raise GoldenError(f'"{name}" is not text')
     if not asked.get("by", "").strip():
         raise GoldenError("it must be on record who does this: say your name")
-    given = [name for name in CHANGES if asked.get(name)]
-    if len(given) != 1:
+    named_changes = [name for name in CHANGES if asked.get(name)]
+    if len(named_changes) != 1:
         raise GoldenError(f"say what to do: exactly one of {', '.join(CHANGES)}")
-    return given[0]
+    return named_changes[0]
 
 
 PageNumber = Annotated[int, QueryParameter(ge=1, le=1_000)]
@@ -286,8 +288,10 @@ def golden_api_handlers(sources: ConsoleSources, goldens: GoldenSources) -> list
         limit: Limit = 500,
     ) -> Response[bytes]:
         """Return goldens in their newest version, last approved first, as in an exported file."""
-        found = goldens.store.select(route=route or None, task=task or None, active=not retired, limit=limit)
-        return json_response({"goldens": _records(found)})
+        goldens_listed = goldens.store.select(
+            route=route or None, task=task or None, active=not retired, limit=limit
+        )
+        return json_response({"goldens": _records(goldens_listed)})
 
     # The path type also takes ids that hold a slash.
     @get("/api/goldens/{golden_id:path}", sync_to_thread=True, needs="viewer")

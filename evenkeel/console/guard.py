@@ -63,15 +63,15 @@ class TokenGuard:
             sign_in: Has the page where people enter their token; None = browsers ask for it themselves.
         """
         self._app = app
-        known = tuple(people)
+        visitors = tuple(people)
         # Where people have tokens of their own, the shared one only reads: it would act under no name.
-        named = any(visitor.name and not visitor.program for _, visitor in known)
+        named = any(visitor.name and not visitor.program for _, visitor in visitors)
         shared = Visitor(role="viewer") if named or login else Visitor()
-        scrapers = [member for member in known if member[1].role == "scraper"]
+        scrapers = [member for member in visitors if member[1].role == "scraper"]
         if metrics_token:
             scrapers.append((metrics_token, Visitor(role="scraper")))
         self._scrapers = Tokens(scrapers)
-        others = [member for member in known if member[1].role != "scraper"]
+        others = [member for member in visitors if member[1].role != "scraper"]
         self._tokens = Tokens((*others, *([(token, shared)] if token else [])), failures)
         self._login = login
         self._sign_in = sign_in
@@ -93,27 +93,27 @@ class TokenGuard:
             refused = self._misnamed(scope) if self._hosts else None
             await (refused or await self._sign_in.answer(scope, receive, self._tokens))(scope, receive, send)
             return
-        found = self._visitor(scope)
-        if isinstance(found, Visitor):
+        visitor = self._visitor(scope)
+        if isinstance(visitor, Visitor):
             own: Any = scope
-            own[SCOPE_KEY] = found
+            own[SCOPE_KEY] = visitor
             await self._app(scope, receive, send)
         else:
-            await found(scope, receive, send)
+            await visitor(scope, receive, send)
 
     def _visitor(self, scope: Scope) -> Visitor | ASGIResponse:
         """Return the visitor, or the response that turns the request away."""
-        given = _token_in(header_of(scope, b"authorization"))
+        token = _token_in(header_of(scope, b"authorization"))
         client = (scope.get("client") or ("",))[0]
-        visitor = self._scrapers.find(given)
+        visitor = self._scrapers.find(token)
         if visitor is not None and scope["path"] != _METRICS_PATH:
             return ASGIResponse(body=f"{not_allowed(visitor, 'viewer')}\n".encode(), status_code=403)
         # A scraper is never throttled: others at its address must not be able to lock it out.
-        wait_s = self._tokens.wait_s(client) if given and visitor is None else 0.0
+        wait_s = self._tokens.wait_s(client) if token and visitor is None else 0.0
         if wait_s:
             return throttled(wait_s)
-        visitor = visitor or self._tokens.find(given)
-        if visitor is None and not given and self._sign_in is not None:
+        visitor = visitor or self._tokens.find(token)
+        if visitor is None and not token and self._sign_in is not None:
             visitor = self._sign_in.visitor(scope, self._tokens)
         # From here on a visitor may come from what any page could send, such as a header of the proxy.
         secret = visitor is not None
@@ -127,7 +127,7 @@ class TokenGuard:
         refused = self._misnamed(scope) if self._hosts or (visitor is not None and not secret) else None
         if refused is not None:
             return refused
-        if visitor is None and given and self._tokens:
+        if visitor is None and token and self._tokens:
             self._tokens.note_failure(client, scope["path"])
         return visitor or self._refusal(scope)
 

@@ -123,22 +123,24 @@ def checks(sources: ConsoleSources, incident: Incident, cells: Iterable[CellRepo
     worst = _worst(incident)
     of_route = [cell for cell in cells if cell.key.route in incident.routes]
     cell = next((cell for cell in of_route if cell.key.model == incident.model and cell.noise_floor), None)
-    found = []
+    lines = []
     if worst is not None and worst.raised.run_trials:
-        found.append(IncidentCheck("Trials", f"{worst.raised.run_trials:,} since it began to show"))
+        lines.append(IncidentCheck("Trials", f"{worst.raised.run_trials:,} since it began to show"))
     if cell is not None and cell.noise_floor is not None:
         floor = figures.estimate_of(cell.noise_floor)
-        found.append(IncidentCheck("Noise floor", f"{floor} repeats of the same prompt got another answer"))
+        lines.append(IncidentCheck("Noise floor", f"{floor} repeats of the same prompt got another answer"))
     if worst is not None and worst.raised.clients:
         several = len(worst.raised.clients) > 1
-        said = f"{len(worst.raised.clients)} affected. " if several else ""
+        affected = f"{len(worst.raised.clients)} affected. " if several else ""
         # One client among several on the route: its prompts may be fragile, rather than the model.
         alone = not several and cell is not None and len(cell.clients) > 1
-        found.append(IncidentCheck("Clients", f"{said}{figures.clients(worst.raised.clients)}", not alone))
-    found.append(_judge_check(sources, cell))
+        lines.append(
+            IncidentCheck("Clients", f"{affected}{figures.clients(worst.raised.clients)}", not alone)
+        )
+    lines.append(_judge_check(sources, cell))
     behind = stuck(sources.pipeline())
-    found.append(IncidentCheck("Scoring", behind or "up to date", not behind))
-    return found
+    lines.append(IncidentCheck("Scoring", behind or "up to date", not behind))
+    return lines
 
 
 def _judge_check(sources: ConsoleSources, cell: CellReport | None) -> IncidentCheck:
@@ -168,10 +170,10 @@ def _decide(
 ) -> Decision:
     """Record a decision. Raises: HTTPException."""
     visitor = visitor_of(request)
-    said = signed(visitor, asked)
-    texts = {name: said.get(name, "") for name in ("decided", "by", "note")}
+    signed_decision = signed(visitor, asked)
+    texts = {name: signed_decision.get(name, "") for name in ("decided", "by", "note")}
     # Unknown members are refused: a misspelt one would lose what somebody meant to record.
-    if set(said) - set(texts) or not all(isinstance(text, str) for text in texts.values()):
+    if set(signed_decision) - set(texts) or not all(isinstance(text, str) for text in texts.values()):
         raise HTTPException(
             f'say what is decided: {{"decided": one of {", ".join(DECIDED)}, "note": "…"}}',
             status_code=400,
@@ -209,10 +211,10 @@ def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
     worst = _worst(incident)
     if change is None or change.comparison is None or worst is None:
         return None
-    found = next(
+    sides = next(
         (cell for cell in change.comparison.cells if cell.perturbation == worst.raised.perturbation), None
     )
-    return found.excess if found and found.excess.before and found.excess.after else None
+    return sides.excess if sides and sides.excess.before and sides.excess.after else None
 
 
 def incident_page(
@@ -225,7 +227,9 @@ def incident_page(
     change = _change_of(sources, incident)
     worst = _worst(incident)
     decisions = {
-        name: said for name, said in DECISIONS.items() if name != "acknowledged" or incident.state == "open"
+        name: decision
+        for name, decision in DECISIONS.items()
+        if name != "acknowledged" or incident.state == "open"
     }
     return Page(
         f"{figures.listing(incident.routes)} · Incident · evenkeel",
@@ -262,10 +266,10 @@ def incident_handlers(
     board, writer = situation.board, sources.writer
 
     def known(incident: str) -> Incident:
-        found = board.find(incident)
-        if found is None:
+        incident_found = board.find(incident)
+        if incident_found is None:
             raise NotFoundException(detail="There is no incident of this id, or it is no longer kept.")
-        return found
+        return incident_found
 
     def listing(request: AnyRequest) -> Page:
         going = situation.going()
@@ -306,19 +310,19 @@ def incident_handlers(
         `count` is the number of incidents, `next` the value of `before` for the following ones.
         """
         state, route = (request.query_params.get(name) for name in ("state", "route"))
-        found = [
+        incidents = [
             incident
             for incident in board.all()
             if state in {None, "", incident.state} and (not route or route in incident.routes)
         ]
-        older = older_than(found, request.query_params.get("before", ""))
+        older = older_than(incidents, request.query_params.get("before", ""))
         shown = older[:limit]
         return json_response(
             {
                 "incidents": [
                     {**incident_json(incident), "headline": said_of(incident)} for incident in shown
                 ],
-                "count": len(found),
+                "count": len(incidents),
                 "next": shown[-1].id if len(older) > limit else None,
             }
         )
@@ -326,16 +330,16 @@ def incident_handlers(
     @get("/{incident:str}", sync_to_thread=True, needs="viewer")
     def given(incident: PathText) -> Response[bytes]:
         """Return an incident with its facts and the ids of its worst trials."""
-        found = known(incident)
-        line = _line(found, writer)
-        worst = [verdict.id for verdict in worst_trials(sources.log, found)]
-        said = {
+        incident_found = known(incident)
+        line = _line(incident_found, writer)
+        worst = [verdict.id for verdict in worst_trials(sources.log, incident_found)]
+        decision = {
             "headline": line.said,
             "facts": list(line.facts),
             "next_step": line.step,
             "worst_trials": worst,
         }
-        return json_response({"incident": {**incident_json(found), **said}})
+        return json_response({"incident": {**incident_json(incident_found), **decision}})
 
     @post("/{incident:str}", sync_to_thread=True, guards=[own_pages_only, json_only], needs="approver")
     def decided_by_api(request: AnyRequest, incident: PathText, body: RawBody) -> Response[bytes]:
@@ -359,8 +363,8 @@ def incident_handlers(
 
 def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]:
     """Return the incidents after the one with this id in the list; all of them if it is not in the list."""
-    place = next((place for place, incident in enumerate(incidents) if incident.id == before), -1)
-    return incidents[place + 1 :]
+    index = next((index for index, incident in enumerate(incidents) if incident.id == before), -1)
+    return incidents[index + 1 :]
 
 
 def said_of(incident: Incident) -> str:

@@ -61,12 +61,12 @@ def judge_page(
 
 def judged(reports: Sequence[CellReport]) -> list[CellReport]:
     """Return a report with figures of the judge for each route and model; all cells of a pair share them."""
-    found: dict[tuple[str, str], CellReport] = {}
+    latest: dict[tuple[str, str], CellReport] = {}
     for report in sorted(reports, key=lambda one: one.key.parts):
-        place = (report.key.route, report.key.model)
-        if place not in found and (report.judge.decided or report.judge.noise):
-            found[place] = report
-    return list(found.values())
+        judged_cell = (report.key.route, report.key.model)
+        if judged_cell not in latest and (report.judge.decided or report.judge.noise):
+            latest[judged_cell] = report
+    return list(latest.values())
 
 
 class DrawnCache:
@@ -78,18 +78,18 @@ class DrawnCache:
 
     def of(self, labels: Sequence[Label]) -> DrawnLabels | None:
         """Return what the labels say; None if none of them is of a trial drawn at random."""
-        known, found = self._found
-        if labels is not known:
-            found = self._read(labels)
-            self._found = (labels, found)
-        return found
+        labels_before, drawn = self._found
+        if labels is not labels_before:
+            drawn = self._read(labels)
+            self._found = (labels, drawn)
+        return drawn
 
     def _read(self, labels: Sequence[Label]) -> DrawnLabels | None:
         if not any(label.drawn for label in labels):
             return None
         newest = self._log.read_before(None, DRAWN_FROM).verdicts
-        found = drawn_labels(labels, [logged.verdict for logged in newest if logged.verdict.drawn])
-        return found if found.corrected.n else None
+        drawn = drawn_labels(labels, [logged.verdict for logged in newest if logged.verdict.drawn])
+        return drawn if drawn.corrected.n else None
 
 
 def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -98,7 +98,7 @@ def judge_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
     drawn = DrawnCache(sources.log)
 
     def page(_: object) -> Page:
-        given = labels()
-        return judge_page(sources, human_agreement(given), drawn.of(given))
+        all_labels = labels()
+        return judge_page(sources, human_agreement(all_labels), drawn.of(all_labels))
 
     return live_handlers("/judge", "_judge.html", page, renderer)

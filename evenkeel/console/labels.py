@@ -66,13 +66,13 @@ def feedback(store: LabelStore, counted: Sequence[Label], verdict_id: str, judge
         verdict_id: the verdict that the page is about.
         judge: model of the verdict's judge, "" without a judge.
     """
-    found = [agreement for agreement in human_agreement(counted) if agreement.judge == judge]
-    return Feedback(store.of_verdict(verdict_id), in_order(found), RATINGS, QUALITIES)
+    agreements = [agreement for agreement in human_agreement(counted) if agreement.judge == judge]
+    return Feedback(store.of_verdict(verdict_id), in_order(agreements), RATINGS, QUALITIES)
 
 
-def in_order(found: Sequence[HumanAgreement]) -> list[HumanAgreement]:
+def in_order(agreements: Sequence[HumanAgreement]) -> list[HumanAgreement]:
     """Order agreement: first on verdicts drawn at random, then on those that people chose."""
-    return sorted(found, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
+    return sorted(agreements, key=lambda one: (one.judge, one.source != "drawn", one.decided_by))
 
 
 def drawn(log: VerdictLog, store: LabelStore) -> str | None:
@@ -117,13 +117,13 @@ def feedback_handlers(
 
     @get("/trials/drawn", sync_to_thread=True, needs="labeller")
     def draw() -> Response[bytes]:
-        found = drawn(sources.log, store)
-        if found is None:
+        verdict_id = drawn(sources.log, store)
+        if verdict_id is None:
             return renderer.not_found(
                 "Nothing to rate",
                 "Every trial that could be drawn is labelled, or its texts are no longer kept.",
             )
-        return see_other(f"{links.verdict_link(found)}?blind=1")
+        return see_other(f"{links.verdict_link(verdict_id)}?blind=1")
 
     @post("/feedback", sync_to_thread=True, guards=[own_pages_only], needs="labeller")
     def said(request: AnyRequest, data: Form) -> Response[bytes]:
@@ -179,14 +179,16 @@ def say(sources: ConsoleSources, store: LabelStore, asked: Mapping[str, str]) ->
     rating, quality = asked.get("rating", ""), asked.get("quality", "")
     if rating not in ("", "1", "2", "3"):
         raise LabelError(f"the rating {rating[:20]!r} is none of 1, 2, 3")
-    said = LabelStatement(
+    statement = LabelStatement(
         by,
         rating=int(rating) if rating else None,
         quality=quality or None,  # type: ignore[arg-type]  # checked where the label is made
         note=asked.get("note", ""),
         drawn=bool(asked.get("drawn")),
     )
-    return _logged(sources.log, store.put(label_of(verdict, said, at=at), sources.log.evidence(verdict_id)))
+    return _logged(
+        sources.log, store.put(label_of(verdict, statement, at=at), sources.log.evidence(verdict_id))
+    )
 
 
 def _logged(log: VerdictLog, label: Label) -> Label:

@@ -49,7 +49,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
     state = state_of(reports, measuring, going)
     # A queue that waits for the judge or a worker is the consequence of a cause that the page names already.
     behind = "" if measuring.cause("worker", "judge", "judge_key") else stuck(view)
-    known = {report.key.route for report in reports}
+    routes_seen = {report.key.route for report in reports}
     live = [report for report in reports if not report.retired]
     return Page(
         f"{_TITLES[state]} · evenkeel",
@@ -74,7 +74,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         pipeline=pipeline_line(view),
         view=view,
         first_hour=first_hour(sources),
-        without_trials=sorted({flow.route for flow in view.routes} - known),
+        without_trials=sorted({flow.route for flow in view.routes} - routes_seen),
     )
 
 
@@ -96,17 +96,17 @@ def blind_notices(reports: Sequence[CellReport]) -> list[str]:
     for report in reports:
         if report.is_blind and not report.retired and report.key.perturbation != BASELINE:
             groups.setdefault((report.key.route, report.key.model), []).append(report)
-    found = []
+    notices = []
     for (route, model), blind in sorted(groups.items()):
         floor = blind[0].noise_floor
         cells = figures.listing([rewordings.phrase(report.key.perturbation) for report in blind])
-        found.append(
+        notices.append(
             f"{model} on {route} is blind under {cells}: "
             + (f"at a noise floor of {figures.percent(floor.value)} " if floor else "")
             + "even answers to another question would raise no alert. "
             "Lower the temperature, use a judge, or watch similarity."
         )
-    return found
+    return notices
 
 
 def retirement_notices(sources: ConsoleSources, reports: Sequence[CellReport]) -> list[str]:

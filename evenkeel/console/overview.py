@@ -137,34 +137,34 @@ def overview(
         # The limit counts whole rows: half a row of sparklines would look like missing data.
         with_course = drawn < SPARKS
         drawn += len(cells)
-        found = tuple(
+        overview_cells = tuple(
             _cell(cells, column, in_incidents, store if with_course else None, now) for column in columns
         )
-        rows.append(Row(route, model, found, counted(cells.values())))
+        rows.append(Row(route, model, overview_cells, counted(cells.values())))
     last: dict[tuple[str, str], float] = {}
     for report in reports:
         if report.retired:
-            place = (report.key.route, report.key.model)
-            last[place] = max(last.get(place, 0.0), report.last_scored_at or 0.0)
+            row_key = (report.key.route, report.key.model)
+            last[row_key] = max(last.get(row_key, 0.0), report.last_scored_at or 0.0)
     return Overview(
         tuple((name, len(list(members))) for name, members in groups),
         columns,
         tuple(rows),
-        tuple((*place, at) for place, at in sorted(last.items(), key=lambda one: -one[1])),
+        tuple((*row_key, at) for row_key, at in sorted(last.items(), key=lambda one: -one[1])),
     )
 
 
 def counted(reports: Iterable[CellReport]) -> str:
     """Count cells by what they say of their limits: "15 cells: 11 within their limits, 4 not known yet"."""
-    found = Counter[str](report.standing for report in reports if report.key.perturbation != BASELINE)
+    standings = Counter[str](report.standing for report in reports if report.key.perturbation != BASELINE)
     words = {
-        "within": f"within {'its limit' if found['within'] == 1 else 'their limits'}",
+        "within": f"within {'its limit' if standings['within'] == 1 else 'their limits'}",
         "over": "over",
         "unknown": "not known yet",
         "unmeasured": "unmeasured",
     }
-    said = ", ".join(f"{found[name]} {each}" for name, each in words.items() if found[name])
-    return f"{figures.count(found.total(), 'cell')}: {said}" if said else ""
+    summary = ", ".join(f"{standings[name]} {each}" for name, each in words.items() if standings[name])
+    return f"{figures.count(standings.total(), 'cell')}: {summary}" if summary else ""
 
 
 def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list[CellReport]]]:
@@ -172,12 +172,12 @@ def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list
     models: dict[str, list[CellReport]] = {}
     for report in reports:
         models.setdefault(report.key.model, []).append(report)
-    found = [
+    rows = [
         (model, max(report.last_scored_at or 0.0 for report in own), own[0].retired, own)
         for model, own in models.items()
     ]
     # Live models are not ordered by time: two that share a route would swap rows at each refresh.
-    return sorted(found, key=lambda one: (one[2], -one[1] if one[2] else 0.0, one[0]))
+    return sorted(rows, key=lambda one: (one[2], -one[1] if one[2] else 0.0, one[0]))
 
 
 def cell_id(report: CellReport) -> str:
@@ -202,8 +202,8 @@ def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
             columns.append(OverviewColumn("worst pair", kinds, first_of_group=bool(columns)))
             continue
         columns += [
-            OverviewColumn(rewordings.column_label(kind), (kind,), first_of_group=bool(columns) and not place)
-            for place, kind in enumerate(kinds)
+            OverviewColumn(rewordings.column_label(kind), (kind,), first_of_group=bool(columns) and not index)
+            for index, kind in enumerate(kinds)
         ]
     return tuple(columns)
 
@@ -216,11 +216,11 @@ def _cell(
     now: float,
 ) -> OverviewCell | None:
     """Return the cell of a column, or the worst of several language pairs; None where none was tried."""
-    known = [cells[name] for name in column.perturbations if name in cells]
-    if not known:
+    reports = [cells[name] for name in column.perturbations if name in cells]
+    if not reports:
         return None
     # A column of several language pairs shows the worst, which is the one to look at.
-    worst = min(known, key=_rank)
+    worst = min(reports, key=_rank)
     several = len(column.perturbations) > 1
     drawn = None
     # The noise floor has no limit, and so no course towards one.
@@ -231,7 +231,7 @@ def _cell(
         worst,
         rewordings.pair_label(worst.key.perturbation) if several else column.label,
         f"{links.route_link(worst.key.route)}#cells" if several else links.cell_link(worst.key),
-        any(report.key.parts in in_incidents for report in known),
+        any(report.key.parts in in_incidents for report in reports),
         drawn,
     )
 
@@ -239,8 +239,8 @@ def _cell(
 def _rank(report: CellReport) -> tuple[int, float, str]:
     """Return the sort key of a report: over its limit first, then by points above noise."""
     excess = report.current.excess
-    place = ("over", "unknown", "within", "unmeasured").index(report.standing)
-    return place, -excess.value if excess else 2.0, report.key.perturbation
+    rank = ("over", "unknown", "within", "unmeasured").index(report.standing)
+    return rank, -excess.value if excess else 2.0, report.key.perturbation
 
 
 def _detail(report: CellReport, *, alert: bool) -> list[str]:

@@ -80,10 +80,10 @@ def untried_lines(untried: Sequence[UntriedPerturbation]) -> tuple[UntriedLine, 
         groups.setdefault(key, []).append(perturbation)
     ordered = sorted(groups.items(), key=lambda item: (not item[0][3], -_total(item[1]), item[0]))
     lines = []
-    for (route, category, reason, always), found in ordered:
+    for (route, category, reason, always), perturbations in ordered:
         # What the settings rule out was never counted: no trial of it was ever begun.
-        count = "always" if always else f"{_total(found):,}"
-        lines.append(UntriedLine(route, _kinds(category, found), reason_in_words(reason), count))
+        count = "always" if always else f"{_total(perturbations):,}"
+        lines.append(UntriedLine(route, _kinds(category, perturbations), reason_in_words(reason), count))
     return tuple(lines)
 
 
@@ -95,12 +95,12 @@ def reason_in_words(reason: str) -> str:
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
-def _total(found: Sequence[UntriedPerturbation]) -> int:
-    return sum(perturbation.count or 0 for perturbation in found)
+def _total(lines: Sequence[UntriedPerturbation]) -> int:
+    return sum(perturbation.count or 0 for perturbation in lines)
 
 
-def _kinds(category: str, found: Sequence[UntriedPerturbation]) -> str:
-    names = sorted({perturbation.perturbation for perturbation in found}, key=rewordings.position)
+def _kinds(category: str, lines: Sequence[UntriedPerturbation]) -> str:
+    names = sorted({perturbation.perturbation for perturbation in lines}, key=rewordings.position)
     names = [rewordings.label(name) if together_count(name) > 1 else name for name in names]
     return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
 
@@ -259,13 +259,13 @@ def pipeline_page(sources: ConsoleSources) -> Page:
 
 def skips(view: PipelineView) -> list[tuple[int, str, str]]:
     """List count, route and reason of what was not scored, most frequent first."""
-    found = []
+    lines = []
     for flow in view.routes:
         for reason, count in flow.skipped.items():
             # Counters stay at 0 for reasons of an earlier process.
             if count:
-                found.append((count, flow.route, reason))
-    return sorted(found, key=lambda row: (-row[0], *row[1:]))
+                lines.append((count, flow.route, reason))
+    return sorted(lines, key=lambda row: (-row[0], *row[1:]))
 
 
 def skipped_because(reason: str) -> str:
@@ -283,12 +283,12 @@ class NotReplayedLine(NamedTuple):
 
 def not_replayed(flow: RouteFlow) -> list[NotReplayedLine]:
     """List why requests of a route are not replayed and what to do about it, most frequent first."""
-    found = [
+    lines = [
         NotReplayedLine(skipped_because(reason), STEPS.get(reason, "Nothing to do."), count)
         for reason, count in flow.skipped.items()
         if reason != EMBEDDINGS  # counted below, with those that are not looked at
     ]
-    found += [
+    lines += [
         NotReplayedLine(
             f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read",
             _UNREAD_STEPS.get(api, "Nothing to do."),
@@ -296,15 +296,15 @@ def not_replayed(flow: RouteFlow) -> list[NotReplayedLine]:
         )
         for api, count in flow.unread.items()
     ]
-    return sorted((line for line in found if line.requests), key=lambda line: (-line.requests, line.said))
+    return sorted((line for line in lines if line.requests), key=lambda line: (-line.requests, line.said))
 
 
 def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """Handlers of `/pipeline` with its live part, and `/pipeline/dead/{id}` if dead letters can be read."""
-    found = live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)
+    handlers = live_handlers("/pipeline", "_pipeline.html", lambda _: pipeline_page(sources), renderer)
     letters = sources.dead_letters
     if letters is None:
-        return found
+        return handlers
 
     # The path type also takes ids that hold a slash.
     @get("/pipeline/dead/{exchange_id:path}", sync_to_thread=True, needs="viewer")
@@ -316,7 +316,7 @@ def pipeline_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPR
         reason = next((letter.reason for letter in letters(DEAD_IN_FILE) if letter.exchange_id == name), "")
         return renderer.response("dead_letter.html", id=name, exchange=exchange, reason=reason, cut=_cut)
 
-    return [*found, dead]
+    return [*handlers, dead]
 
 
 def _cut(body: bytes) -> str:

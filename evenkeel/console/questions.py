@@ -44,7 +44,7 @@ def _spans(prompt: str, asked: Sequence[tuple[int, int]]) -> list[tuple[int, int
 def _last_turn(prompt: str) -> tuple[int, int]:
     """Return the span of the user's last turn; all of a prompt without turns."""
     start = 0
-    for found in _TURN.finditer(prompt):
-        start = found.end()
+    for turn in _TURN.finditer(prompt):
+        start = turn.end()
     after = _ROLE.search(prompt, start)
     return start, after.start() if after else len(prompt)

@@ -80,14 +80,14 @@ def route_references(sources: ReferenceSources, now: float) -> list[RouteReferen
     """Return every route with its references. Blocks on storage."""
     sets = reference_sets(sources.store.states())
     today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
-    found = []
+    by_route = []
     for route in sorted({*sources.routes, *(reference_set.route for reference_set in sets)}):
         asked = sources.store.asked(route)
         own = tuple(reference_set for reference_set in sets if reference_set.route == route)
         asked = asked if asked and asked.day == today else None
         tests = tuple(test for test in sources.tests() if test.route == route)
-        found.append(RouteReferences(route, own, asked, tests))
-    return found
+        by_route.append(RouteReferences(route, own, asked, tests))
+    return by_route
 
 
 def reference_handler(sources: ConsoleSources, references: ReferenceSources) -> HTTPRouteHandler:
@@ -96,21 +96,21 @@ def reference_handler(sources: ConsoleSources, references: ReferenceSources) -> 
     @get("/api/references", sync_to_thread=True, needs="viewer")
     def listed() -> Response[bytes]:
         """Return the number of references, never a prompt or an answer."""
-        found = route_references(references, sources.clock())
+        by_route = route_references(references, sources.clock())
         return json_response(
-            {"routes": [_plain(reference) for reference in found], "limits": references.setup._asdict()}
+            {"routes": [_plain(reference) for reference in by_route], "limits": references.setup._asdict()}
         )
 
     return listed
 
 
-def _plain(one: RouteReferences) -> dict[str, Any]:
+def _plain(references: RouteReferences) -> dict[str, Any]:
     return {
-        "route": one.route,
-        "references": one.references,
-        "calls_today": one.calls,
-        "usd_today": one.asked.usd if one.asked else 0.0,
-        "asked_today": asdict(one.asked) if one.asked else None,
-        "sets": [each._asdict() for each in one.sets],
-        "tests": [asdict(each) for each in one.tests],
+        "route": references.route,
+        "references": references.references,
+        "calls_today": references.calls,
+        "usd_today": references.asked.usd if references.asked else 0.0,
+        "asked_today": asdict(references.asked) if references.asked else None,
+        "sets": [each._asdict() for each in references.sets],
+        "tests": [asdict(each) for each in references.tests],
     }

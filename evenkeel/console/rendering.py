@@ -245,8 +245,8 @@ def code_spans(text: str) -> Markup:
     if len(parts) % 2 == 0:  # a backtick without a partner
         return escape(text)
     marked = [
-        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
-        for place, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
     ]
     return Markup().join(marked)
 

@@ -112,14 +112,14 @@ def route_handlers(
 
     def page(request: AnyRequest) -> Page:
         asked = links.path_part(request.path_params["route"].removeprefix("/"))
-        known = {report.key.route for report in sources.reports()}
-        known |= {flow.route for flow in sources.pipeline().routes}
+        routes_seen = {report.key.route for report in sources.reports()}
+        routes_seen |= {flow.route for flow in sources.pipeline().routes}
         # In the form of an address, which cannot hold every character of an old name.
-        name = next((route for route in known if links.path_part(route) == asked), None)
-        found = None if name is None else route_page(sources, situation, name)
-        if found is None:
+        name = next((route for route in routes_seen if links.path_part(route) == asked), None)
+        rendered = None if name is None else route_page(sources, situation, name)
+        if rendered is None:
             raise NotFoundException(detail="There is no route of this name.")
-        return found
+        return rendered
 
     # The path type also takes names that hold a slash.
     return live_handlers("/routes/{route:path}", "_route.html", page, renderer)
@@ -129,8 +129,8 @@ def _references(sources: ConsoleSources, route: str, now: float) -> RouteReferen
     """Return the route's reference prompts; None if none can be kept."""
     if sources.references is None:
         return None
-    found = route_references(sources.references, now)
-    return next((report for report in found if report.route == route), None)
+    by_route = route_references(sources.references, now)
+    return next((report for report in by_route if report.route == route), None)
 
 
 def _models(own: Sequence[CellReport], sensitivity: Mapping[str, Estimate]) -> list[ModelPart]:

@@ -163,11 +163,11 @@ class SignIn:
             )
         return self._signed_in(token.encode(), "/")
 
-    def _by_token(self, scope: Scope, given: str, onward: str, tokens: Tokens) -> ASGIResponse:
+    def _by_token(self, scope: Scope, presented: str, onward: str, tokens: Tokens) -> ASGIResponse:
         client = (scope.get("client") or ("",))[0]
         if wait_s := tokens.wait_s(client):
             return throttled(wait_s)
-        token = given.strip().encode("utf-8", "replace")
+        token = presented.strip().encode("utf-8", "replace")
         if tokens.find(token) is None:
             # An empty form is a slip and no guess.
             if token:

@@ -41,11 +41,11 @@ class Situation:
 
     def in_incidents(self) -> frozenset[tuple[str, str, str]]:
         """Return route, model and perturbation of the cells that belong to an open incident."""
-        found = set()
+        names = set()
         for incident in self.going():
             for part in incident.up:
-                found.add((part.raised.route, part.raised.model, part.raised.perturbation))
-        return frozenset(found)
+                names.add((part.raised.route, part.raised.model, part.raised.perturbation))
+        return frozenset(names)
 
     def cells(self) -> list[CellReport]:
         """Return the reports of all cells; `alert` is True if its excess is part of an open incident."""

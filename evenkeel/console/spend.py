@@ -78,7 +78,7 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
     """Compare today's spend with the limits in dollars and tokens; `limited` leaves out what has no limit."""
     dollars, tokens = budget.usd_per_day, budget.tokens_per_day
-    found = (
+    meters_shown = (
         (figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
         (f"{spent.tokens:,} tokens", spent.tokens, tokens, f"{tokens or 0:,.0f}"),
     )
@@ -86,7 +86,7 @@ def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Mete
         Meter(f"{text} today, no limit set", None)
         if limit is None
         else Meter(_against(text, words, over=amount > limit), min(1.0, amount / limit) if limit > 0 else 1.0)
-        for text, amount, limit, words in found
+        for text, amount, limit, words in meters_shown
         if limit is not None or not limited
     )
 
@@ -142,7 +142,7 @@ class SpendPace(NamedTuple):
 
 def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[SpendPace]:
     """Return the pace of each route, from its verdicts of the last day; routes with too few are left out."""
-    found = []
+    paces_shown = []
     for route in routes:
         recent = [verdict for verdict in log.latest(_RECENT, route=route) if verdict.scored_at > now - _DAY_S]
         trials = [verdict for verdict in recent if not (verdict.is_control or verdict.is_contrast)]
@@ -151,8 +151,8 @@ def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[SpendPace]
         lasted_s = max(1.0, now - recent[-1].scored_at)
         cost = sum(verdict.cost.usd for verdict in recent) / len(trials)
         rewordings = len({verdict.perturbation for verdict in trials})
-        found.append(SpendPace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
-    return found
+        paces_shown.append(SpendPace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
+    return paces_shown
 
 
 def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:

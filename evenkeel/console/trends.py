@@ -65,10 +65,10 @@ def trends(
     for report in sorted(reports, key=_urgency):
         if report.current.excess is None or report.key.perturbation == BASELINE:
             continue
-        place = (report.key.route, report.key.perturbation)
+        key = (report.key.route, report.key.perturbation)
         # Earlier models of a chosen cell join its chart even when the charts are full.
-        if place in chosen or len(chosen) < limit:
-            chosen.setdefault(place, []).append(report)
+        if key in chosen or len(chosen) < limit:
+            chosen.setdefault(key, []).append(report)
 
     drawn = []
     for members in chosen.values():
@@ -80,8 +80,8 @@ def trends(
         max((members[-1].detection.threshold for members, _ in drawn), default=0.0),
     )
     return tuple(
-        _trend(f"trend-{place}", members, series, _marks(members, events, now), values, now)
-        for place, (members, series) in enumerate(drawn)
+        _trend(f"trend-{key}", members, series, _marks(members, events, now), values, now)
+        for key, (members, series) in enumerate(drawn)
     )
 
 

@@ -62,12 +62,12 @@ def approval(sources: GoldenSources, exchange_id: str) -> GoldenApproval:
     """Return whether a trial's exchange can be approved, or has been."""
     exchange = _archived(sources, exchange_id)
     answer = exchange.answer if exchange else None
-    known = sources.store.find(exchange_id) is not None
+    is_archived = sources.store.find(exchange_id) is not None
     return GoldenApproval(
         exchange_id,
         archived=exchange is not None,
         empty=answer is not None and not answer.text and not answer.tool_calls,
-        golden_href=links.golden_link(exchange_id) if known else "",
+        golden_href=links.golden_link(exchange_id) if is_archived else "",
     )
 
 
@@ -134,16 +134,16 @@ class TrialView(NamedTuple):
     @property
     def details(self) -> list[tuple[str, str]]:
         """Scores behind a rating of heuristics, and ratings beside the one that counts, by name."""
-        given = self.verdict.scoring.details
+        all_details = self.verdict.scoring.details
         scores = []
-        for name, value in given.items():
+        for name, value in all_details.items():
             # The rest of the details say who rated, not how.
             if name not in PROVENANCE:
                 scores.append((wording.score_words(name), figures.number(value, 2)))
         others = []
         for name, words in wording.SECOND_RATINGS.items():
-            if name in given:
-                others.append((words, wording.rating_words(round(given[name]))))
+            if name in all_details:
+                others.append((words, wording.rating_words(round(all_details[name]))))
         if self.verdict.free.similarity is not None:
             rating, near = self.verdict.free.rating, figures.number(self.verdict.free.similarity, 2)
             words = "unsure" if rating is None else wording.rating_words(rating)
@@ -158,7 +158,7 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         evidence: texts to show.
         control: the answer to the control of the same exchange, None if there is none to show.
     """
-    said, prompt, variant = answer_text(evidence.reference), evidence.prompt, evidence.variant
+    answer, prompt, variant = answer_text(evidence.reference), evidence.prompt, evidence.variant
     # Of a control there is nothing to mark, so its question is cut as one text.
     if prompt == variant:
         shown = plain(question(prompt, evidence.asked), _QUESTION_CHARS)
@@ -170,16 +170,16 @@ def exhibit_in_full(evidence: Evidence, control: Answer | None = None) -> Exhibi
         unchanged_prompt=prompt == variant,
         question=shown,
         whole_prompt=whole if whole != shown else (),
-        answers=diffs.side_by_side(said, answer_text(evidence.candidate), max_chars=_PAGE_CHARS),
+        answers=diffs.side_by_side(answer, answer_text(evidence.candidate), max_chars=_PAGE_CHARS),
         no_candidate=evidence.candidate is None,
-        control=_control_runs(said, control),
+        control=_control_runs(answer, control),
     )
 
 
-def _control_runs(said: str, control: Answer | None) -> tuple[DiffRun, ...]:
+def _control_runs(before: str, control: Answer | None) -> tuple[DiffRun, ...]:
     if control is None:
         return ()
-    return diffs.side_by_side(said, answer_text(control), max_chars=_PAGE_CHARS).right
+    return diffs.side_by_side(before, answer_text(control), max_chars=_PAGE_CHARS).right
 
 
 def plain(text: str, max_chars: int = _PAGE_CHARS) -> tuple[DiffRun, ...]:
@@ -246,8 +246,8 @@ def session_steps(log: VerdictLog, verdict: Verdict) -> SessionSteps | None:
         since=verdict.scored_at - _RUN_S,
         until=verdict.scored_at + _RUN_S,
     )
-    found = [logged.verdict for logged in log.read_before(None, _MOST_STEPS, narrow).verdicts]
-    steps = sorted(found, key=lambda step: (step.origin.prompt_chars, step.scored_at))
+    verdicts = [logged.verdict for logged in log.read_before(None, _MOST_STEPS, narrow).verdicts]
+    steps = sorted(verdicts, key=lambda step: (step.origin.prompt_chars, step.scored_at))
     others = [step for step in steps if step.exchange_id != verdict.exchange_id]
     size = verdict.origin.prompt_chars
     return SessionSteps(
@@ -270,7 +270,9 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
         evidence, control = texts.evidence, _control_of(sources.log, others)
         again = control.evidence.candidate if control.evidence else None
         store = sources.labels
-        said = feedback(store, counted(), verdict.id, verdict.scoring.judge_model) if store else None
+        label_feedback = (
+            feedback(store, counted(), verdict.id, verdict.scoring.judge_model) if store else None
+        )
         return renderer.response(
             "trial.html",
             one=TrialView(verdict, exhibit_in_full(evidence, again) if evidence else None),
@@ -282,9 +284,9 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             steps=session_steps(sources.log, verdict),
             before=_change(sources, verdict, after=False),
             after=_change(sources, verdict, after=True),
-            feedback=said,
+            feedback=label_feedback,
             # Once somebody has rated the trial, hiding the rating helps nobody.
-            blind=bool(blind) and said is not None and not said.labels,
+            blind=bool(blind) and label_feedback is not None and not label_feedback.labels,
             token=form_token(request),
             visitor=visitor_of(request),
         )
@@ -294,8 +296,8 @@ def trial_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
 
 def _control_of(log: VerdictLog, others: Iterable[Verdict]) -> Texts:
     """Return the texts of the control among an exchange's other trials; empty if there is none."""
-    found = next((trial for trial in others if trial.perturbation == BASELINE), None)
-    return texts_of(log, found.id) if found else Texts(None)
+    control = next((trial for trial in others if trial.perturbation == BASELINE), None)
+    return texts_of(log, control.id) if control else Texts(None)
 
 
 _KEPT: Final = (
@@ -307,26 +309,26 @@ _REDACTED: Final = re.compile(r"\[[A-Z][A-Z_]*_\d+\]")
 
 def _gaps(verdict: Verdict, texts: Texts, control: Texts) -> list[str]:
     """Explain what is missing from a trial, in a sentence or two for each gap."""
-    found = []
+    gaps = []
     if texts.missing:
-        found.append(texts.missing if texts.missing != _NOT_STORED else f"{_NOT_STORED} {_KEPT}")
+        gaps.append(texts.missing if texts.missing != _NOT_STORED else f"{_NOT_STORED} {_KEPT}")
     elif verdict.perturbation != BASELINE and (
         control.evidence is None or control.evidence.candidate is None
     ):
         # The verdict keeps the control's rating after its texts are gone.
         if verdict.control.rating is None and verdict.control.similarity is None:
-            found.append("There is no rated control of this exchange, so chance cannot be ruled out.")
+            gaps.append("There is no rated control of this exchange, so chance cannot be ruled out.")
         else:
-            found.append("The control was rated; its answer is no longer stored.")
+            gaps.append("The control was rated; its answer is no longer stored.")
     if texts.evidence and _REDACTED.search(texts.evidence.prompt):
-        found.append("Values such as e-mail addresses were replaced before anything was stored.")
-    return found
+        gaps.append("Values such as e-mail addresses were replaced before anything was stored.")
+    return gaps
 
 
 def _request_of(sources: ConsoleSources, exchange_id: str) -> str:
     """Return the body of the original request, "" if it is not archived or cannot be read."""
-    found = _archived(sources.goldens, exchange_id) if sources.goldens else None
-    return visible(found.request[:_PAGE_CHARS]) if found else ""
+    archived = _archived(sources.goldens, exchange_id) if sources.goldens else None
+    return visible(archived.request[:_PAGE_CHARS]) if archived else ""
 
 
 def siblings(log: VerdictLog, verdict: Verdict) -> list[Verdict]:

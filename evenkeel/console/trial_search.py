@@ -72,17 +72,17 @@ class TrialFilter:
     @classmethod
     def of(cls, query: Mapping[str, Any]) -> TrialFilter:
         """Read the values of a query string; an unknown value of a fixed choice counts as not set."""
-        given = {each.name: str(query.get(each.name, "")).strip()[:_LONGEST] for each in fields(cls)}
+        values = {each.name: str(query.get(each.name, "")).strip()[:_LONGEST] for each in fields(cls)}
         for name, choices in _CHOICES.items():
-            if given[name] not in choices:
-                given[name] = ""
+            if values[name] not in choices:
+                values[name] = ""
         for name in ("since", "until"):
-            if unix_time(given[name]) is None:
-                given[name] = ""
+            if unix_time(values[name]) is None:
+                values[name] = ""
         # A side without its change would silently narrow nothing.
-        if not given["change"]:
-            given["side"] = ""
-        return cls(**given)
+        if not values["change"]:
+            values["side"] = ""
+        return cls(**values)
 
     def parts(self, **changes: str) -> dict[str, str | None]:
         """Return the values that are set, with `changes` applied, as parts of a link."""
@@ -133,7 +133,7 @@ def narrowed(
 
     Returns: None if the change or the incident is no longer known.
     """
-    found = chosen.narrow(worst=worst)
+    selection = chosen.narrow(worst=worst)
     if chosen.change:
         change = next((change for change in changes if change.is_called(chosen.change)), None)
         if change is None:
@@ -141,14 +141,14 @@ def narrowed(
         # The trial that shows a change comes after it, as does the first one without what it brought.
         ended = change.end.at - _TICK_S if change.end else None
         span = (None, change.at - _TICK_S) if chosen.side == "before" else (change.at, ended)
-        found = replace(_within(found, *span), any_of=(Narrow.by(route=change.route),))
+        selection = replace(_within(selection, *span), any_of=(Narrow.by(route=change.route),))
     if chosen.incident:
         incident = next((incident for incident in incidents if incident.id == chosen.incident), None)
         if incident is None:
             return None
         cells = tuple(dict.fromkeys(_cell(part) for part in incident.parts))
-        found = replace(_within(found, began(incident), incident.closed_at), any_of=cells)
-    return found
+        selection = replace(_within(selection, began(incident), incident.closed_at), any_of=cells)
+    return selection
 
 
 def _within(narrow: Narrow, since: float | None, until: float | None) -> Narrow:
@@ -211,15 +211,15 @@ def search(log: VerdictLog, narrow: Narrow | None, *, most: int, before: int | N
         most: most trials to return.
         before: only trials before this place in the log; None = from the newest.
     """
-    found: list[LoggedVerdict] = []
+    verdicts: list[LoggedVerdict] = []
     at, looked_at, step = before, 0, _FIRST_STEP
-    while narrow is not None and at != 0 and len(found) < most and looked_at < SCANNED:
+    while narrow is not None and at != 0 and len(verdicts) < most and looked_at < SCANNED:
         stretch = log.read_before(at, min(step, SCANNED - looked_at), narrow)
         step = min(_LONGEST_STEP, 4 * step)
         at, looked_at = stretch.reached, looked_at + stretch.looked_at
-        found += stretch.verdicts
+        verdicts += stretch.verdicts
     # The last step may find more than asked for: the next page begins with what is cut off.
-    if len(found) > most:
-        found = found[:most]
-        at = found[-1].offset
-    return TrialPage(tuple(found), at or None)
+    if len(verdicts) > most:
+        verdicts = verdicts[:most]
+        at = verdicts[-1].offset
+    return TrialPage(tuple(verdicts), at or None)

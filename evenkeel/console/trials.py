@@ -90,10 +90,10 @@ def filter_fields(
         "side": SIDES if chosen.change else {},
     }
     fields = []
-    for name, known in options.items():
+    for name, choices in options.items():
         value: str = getattr(chosen, name)
         # A value that is not known is from an old link, or of something that is over.
-        listed = {**known, value: value} if value and value not in known else known
+        listed = {**choices, value: value} if value and value not in choices else choices
         if listed:
             label = _NAMES.get(name, name)
             fields.append(SearchField(name, f"{label[:1].upper()}{label[1:]}", value, listed))
@@ -116,9 +116,9 @@ def _chips(chosen: TrialFilter, fields: Iterable[SearchField]) -> list[FilterLin
         if value and name != "order":
             # The side belongs to the change and goes with it.
             undone = {name: ""} | ({"side": ""} if name == "change" else {})
-            said = words.get(name, {}).get(value, value.replace("T", " "))
+            label = words.get(name, {}).get(value, value.replace("T", " "))
             href = links.trials_link(**chosen.parts(**undone))
-            chips.append(FilterLink(f"{_NAMES.get(name, name)}: {said}", href, active=True))
+            chips.append(FilterLink(f"{_NAMES.get(name, name)}: {label}", href, active=True))
     return chips
 
 
@@ -136,8 +136,8 @@ def trial_rows(log: VerdictLog, trials: Sequence[LoggedVerdict]) -> list[TrialRo
     rows = []
     for trial in trials:
         evidence, missing = texts_of(log, trial.verdict.id)
-        said = question(evidence.prompt, evidence.asked) if evidence else missing
-        rows.append(TrialRow(trial.offset, TrialView(trial.verdict), one_line(said, _EXCERPT)))
+        asked = question(evidence.prompt, evidence.asked) if evidence else missing
+        rows.append(TrialRow(trial.offset, TrialView(trial.verdict), one_line(asked, _EXCERPT)))
     return rows
 
 
@@ -147,14 +147,14 @@ def trials_page(
     """Build the page of the trials that match a filter: the worst of the newest thousand, or the newest."""
     now, worst = sources.clock(), not chosen.order
     narrow = narrowed(chosen, _changes(sources), incidents, lambda one: _began(sources, one), worst=worst)
-    found = search(sources.log, narrow, most=RANKED if worst else _ROWS, before=before)
-    shown = found.trials
+    page = search(sources.log, narrow, most=RANKED if worst else _ROWS, before=before)
+    shown = page.trials
     # "Worst first" ranks a bounded number of trials, so it is one page; "newest first" pages through all.
     if worst:
         shown = tuple(sorted(shown, key=lambda one: (badness(one.verdict), -one.offset))[:_ROWS])
     fields, parts = filter_fields(sources, chosen, incidents, now), chosen.parts()
     query = links.query(**parts)
-    older = {"before": str(found.older)} if found.older and not worst else {}
+    older = {"before": str(page.older)} if page.older and not worst else {}
     return Page(
         "Trials · evenkeel",
         chosen=chosen,
@@ -165,7 +165,7 @@ def trials_page(
             FilterLink("worst first", links.trials_link(**chosen.parts(order="")), worst),
             FilterLink("newest first", links.trials_link(**chosen.parts(order="newest")), not worst),
         ],
-        ranked=len(found.trials) if worst else 0,
+        ranked=len(page.trials) if worst else 0,
         first=before is None,
         start_href=links.trials_link(**parts),
         next_href=links.trials_link(**parts | older) if older else "",
@@ -193,17 +193,17 @@ def trial_list_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTT
     @get("/api/trials", sync_to_thread=True, needs="viewer")
     def api(request: AnyRequest) -> Response[bytes]:
         """Return trials, newest first regardless of `order`."""
-        found = _found(sources, request.query_params, _API_ROWS)
-        trials = msgspec.to_builtins([trial.verdict for trial in found.trials])
-        return json_response({"trials": trials, "before": found.older})
+        page = _found(sources, request.query_params, _API_ROWS)
+        trials = msgspec.to_builtins([trial.verdict for trial in page.trials])
+        return json_response({"trials": trials, "before": page.older})
 
     return [page, api]
 
 
 def trials_table(sources: ConsoleSources, query: Mapping[str, str]) -> DownloadTable:
     """Build a table of the newest trials that match a filter, at most 10,000."""
-    found = _found(sources, query, MOST_ROWS)
-    return DownloadTable.of((trial.verdict for trial in found.trials), *_COLUMNS)
+    page = _found(sources, query, MOST_ROWS)
+    return DownloadTable.of((trial.verdict for trial in page.trials), *_COLUMNS)
 
 
 def _found(sources: ConsoleSources, query: Mapping[str, Any], most: int) -> TrialPage:

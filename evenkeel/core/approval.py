@@ -73,10 +73,10 @@ class Approval:
         who = by.strip()[:LONGEST_NOTE]
         if not who:
             raise ApprovalError("an approval needs the name of who approves")
-        found = tuple(sorted(cells, key=lambda cell: (cell.model, cell.perturbation)))
-        if not found:
+        ordered = tuple(sorted(cells, key=lambda cell: (cell.model, cell.perturbation)))
+        if not ordered:
             raise ApprovalError(f"route {route} has no cell to approve")
-        draft = cls("", at, who, route, found, note.strip()[:LONGEST_NOTE])
+        draft = cls("", at, who, route, ordered, note.strip()[:LONGEST_NOTE])
         name = hashlib.sha256(to_json(draft).encode()).hexdigest()[:16]
         return replace(draft, id=name)
 

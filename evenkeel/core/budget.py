@@ -66,7 +66,7 @@ class Spend(NamedTuple):
             return []
         tokens, further = divmod(self.tokens, count)
         usd = self.usd / count
-        equal = [Spend(tokens + (place < further), usd) for place in range(count - 1)]
+        equal = [Spend(tokens + (index < further), usd) for index in range(count - 1)]
         return [*equal, Spend(tokens, self.usd - (count - 1) * usd)]
 
 
@@ -112,18 +112,18 @@ class Budget:
             paced: True if the budget held back for later in the day may not be used.
             watch: True for the calls that have a share of their own, which only the whole budget limits.
         """
-        found = [Bound("budget", self.limit(1.0))]
+        limits = [Bound("budget", self.limit(1.0))]
         if watch:
-            return tuple(found)
+            return tuple(limits)
         if self.watch and urgent:
-            found.append(Bound("budget_reserve", self.limit(1 - self.watch)))
+            limits.append(Bound("budget_reserve", self.limit(1 - self.watch)))
         ordinary = 1 - self.watch - self.reserve
         if ordinary < 1 and not urgent:
-            found.append(Bound("budget_reserve", self.limit(ordinary)))
+            limits.append(Bound("budget_reserve", self.limit(ordinary)))
         if self.spread and paced:
             by_now = ordinary * (_HEAD_START + (1 - _HEAD_START) * day_share)
-            found.append(Bound("budget_pace", self.limit(by_now + self.reserve if urgent else by_now)))
-        return tuple(found)
+            limits.append(Bound("budget_pace", self.limit(by_now + self.reserve if urgent else by_now)))
+        return tuple(limits)
 
     def limit(self, share: float) -> BudgetLimit:
         """Return the limit for a share of the day's budget."""
@@ -151,13 +151,13 @@ def beyond_share(
         others: Routes that share the budget with it.
         free: Limit on the spend of all routes together by now.
     """
-    for place, most in enumerate(free):
+    for measure, most in enumerate(free):
         if most is None:
             continue
         part = most / (len(others) + 1)
-        if taken.get(route, NOTHING)[place] > part:
-            unused = sum(max(0.0, part - taken.get(route, NOTHING)[place]) for route in others)
-            if taken[None][place] > most - min(LEFT_TO_OTHERS * unused, MOST_LEFT * most):
+        if taken.get(route, NOTHING)[measure] > part:
+            unused = sum(max(0.0, part - taken.get(route, NOTHING)[measure]) for route in others)
+            if taken[None][measure] > most - min(LEFT_TO_OTHERS * unused, MOST_LEFT * most):
                 return True
     return False
 

@@ -63,8 +63,8 @@ class Range(NamedTuple):
             least: Smallest length of the range.
             within: Limits of the range; values beyond them are drawn at the end of the axis.
         """
-        known = [value for value in values if value is not None and math.isfinite(value)]
-        held = [max(within[0], min(within[1], number)) for number in known]
+        finite = [value for value in values if value is not None and math.isfinite(value)]
+        held = [max(within[0], min(within[1], number)) for number in finite]
         low = math.floor(min(held, default=0.0) / step - _SLACK) * step
         high = math.ceil(max(held, default=0.0) / step + _SLACK) * step
         return cls(max(within[0], round(low, 9)), min(within[1], round(max(high, low + least), 9)))
@@ -118,7 +118,7 @@ class Interval(NamedTuple):
 def steps(low: float, high: float, step: float) -> list[float]:
     """Return the multiples of a step from one value to another, both included."""
     first, last = math.ceil(low / step - _SLACK), math.floor(high / step + _SLACK)
-    return [round(place * step, 9) for place in range(first, last + 1)]
+    return [round(multiple * step, 9) for multiple in range(first, last + 1)]
 
 
 def plain_number(value: float) -> str:
@@ -144,19 +144,19 @@ def ribbon(points: Sequence[tuple[float, float, float]]) -> str:
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Return label positions in the given order: near the wanted ones, `gap` apart, inside if they fit."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    places = [wanted[i] for i in order]
-    for before, after in pairwise(range(len(places))):
-        places[after] = max(places[after], places[before] + gap)
-    if places and places[-1] > high:
-        places[-1] = high
-        for after, before in pairwise(reversed(range(len(places)))):
-            places[before] = min(places[before], places[after] - gap)
-    if places and places[0] < low:
-        places[0] = low
-        for before, after in pairwise(range(len(places))):
-            places[after] = max(places[after], places[before] + gap)
-    found = dict(zip(order, places, strict=True))
-    return [round(found[i], 1) for i in range(len(wanted))]
+    positions = [wanted[i] for i in order]
+    for before, after in pairwise(range(len(positions))):
+        positions[after] = max(positions[after], positions[before] + gap)
+    if positions and positions[-1] > high:
+        positions[-1] = high
+        for after, before in pairwise(reversed(range(len(positions)))):
+            positions[before] = min(positions[before], positions[after] - gap)
+    if positions and positions[0] < low:
+        positions[0] = low
+        for before, after in pairwise(range(len(positions))):
+            positions[after] = max(positions[after], positions[before] + gap)
+    position_of = dict(zip(order, positions, strict=True))
+    return [round(position_of[i], 1) for i in range(len(wanted))]
 
 
 def shortened(label: str, chars: int) -> str:

@@ -66,9 +66,9 @@ class Decision:
         who = by.strip()[:LONGEST_NOTE]
         if not who:
             raise DecisionError("a decision needs the name of who decides")
-        known = next((decision for decision in DECIDED if decision == decided), None)
-        if known is None:
+        choice = next((decision for decision in DECIDED if decision == decided), None)
+        if choice is None:
             raise DecisionError(f"{decided!r} cannot be decided; choose one of {', '.join(DECIDED)}")
-        draft = cls("", at, who, route, incident, known, note.strip()[:LONGEST_NOTE])
+        draft = cls("", at, who, route, incident, choice, note.strip()[:LONGEST_NOTE])
         name = hashlib.sha256(to_json(draft).encode()).hexdigest()[:16]
         return replace(draft, id=name)

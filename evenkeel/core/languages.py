@@ -98,9 +98,9 @@ def base_tag(tag: str) -> str:
 
 def english_name(tag: str) -> str:
     """Return the language's name in English; for a language without an entry, words that carry the tag."""
-    known = _ENGLISH_NAMES.get(tag)
-    if known:
-        return known
+    name = _ENGLISH_NAMES.get(tag)
+    if name:
+        return name
     base = _ENGLISH_NAMES.get(base_tag(tag))
     return f"{base} (language tag {tag})" if base else f"the language with the BCP 47 tag {tag}"
 

@@ -180,7 +180,7 @@ def fixed_headers() -> tuple[tuple[str, str], ...]:
 
     Raises: NetworkError.
     """
-    found = []
+    headers = []
     for pair in filter(None, (part.strip() for part in os.environ.get(HEADERS_VARIABLE, "").split(","))):
         name, equals, value = pair.partition("=")
         name, value = name.strip(), unquote(value.strip())
@@ -190,8 +190,8 @@ def fixed_headers() -> tuple[tuple[str, str], ...]:
                 f"{HEADERS_VARIABLE}: {name[:40]!r} is no name=value; write name=value,name=value and "
                 "percent-encode commas and what is not ASCII"
             )
-        found.append((name.lower(), value))
-    return tuple(found)
+        headers.append((name.lower(), value))
+    return tuple(headers)
 
 
 def check(urls: Iterable[str]) -> None:
@@ -205,8 +205,8 @@ def check(urls: Iterable[str]) -> None:
 def tls_problem(error: ssl.SSLError) -> str:
     """Return what was wrong with a handshake, and what to do."""
     # What follows a comma is the name that the certificate is not for.
-    said = getattr(error, "verify_message", "").partition(",")[0]
-    reason = said or (error.reason or type(error).__name__).replace("_", " ").lower()
+    explanation = getattr(error, "verify_message", "").partition(",")[0]
+    reason = explanation or (error.reason or type(error).__name__).replace("_", " ").lower()
     if getattr(error, "verify_code", 0) == _EXPIRED:
         return f"{reason}; renew the server's certificate"
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -220,8 +220,8 @@ def tls_problem(error: ssl.SSLError) -> str:
     return reason
 
 
-def proxy_problem(said: str) -> str:
+def proxy_problem(status_line: str) -> str:
     """Return what a proxy refused, given its status line, and what to do."""
-    if "407" in said:
-        return f"the proxy asks for credentials ({said}); write them as HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
-    return f"the proxy refused ({said}); ask for this host to be allowed, or name it in NO_PROXY"
+    if "407" in status_line:
+        return f"the proxy asks for credentials ({status_line}); write them as HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
+    return f"the proxy refused ({status_line}); ask for this host to be allowed, or name it in NO_PROXY"

@@ -188,7 +188,7 @@ def protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
 
     Linear in the length of the text.
     """
-    found: list[ProtectedSpan] = []
+    spans: list[ProtectedSpan] = []
     failed = 0
     at = 0
     while at < len(text):
@@ -211,8 +211,8 @@ def protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
         elif rule == "code_line":
             below = _INDENTED.match(text, at)
             at = at if below is None else below.end()
-        found.append(ProtectedSpan(start, at, rule))
-    return tuple(_apart(sorted((*found, *_spaced(text)), key=lambda span: (span.start, -span.end))))
+        spans.append(ProtectedSpan(start, at, rule))
+    return tuple(_apart(sorted((*spans, *_spaced(text)), key=lambda span: (span.start, -span.end))))
 
 
 _NUMERIC: Final = r"(?=[^\s\d]{0,40}\d)[^\s]{1,60}+"

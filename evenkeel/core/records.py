@@ -34,8 +34,8 @@ def from_json(text: str | bytes, kind: type[_Record]) -> _Record:
 
     Raises: msgspec.MsgspecError, a ValueError, if the text is no such record.
     """
-    found: _Record = _decoder(kind).decode(text)
-    return found
+    record: _Record = _decoder(kind).decode(text)
+    return record
 
 
 def from_plain(value: Any, kind: type[_Record], *, strict: bool = True) -> _Record:

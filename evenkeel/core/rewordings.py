@@ -95,9 +95,9 @@ def category(perturbation: str) -> Category:
 
 def column_label(perturbation: str) -> str:
     """Return a short heading for use below the category's name: "spelling", "noise floor"."""
-    known = _PUBLISHED.rewordings.get(perturbation)
-    if known is not None and known.label:
-        return known.label
+    rewording = _PUBLISHED.rewordings.get(perturbation)
+    if rewording is not None and rewording.label:
+        return rewording.label
     name, _, kind = perturbation.partition(".")
     return category(perturbation).kind(kind) or name
 
@@ -110,16 +110,18 @@ def label(perturbation: str) -> str:
 
 def phrase(perturbation: str) -> str:
     """Return the perturbation as the end of "answers change under …"."""
-    known = _PUBLISHED.rewordings.get(perturbation)
-    if known is not None and known.phrase:
-        return known.phrase
+    rewording = _PUBLISHED.rewordings.get(perturbation)
+    if rewording is not None and rewording.phrase:
+        return rewording.phrase
     return category(perturbation).phrase.format(kind=column_label(perturbation))
 
 
 def language_pair(perturbation: str) -> LanguagePair | None:
     """Return the languages of input and answer, ("de", "ja"); None if the perturbation names no pair."""
-    source, found, target = perturbation.partition(".")[2].partition(_PAIR)
-    return LanguagePair(source, target) if found and category(perturbation).asks_for == "languages" else None
+    source, separator, target = perturbation.partition(".")[2].partition(_PAIR)
+    return (
+        LanguagePair(source, target) if separator and category(perturbation).asks_for == "languages" else None
+    )
 
 
 def pair_label(perturbation: str) -> str:
@@ -131,5 +133,5 @@ def pair_label(perturbation: str) -> str:
 def position(perturbation: str) -> tuple[int, str, int, str]:
     """Return a sort key: by category, then by kind; unpublished perturbations come last, by name."""
     group = category(perturbation)
-    known = _PUBLISHED.rewordings.get(perturbation)
-    return group.order, group.name, known.order if known else _LAST, perturbation
+    rewording = _PUBLISHED.rewordings.get(perturbation)
+    return group.order, group.name, rewording.order if rewording else _LAST, perturbation

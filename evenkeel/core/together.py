@@ -21,10 +21,10 @@ _SETS: Final = "0ABCDEFGHI"
 
 
 def _kind(name: str) -> str:
-    found = _NAMED.fullmatch(name)
-    if found is None:
+    match = _NAMED.fullmatch(name)
+    if match is None:
         return name.replace("_", " ")
-    several, part = found.groups()
+    several, part = match.groups()
     words = several.replace("_", " ")
     return f"set {_SETS[int(part)]} of {words}" if part else words
 
@@ -59,8 +59,8 @@ def together_count(perturbation: str) -> int:
     """Return the number of rewordings in a perturbation; 1 unless it is a group."""
     group, _, kinds = perturbation.partition(".")
     count = kinds.partition("_")[0]
-    known = group == TOGETHER.name and count.isdecimal() and len(count) <= _DIGITS
-    return max(1, int(count)) if known else 1
+    is_group = group == TOGETHER.name and count.isdecimal() and len(count) <= _DIGITS
+    return max(1, int(count)) if is_group else 1
 
 
 def by_themselves(items: Iterable[_T], perturbation: Callable[[_T], str]) -> list[_T]:

@@ -21,10 +21,10 @@ class Trouble:
     warning. Keyboard interrupts, exits and cancellation are not suppressed.
     """
 
-    def __init__(self, log: logging.Logger, said: str) -> None:
+    def __init__(self, log: logging.Logger, sentence: str) -> None:
         """Args: log: where it is said. said: what happens, with a %s for the error."""
         self._log = log
-        self._said = said
+        self._said = sentence
         self.ongoing = False
         """True if the last turn failed."""
 

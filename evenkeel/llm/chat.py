@@ -112,7 +112,7 @@ class ParameterSupport:
         A parameter that the message names goes first. A message that names none is taken to be about the
         output format, the commonest cause, then about the limit, and then about the rest.
         """
-        said = complaint.lower()
+        words = complaint.lower()
         plainer = less_limited = None
         if request.schema is not None and self.output in _NEXT_OUTPUT:
             plainer = replace(self, output=_NEXT_OUTPUT[self.output])
@@ -120,11 +120,11 @@ class ParameterSupport:
             less_limited = replace(self, limit=_NEXT_LIMIT[self.limit])
         at_once = replace(self, flex=False) if self.flex and request.flex else None
         return (
-            (at_once if any(word in said for word in _ABOUT_TIER) else None)
-            or (less_limited if any(word in said for word in _ABOUT_LIMIT) else None)
-            or (plainer if any(word in said for word in _ABOUT_FORMAT) else None)
-            or (replace(self, temperature=False) if self.temperature and "temperature" in said else None)
-            or (replace(self, seed=False) if self.seed and "seed" in said else None)
+            (at_once if any(word in words for word in _ABOUT_TIER) else None)
+            or (less_limited if any(word in words for word in _ABOUT_LIMIT) else None)
+            or (plainer if any(word in words for word in _ABOUT_FORMAT) else None)
+            or (replace(self, temperature=False) if self.temperature and "temperature" in words else None)
+            or (replace(self, seed=False) if self.seed and "seed" in words else None)
             or plainer
             or less_limited
             or at_once
@@ -133,9 +133,9 @@ class ParameterSupport:
 
     def explains(self, complaint: str) -> bool:
         """Return whether a complaint names a parameter, so that it is about all requests alike."""
-        said = complaint.lower()
+        words = complaint.lower()
         named = (*_ABOUT_TIER, *_ABOUT_LIMIT, *_ABOUT_FORMAT, "temperature", "seed")
-        return any(word in said for word in named)
+        return any(word in words for word in named)
 
 
 MOST_TOKENS: Final = 100_000_000

@@ -513,10 +513,10 @@ class Endpoint:
     @asynccontextmanager
     async def _turn(self, *, slow: bool) -> AsyncIterator[None]:
         """Take one of the places for calls under way; long calls have half of them."""
-        async with AsyncExitStack() as places:
+        async with AsyncExitStack() as stack:
             if slow:
-                await places.enter_async_context(self._long_slots)
-            await places.enter_async_context(self._slots)
+                await stack.enter_async_context(self._long_slots)
+            await stack.enter_async_context(self._slots)
             yield
 
     async def _ask(self, canary: Canary) -> Fault | None:

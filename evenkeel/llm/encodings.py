@@ -101,9 +101,9 @@ def _inflate(body: bytes, limit: int, window_bits: int) -> bytes:
         if inflater is None:
             inflater = zlib.decompressobj(window_bits)
             members = _one_more(members)
-        given = rest[:_SLICE_BYTES]
+        compressed = rest[:_SLICE_BYTES]
         try:
-            piece = inflater.decompress(given, limit - size + 1)
+            piece = inflater.decompress(compressed, limit - size + 1)
         except zlib.error as fault:
             raise UnreadableBody("encoding_broken", f"not valid gzip or deflate data: {fault}") from fault
         pieces.append(piece)
@@ -111,7 +111,7 @@ def _inflate(body: bytes, limit: int, window_bits: int) -> bytes:
         if size > limit:
             raise _too_large(limit)
         # Below the limit all that was given has been used, but for what follows the member's end.
-        rest = rest[len(given) - len(inflater.unused_data) :]
+        rest = rest[len(compressed) - len(inflater.unused_data) :]
         if inflater.eof:
             inflater = None
     if inflater is not None:

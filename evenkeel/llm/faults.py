@@ -111,8 +111,8 @@ def _sentence(error: Mapping[str, Any]) -> str:
     sentences = []
     for fault in message:
         if isinstance(fault, dict):
-            place = fault.get("loc")
-            member = ".".join(str(part) for part in place) if isinstance(place, list) else place
+            location = fault.get("loc")
+            member = ".".join(str(part) for part in location) if isinstance(location, list) else location
             sentences.append(f"{member}: {fault.get('msg')}")
     return "; ".join(sentences)
 

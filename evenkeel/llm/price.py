@@ -122,18 +122,18 @@ def _listing(model: str) -> _Listing | None:
         factor = next(factor for base, factor in _FINE_TUNED if name.startswith(base))
     some = Usage(input_tokens=_MILLION, output_tokens=_MILLION)
     for known_as in dict.fromkeys((model[:_LONGEST_NAME], name, _DATED.sub("", name))):
-        found: list[tuple[float, _Listing]] = []
+        prices: list[tuple[float, _Listing]] = []
         for provider in (None, *(listed.id for listed in providers)):
             try:
                 usd = float(calc_price(some, known_as, provider_id=provider).total_price)
             except LookupError:
                 continue
             if usd or known_as.endswith(":free"):
-                found.append((usd, _Listing(known_as, provider, factor)))
+                prices.append((usd, _Listing(known_as, provider, factor)))
             if provider is None:
                 break
-        if found:
-            return max(found, key=itemgetter(0))[1]
+        if prices:
+            return max(prices, key=itemgetter(0))[1]
     return None
 
 
@@ -203,11 +203,11 @@ class Prices:
             cached_tokens: Those of the prompt that came from the provider's cache.
         """
         cached_tokens = min(cached_tokens, prompt_tokens)
-        given = [name for name in names if name]
-        own = [price for price in map(self._configured, given) if price]
+        known_names = [name for name in names if name]
+        own = [price for price in map(self._configured, known_names) if price]
         if not own:
             listed: list[float] = []
-            for name in given:
+            for name in known_names:
                 usd = _listed_usd(name, prompt_tokens, completion_tokens, tier, cached_tokens)
                 if _is_simulated(name):
                     listed.append(0.0)
@@ -299,11 +299,11 @@ def _members(body: bytes) -> dict[str, Any]:
 def _most(members: dict[str, Any], names: tuple[str, ...]) -> int:
     """The most tokens that a request states by one of these names; a negative number has no end."""
     nested = [members.get(key) for key in ("options", "generationConfig", "generation_config")]
-    places = [members, *(place for place in nested if isinstance(place, dict))]
+    parts = [members, *(part for part in nested if isinstance(part, dict))]
     most = 0
-    for place in places:
+    for part in parts:
         for name in names:
-            limit = place.get(name)
+            limit = part.get(name)
             # A boolean is an int to isinstance, and no limit.
             if type(limit) is int:
                 most = max(most, _ENDLESS if limit < 0 else limit)
@@ -439,8 +439,8 @@ class Quote:
 
     def cuts(self, answer: Answer) -> bool:
         """Return whether an answer ends for no reason but our own limit."""
-        said = answer.completion_tokens
-        return self._ours is not None and answer.cut and (said is None or said >= self._ours)
+        reported = answer.completion_tokens
+        return self._ours is not None and answer.cut and (reported is None or reported >= self._ours)
 
     def proven(self, answer: Answer, tier: Tier | None = None) -> Spend:
         """Return what an answer cost as its endpoint reports it, the estimate if it does not.

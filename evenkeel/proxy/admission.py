@@ -42,8 +42,8 @@ def turn_away(transport: asyncio.Transport, waiting: set[TurnedAway], limits: Li
         waiting: Refused connections that still wait for their answer; this one joins and leaves them.
         limits: Limits on their number and on the time they may take.
     """
-    told = len(waiting) < min(_MOST_TOLD, max(1, limits.max_connections // _TOLD_SHARE))
-    transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if told else 0.0))
+    is_told = len(waiting) < min(_MOST_TOLD, max(1, limits.max_connections // _TOLD_SHARE))
+    transport.set_protocol(TurnedAway(transport, waiting, limits.linger_s if is_told else 0.0))
 
 
 class TurnedAway(asyncio.Protocol):

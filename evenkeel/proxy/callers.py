@@ -83,10 +83,10 @@ class Callers:
         if match is None:
             return False
         name = (match[1] or match[2]).decode("latin-1").lower().removesuffix(".")
-        known = name in self._names or self._is_address(name)
-        if known and len(self._known) < _MOST_REMEMBERED:
+        is_own = name in self._names or self._is_address(name)
+        if is_own and len(self._known) < _MOST_REMEMBERED:
             self._known.add(value)
-        return known
+        return is_own
 
     def _is_address(self, name: str) -> bool:
         try:
@@ -97,10 +97,10 @@ class Callers:
 
     def _page(self, fields: bytes) -> KeyRefusal | None:
         """Return why a browser's request may not use the key; None if it may. Fields are in lower case."""
-        said = selected(fields, _PAGE)
-        origins = [value for name, value in said if name == "origin"]
+        fields_found = selected(fields, _PAGE)
+        origins = [value for name, value in fields_found if name == "origin"]
         if origins:
             others = [origin for origin in origins if origin not in self._origins]
         else:
-            others = [value for _, value in said if value not in _OWN]
+            others = [value for _, value in fields_found if value not in _OWN]
         return KeyRefusal(ForwardingFault.ORIGIN, repr(others[0][:_SHOWN])) if others else None

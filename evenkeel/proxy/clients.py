@@ -56,11 +56,11 @@ class ClientNames:
             known_by_key: True if the upstream or a rule of the route has checked the key. A key that is
                 replaced on the way could be any text.
         """
-        found = _KEY.search(head) if known_by_key else None
-        if found is None and not address:
+        key = _KEY.search(head) if known_by_key else None
+        if key is None and not address:
             return ""
-        told = b"key " + found[1] if found else b"address " + self._address(head, address).encode()
-        return self._hash(told)
+        identity = b"key " + key[1] if key else b"address " + self._address(head, address).encode()
+        return self._hash(identity)
 
     def session(self, head: bytes) -> str | None:
         """Return the name of the session that a request's header states; None if it states none.
@@ -72,9 +72,9 @@ class ClientNames:
             return None
         return self._hash(b"session " + fields[0][1].encode()) or None
 
-    def _hash(self, told: bytes) -> str:
+    def _hash(self, identity: bytes) -> str:
         salt = self._known_salt()
-        return "" if salt is None else blake2b(told, key=salt, digest_size=NAME_BYTES).hexdigest()
+        return "" if salt is None else blake2b(identity, key=salt, digest_size=NAME_BYTES).hexdigest()
 
     def _known_salt(self) -> bytes | None:
         if self._salt is None:
@@ -95,8 +95,8 @@ class ClientNames:
         return counted_as((address,))
 
     def _is_proxy(self, address: str) -> bool:
-        found = ip_address(address.partition("%")[0])
-        return any(found in network for network in self._proxies)
+        client = ip_address(address.partition("%")[0])
+        return any(client in network for network in self._proxies)
 
 
 def _is_address(text: str) -> bool:

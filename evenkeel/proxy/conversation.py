@@ -332,16 +332,16 @@ def _value(members: dict[str, msgspec.Raw], key: str) -> Any:
 
 def _items(request: dict[str, msgspec.Raw]) -> list[msgspec.Raw]:
     """Return the items of a request's input; a text is one."""
-    given = _value(request, "input")
-    if isinstance(given, str):
-        return [msgspec.Raw(msgspec.json.encode({"role": "user", "content": given}))]
-    return msgspec.json.decode(request["input"], type=list[msgspec.Raw]) if given else []
+    value = _value(request, "input")
+    if isinstance(value, str):
+        return [msgspec.Raw(msgspec.json.encode({"role": "user", "content": value}))]
+    return msgspec.json.decode(request["input"], type=list[msgspec.Raw]) if value else []
 
 
 def _can_be_sent(item: msgspec.Raw) -> bool:
     """Return whether an item of an answer can stand in a request: reasoning that the server keeps can't."""
-    found = msgspec.json.decode(item, type=_Item)
-    return found.type != "reasoning" or bool(found.encrypted_content)
+    parsed = msgspec.json.decode(item, type=_Item)
+    return parsed.type != "reasoning" or bool(parsed.encrypted_content)
 
 
 def _size(items: list[msgspec.Raw]) -> int:

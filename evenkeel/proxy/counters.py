@@ -107,10 +107,10 @@ class Counters:
 
     def of(self, route: str) -> RouteCounters:
         """Return the counters of a route, created on the first call."""
-        found = self._routes.get(route)
-        if found is None:
-            found = self._routes[route] = RouteCounters()
-        return found
+        counted = self._routes.get(route)
+        if counted is None:
+            counted = self._routes[route] = RouteCounters()
+        return counted
 
     def snapshot(self, handoff_bytes: int) -> dict[str, list[list[Any]]]:
         """Return all numbers as JSON-able data.
@@ -125,32 +125,32 @@ class Counters:
         ]
         gauges: list[list[Any]] = [["handoff_bytes", {}, handoff_bytes]]
         histograms: list[list[Any]] = []
-        for route, found in list(self._routes.items()):
+        for route, counted in list(self._routes.items()):
             label = {"route": route}
-            for name, number in zip(_STATUS_CLASSES, found.requests, strict=True):
+            for name, number in zip(_STATUS_CLASSES, counted.requests, strict=True):
                 if number or name in _ALWAYS_SHOWN:
                     counters.append(["proxy_requests", {**label, "status_class": name}, number])
             counters += [
-                ["proxy_disconnects", label, found.disconnects],
-                ["proxy_retries", label, found.retries],
-                ["proxy_failovers", label, found.failovers],
-                ["exchanges_eligible", label, found.eligible + found.conversed],
-                ["exchanges_sampled", label, found.sampled + found.conversed],
-                ["exchanges_queued", label, found.queued],
+                ["proxy_disconnects", label, counted.disconnects],
+                ["proxy_retries", label, counted.retries],
+                ["proxy_failovers", label, counted.failovers],
+                ["exchanges_eligible", label, counted.eligible + counted.conversed],
+                ["exchanges_sampled", label, counted.sampled + counted.conversed],
+                ["exchanges_queued", label, counted.queued],
             ]
             for name, by_reason in (
-                ("proxy_upstream_errors", found.upstream_errors),
-                ("exchanges_skipped", found.skipped),
+                ("proxy_upstream_errors", counted.upstream_errors),
+                ("exchanges_skipped", counted.skipped),
             ):
                 # A copy, as above: the data plane's thread may add a reason meanwhile.
                 for reason, number in dict(by_reason).items():
                     counters.append([name, {**label, "reason": reason}, number])
-            for api, number in dict(found.unread).items():
+            for api, number in dict(counted.unread).items():
                 counters.append(["requests_unread", {**label, "api": api}, number])
-            gauges.append(["proxy_in_flight", label, found.in_flight])
-            for name, histogram in zip(_STATUS_CLASSES, found.first_byte, strict=True):
+            gauges.append(["proxy_in_flight", label, counted.in_flight])
+            for name, histogram in zip(_STATUS_CLASSES, counted.first_byte, strict=True):
                 if any(histogram.counts) or name == _ALWAYS_TIMED:
                     seconds = histogram.snapshot()
                     histograms.append(["proxy_first_byte_seconds", {**label, "status_class": name}, *seconds])
-            histograms.append(["proxy_overhead_seconds", label, *found.overhead.snapshot()])
+            histograms.append(["proxy_overhead_seconds", label, *counted.overhead.snapshot()])
         return {"counters": counters, "gauges": gauges, "histograms": histograms}

@@ -116,7 +116,7 @@ class HandOff:
         most = self.client_quota
         if most is None:
             return exchanges
-        found = []
+        within = []
         for exchange in exchanges:
             hour = exchange.received_at // _SECONDS_PER_HOUR
             # Exchanges arrive a little out of order: one of the hour before must not begin the counts anew.
@@ -127,8 +127,8 @@ class HandOff:
                 self.counters.of(exchange.route).skip("client_quota")
                 continue
             self._taken[exchange.client] = taken + 1
-            found.append(exchange)
-        return found
+            within.append(exchange)
+        return within
 
     def close(self, timeout_s: float) -> None:
         """Refuse new exchanges, put what waits, and stop; give up after the timeout."""

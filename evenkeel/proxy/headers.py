@@ -152,7 +152,7 @@ def merged(first: Iterable[Edit], second: Iterable[Edit]) -> list[Edit]:
     """Return edits ordered by position; where two share a position, the first one's stands."""
     by_place = {edit[0]: edit for edit in second}
     by_place.update((edit[0], edit) for edit in first)
-    return [by_place[place] for place in sorted(by_place)]
+    return [by_place[start] for start in sorted(by_place)]
 
 
 def selector(names: Iterable[bytes]) -> re.Pattern[bytes]:

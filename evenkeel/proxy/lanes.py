@@ -103,5 +103,5 @@ class Lane:
 
     def where(self, pool: Pool) -> str:
         """Start of a message about an upstream of this route, which clients read: without its address."""
-        place = self.pools.index(pool)
-        return f"{f'Fallback {place}' if place else 'The upstream'} of route '{self.route.name}'"
+        index = self.pools.index(pool)
+        return f"{f'Fallback {index}' if index else 'The upstream'} of route '{self.route.name}'"

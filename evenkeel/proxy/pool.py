@@ -226,10 +226,10 @@ async def _tunnel(proxy: network.ProxyServer, upstream: Upstream) -> socket.sock
     """
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+        addresses = await loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise network.NetworkError(f"the proxy's name {proxy.host} could not be resolved") from error
-    family, kind, protocol, _, address = found[0]
+    family, kind, protocol, _, address = addresses[0]
     tunnel = socket.socket(family, kind, protocol)
     tunnel.setblocking(False)
     try:

@@ -206,32 +206,32 @@ def parse_any_request(  # noqa: C901, PLR0912, PLR0915 - see the loop
     head.notes = None
     head.known = head.kept = None
     head.edits = edits = []
-    for found in REQUEST_SPECIALS.finditer(data, start, end):
-        name = found[1].lower()
+    for field in REQUEST_SPECIALS.finditer(data, start, end):
+        name = field[1].lower()
         if name == b"host":
             if head.host is not None:
                 raise MessageError(ForwardingFault.AMBIGUOUS, "it has two Host headers")
-            head.host = found.span(2)
+            head.host = field.span(2)
         elif name == b"content-length":
             if length is not None:
                 raise MessageError(ForwardingFault.AMBIGUOUS, "it has two Content-Length headers")
-            length = found[2]
+            length = field[2]
         elif name == b"connection":
-            options = connection_options(found[2]) | (options or set())
-            edits.append((found.start(), found.end(), b""))
+            options = connection_options(field[2]) | (options or set())
+            edits.append((field.start(), field.end(), b""))
         elif name == b"transfer-encoding":
             if coding is not None:
                 raise MessageError(ForwardingFault.AMBIGUOUS, "it has two Transfer-Encoding headers")
-            coding = found[2]
+            coding = field[2]
         elif name == LOOP_GUARD_HEADER:
             head.replay = True
         else:
             if name == b"upgrade":
-                upgrade = found[2] if upgrade is None else upgrade + b"," + found[2]
+                upgrade = field[2] if upgrade is None else upgrade + b"," + field[2]
             elif name.startswith(PRIVATE_PREFIX):
                 head.notes = head.notes or {}
-                head.notes[name[len(PRIVATE_PREFIX) :]] = found[2].rstrip(b" \t")
-            edits.append((found.start(), found.end(), b""))
+                head.notes[name[len(PRIVATE_PREFIX) :]] = field[2].rstrip(b" \t")
+            edits.append((field.start(), field.end(), b""))
 
     if head.host is None and head.minor:
         raise MessageError(ForwardingFault.MALFORMED, "it has no Host header")
@@ -260,13 +260,13 @@ def _origin_form(head: RequestHead) -> bytes:
 
     Raises: MessageError if the target is of no form that a request of this method may have.
     """
-    found = _ABSOLUTE.fullmatch(head.target)
-    if found is None:
+    match = _ABSOLUTE.fullmatch(head.target)
+    if match is None:
         raise MessageError(
             ForwardingFault.MALFORMED, "its target is neither a path nor the http:// URL of one"
         )
-    authority = found[1] + (found[2] or b"")
-    path = found[3]
+    authority = match[1] + (match[2] or b"")
+    path = match[3]
     if not path.startswith(b"/"):
         # The request for a server as a whole (RFC 9112, 3.2.4).
         path = b"*" if head.method == b"OPTIONS" and not path else b"/" + path
@@ -315,12 +315,12 @@ def _apply_options(head: RequestHead, options: set[bytes], upgrade: bytes | None
     head.upgrade = True
     kept: dict[int, Edit | None] = {}
     first = True
-    for found in REQUEST_SPECIALS.finditer(head.raw, head.line_end, head.end):
-        name = found[1].lower()
+    for field in REQUEST_SPECIALS.finditer(head.raw, head.line_end, head.end):
+        name = field[1].lower()
         if name == b"upgrade":
-            kept[found.start()] = None
+            kept[field.start()] = None
         elif name == b"connection" and first:
-            kept[found.start()] = (*found.span(2), b"Upgrade")
+            kept[field.start()] = (*field.span(2), b"Upgrade")
             first = False
     edits = [kept.get(cut[0], cut) for cut in head.edits]
     head.edits = [edit for edit in edits if edit is not None]

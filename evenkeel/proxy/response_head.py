@@ -147,24 +147,24 @@ def parse_any_response(  # noqa: C901, PLR0912 - see `parse_any_request`
     coding: bytes | None = None
     options: set[bytes] | None = None
     bodyless = status in _BODYLESS
-    for found in RESPONSE_SPECIALS.finditer(data, STATUS_END, end):
-        name = found[1].lower()
+    for field in RESPONSE_SPECIALS.finditer(data, STATUS_END, end):
+        name = field[1].lower()
         if name == b"content-length":
             if length is not None:
                 raise MessageError(ForwardingFault.GARBAGE, "it has two Content-Length headers")
-            length = found[2]
+            length = field[2]
         elif name == b"transfer-encoding":
             if coding is not None:
                 raise MessageError(ForwardingFault.GARBAGE, "it has two Transfer-Encoding headers")
-            coding = found[2].rstrip(b" \t").lower()
+            coding = field[2].rstrip(b" \t").lower()
             if bodyless:
                 # Such an answer can't be coded (RFC 9112, 6.1); clients that believe it would wait.
-                edits.append((found.start(), found.end(), b""))
+                edits.append((field.start(), field.end(), b""))
         else:
             if name == b"connection":
-                options = connection_options(found[2]) | (options or set())
+                options = connection_options(field[2]) | (options or set())
             if status != SWITCHING_PROTOCOLS or name not in {b"connection", b"upgrade"}:
-                edits.append((found.start(), found.end(), b""))
+                edits.append((field.start(), field.end(), b""))
     if options is not None:
         head.keep_alive = b"close" not in options and (head.minor == 1 or b"keep-alive" in options)
         named = named_fields(options)

@@ -111,8 +111,8 @@ class ProxyRoute:
                 raise ValueError(
                     f"{where} header rule {name!r} needs a header name and a value without spaces around it"
                 )
-        for found in self.key_fingerprints:
-            if not _FINGERPRINT.fullmatch(found):
+        for digest in self.key_fingerprints:
+            if not _FINGERPRINT.fullmatch(digest):
                 raise ValueError(
                     f"{where} a key fingerprint is {FINGERPRINT_DIGITS} hex digits in lower case, "
                     "the start of the key's SHA-256; it is never the key itself"
@@ -137,15 +137,15 @@ class ProxyRoute:
         """
         own = Injection((*self.inject, *self.fixed)) if self.inject or self.fixed else None
         names = [name for name, _ in self.inject]
-        found = [own]
-        for place, upstream in enumerate(self.fallbacks):
-            fields = self.fallback_inject[place] if place < len(self.fallback_inject) else ()
+        injections = [own]
+        for number, upstream in enumerate(self.fallbacks):
+            fields = self.fallback_inject[number] if number < len(self.fallback_inject) else ()
             shared = self.shares_with(upstream)
             if shared and not fields:
-                found.append(own)
+                injections.append(own)
             else:
-                found.append(Injection((*fields, *self.fixed), replaced=names, exclusive=not shared))
-        return tuple(found)
+                injections.append(Injection((*fields, *self.fixed), replaced=names, exclusive=not shared))
+        return tuple(injections)
 
     def target(self, received: bytes, upstream: Upstream | None = None) -> bytes:
         """Return the request target for an upstream, given the one that the client sent.

@@ -189,12 +189,12 @@ class DataPlane:
 
     def snapshot(self) -> dict[str, list[list[Any]]]:
         """Return all numbers as JSON-able data, see `Counters.snapshot`."""
-        found = self.counters.snapshot(self.handoff.size_bytes)
-        found["gauges"] += [
+        numbers = self.counters.snapshot(self.handoff.size_bytes)
+        numbers["gauges"] += [
             ["proxy_connections_open", {}, len(self._clients)],
             ["proxy_connections_limit", {}, self.limits.max_connections],
         ]
-        return found
+        return numbers
 
     # For the connections
 

@@ -87,8 +87,8 @@ class ReferenceScores:
             if reference.requested_model == evidence.requested_model
         ]
         kept.sort(key=lambda reference: (moved.get(reference.id, len(moved)), reference.id))
-        found = ((reference, both_sides(reference, evidence)) for reference in kept)
-        return [(reference, both) for reference, both in found if both is not None][:MOST]
+        compared = ((reference, both_sides(reference, evidence)) for reference in kept)
+        return [(reference, both) for reference, both in compared if both is not None][:MOST]
 
     async def _score(self, reference: Reference, both: BothSides) -> ScoredReference:
         before, after = both.before.answer, both.after.answer

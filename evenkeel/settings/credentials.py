@@ -88,10 +88,10 @@ def _keys_of(
     first = upstreams[0]
     of_first = _own(route, first, common, origin)
     traffic = _key(route.api_key_env, route.api_key_header)
-    found = [UpstreamKeys(route.name, first, traffic, clients=True, replays=of_first)]
+    keys = [UpstreamKeys(route.name, first, traffic, clients=True, replays=of_first)]
     for fallback, upstream in zip(route.fallbacks, upstreams[1:], strict=True):
         shared = route.share_credentials or upstream.same_origin(first)
-        found.append(
+        keys.append(
             UpstreamKeys(
                 route.name,
                 upstream,
@@ -100,7 +100,7 @@ def _keys_of(
                 replays=_own(fallback, upstream, common, origin) + (of_first if shared else ()),
             )
         )
-    return tuple(found)
+    return tuple(keys)
 
 
 def _own(

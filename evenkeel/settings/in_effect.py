@@ -91,10 +91,10 @@ def _line(name: str, place: str, value: Any, field: FieldInfo) -> SettingLine:
 
 def _credential(place: str, value: Any) -> str:
     if place in _NAMES_OF_VARIABLES:
-        found = sum(bool(os.environ.get(variable)) for variable in value)
-        return f"{found} of {len(value)} set" if value else "not set"
-    known = bool(value) if place in _SECRET_PATHS else bool(value and os.environ.get(value))
-    return "set" if known else "not set"
+        number_set = sum(bool(os.environ.get(variable)) for variable in value)
+        return f"{number_set} of {len(value)} set" if value else "not set"
+    is_set = bool(value) if place in _SECRET_PATHS else bool(value and os.environ.get(value))
+    return "set" if is_set else "not set"
 
 
 def _shown(place: str, value: Any) -> str:

@@ -24,8 +24,8 @@ JUDGE_KEY: Final = "EVENKEEL_JUDGE_API_KEY"
 
 def default_judge(routes: Sequence[Route], replays: ReplaySettings) -> JudgeSettings | None:
     """Return the judge for settings without a section for it; None where no provider is known."""
-    known = any(small_model(route.upstream) for route in routes)
-    return judge_of(JudgeSettings(), routes, replays) if known else None
+    has_small_model = any(small_model(route.upstream) for route in routes)
+    return judge_of(JudgeSettings(), routes, replays) if has_small_model else None
 
 
 def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySettings) -> JudgeSettings:
@@ -41,7 +41,7 @@ def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySet
     if section.base_url:
         small = small_model(section.base_url)
         return _filled(section, section.base_url, small, JUDGE_KEY)
-    keys = [found[0] for found in keys_by_route(routes, replays).values()]
+    keys = [upstream_keys[0] for upstream_keys in keys_by_route(routes, replays).values()]
     route = next((key for key in keys if small_model(key.upstream.origin)), keys[0])
     if section.model:
         route = keys[0]
@@ -57,12 +57,12 @@ def judge_of(section: JudgeSettings, routes: Sequence[Route], replays: ReplaySet
 def _filled(section: JudgeSettings, base_url: str, small: SmallModel | None, variable: str) -> JudgeSettings:
     if not section.model and small is None:
         raise ValueError(f"judge.model: is missing; no small model is known at {urlsplit(base_url).hostname}")
-    found = section.model_copy(
+    judge = section.model_copy(
         update={
             "base_url": base_url,
             "model": section.model or (small.model if small else ""),
             "api_key_env": section.api_key_env or variable,
         }
     )
-    found.check_tier()
-    return found
+    judge.check_tier()
+    return judge

@@ -90,8 +90,8 @@ class Fallback(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _plain(cls, given: Any) -> Any:
-        return {"url": given} if isinstance(given, str) else given
+    def _plain(cls, value: Any) -> Any:
+        return {"url": value} if isinstance(value, str) else value
 
 
 class RouteMatch(Section):

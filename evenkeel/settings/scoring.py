@@ -40,8 +40,8 @@ class EmbeddingSettings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _short_form(cls, given: Any) -> Any:
-        return {"enabled": given} if given is None or isinstance(given, (bool, str)) else given
+    def _short_form(cls, value: Any) -> Any:
+        return {"enabled": value} if value is None or isinstance(value, (bool, str)) else value
 
     @model_validator(mode="after")
     def _whole(self) -> EmbeddingSettings:

@@ -71,12 +71,12 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _judge_is_named(self) -> Settings:
         if self.judge is not None:
-            found: JudgeSettings | None = judge_of(self.judge, self.routes, self.replays)
+            judge: JudgeSettings | None = judge_of(self.judge, self.routes, self.replays)
         elif "judge" in self.model_fields_set:
-            found = None
+            judge = None
         else:
-            found = default_judge(self.routes, self.replays)
-        object.__setattr__(self, "judge", found)  # frozen for everybody else
+            judge = default_judge(self.routes, self.replays)
+        object.__setattr__(self, "judge", judge)  # frozen for everybody else
         return self
 
     @property
@@ -144,9 +144,9 @@ def load(path: Path | None, overrides: dict[str, Any], route: dict[str, Any]) ->
             _inner(overrides, "replays").get("rewriter"),
         ),
     )
-    for section, usual, own, given in models:
-        if isinstance(own, dict) and isinstance(given, dict):
-            _check_key_stays(section, usual | own, given)
+    for section, usual, own, values in models:
+        if isinstance(own, dict) and isinstance(values, dict):
+            _check_key_stays(section, usual | own, values)
     _check_variables()
     if "routes" not in raw and "EVENKEEL_ROUTES" not in os.environ:
         odd = next((name for name in raw if name not in Settings.model_fields), None)
@@ -206,18 +206,18 @@ def _inner(values: Mapping[str, Any], section: str) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def _check_key_stays(section: str, own: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _check_key_stays(section: str, own: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Refuse an option that puts another endpoint in place of the file's and leaves the key of that in use.
 
     Raises: SettingsError.
     """
-    place = "upstream" if section == "upstream" else "base_url"
-    named = (own.get(name) for name in _KEY_VARIABLES if name not in given)
+    setting = "upstream" if section == "upstream" else "base_url"
+    named = (own.get(name) for name in _KEY_VARIABLES if name not in values)
     held = next((name for name in named if name and os.environ.get(str(name))), None)
-    if held is None or place not in given or own.get(place) is None:
+    if held is None or setting not in values or own.get(setting) is None:
         return
     try:
-        same = Upstream.parse(str(own[place])).same_origin(Upstream.parse(str(given[place])))
+        same = Upstream.parse(str(own[setting])).same_origin(Upstream.parse(str(values[setting])))
     except ValueError:
         return  # The validation of the settings says what is wrong.
     if same:
@@ -259,12 +259,12 @@ def _describe(error: ValidationError) -> str:
     """
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
     fault = faults[0]
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
-        text = f"{place}: {_unknown(fault['loc'])}"
+        text = f"{path}: {_unknown(fault['loc'])}"
     else:
         message = _in_words(fault)
-        text = f"{place}: {message}{_given(fault)}" if place else message
+        text = f"{path}: {message}{_given(fault)}" if path else message
     return text + (f" (and {len(faults) - 1} more)" if len(faults) > 1 else "")
 
 
@@ -308,27 +308,27 @@ _SHARE: Final = "; it is a share: 10 % is 0.1"
 
 def _in_words(fault: ErrorDetails) -> str:
     """Say what is wrong so that it can be put right without knowing pydantic."""
-    context, given = fault.get("ctx", {}), fault["input"]
+    context, value = fault.get("ctx", {}), fault["input"]
     if fault["type"] == "string_pattern_mismatch":
         return _PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
     words = _WORDS.get(fault["type"])
     if words is None:
         return fault["msg"].removeprefix("Value error, ")
     is_share = 1 in {context.get("le"), context.get("lt")}
-    is_share = is_share or (str(given).endswith("%") and "float" in fault["type"])
+    is_share = is_share or (str(value).endswith("%") and "float" in fault["type"])
     return words.format(**context) + (_SHARE if is_share else "")
 
 
 def _given(fault: ErrorDetails) -> str:
     """Quote the wrong value, unless it is more than a word or may hold a credential."""
-    given = fault["input"]
-    hidden = isinstance(given, str) and ("://" in given or len(given) > _LONGEST_SHOWN)
-    hidden = hidden or not isinstance(given, str | int | float | None)
+    value = fault["input"]
+    hidden = isinstance(value, str) and ("://" in value or len(value) > _LONGEST_SHOWN)
+    hidden = hidden or not isinstance(value, str | int | float | None)
     hidden = hidden or bool({"headers", "people", "tokens"} & set(fault["loc"]))
     return (
         ""
         if hidden or fault["type"] in {"missing", "value_error"}
-        else f" (it is {'empty' if given is None else repr(given)})"
+        else f" (it is {'empty' if value is None else repr(value)})"
     )
 
 
@@ -341,17 +341,17 @@ def _unknown(location: tuple[int | str, ...]) -> str:
 def _meant(location: tuple[int | str, ...]) -> str:
     """The setting with the most similar name: its name if it belongs here, else with its section."""
     *section, unknown = ("[]" if isinstance(part, int) else part for part in location)
-    known = dict.fromkeys(_places(Settings))
+    paths = dict.fromkeys(_places(Settings))
     for own in (tuple(section), tuple(section[:-1])):  # the keys of a mapping are no part of a place
-        siblings = [place[-1] for place in known if place[:-1] == own]
+        siblings = [path[-1] for path in paths if path[:-1] == own]
         if siblings:
             if meant := difflib.get_close_matches(unknown, siblings, n=1):
                 return f"; did you mean {meant[0]!r}?"
             break
-    near = difflib.get_close_matches(unknown, [place[-1] for place in known], n=1)
+    near = difflib.get_close_matches(unknown, [path[-1] for path in paths], n=1)
     if not near:
         return ""
-    elsewhere = next(place for place in known if place[-1] == near[0])
+    elsewhere = next(path for path in paths if path[-1] == near[0])
     return f"; did you mean {'.'.join(elsewhere).replace('.[]', '[]')!r}?"
 
 

@@ -50,8 +50,8 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 def without_credentials(text: str) -> str:
     """Return an address without user, password and query; any other text as it is."""
-    scheme, found, _ = text.partition("://")
-    if not found or not scheme.isalnum():
+    scheme, mark, _ = text.partition("://")
+    if not mark or not scheme.isalnum():
         return text
     parts = urlsplit(text)
     if not (parts.query or parts.fragment or "@" in parts.netloc):
@@ -62,10 +62,10 @@ def without_credentials(text: str) -> str:
 def check_extra(module: str, extra: str) -> None:
     """Check that an optional dependency is installed. Raises: ValueError that says how to install it."""
     try:
-        found = find_spec(module)
+        spec = find_spec(module)
     except ModuleNotFoundError:  # of a package that it is in
-        found = None
-    if found is None:
+        spec = None
+    if spec is None:
         raise ValueError(f"needs the extra `{extra}`: pip install 'evenkeel-proxy[{extra}]'")
 
 

@@ -73,8 +73,8 @@ def compare(cells: Iterable[Mapping[str, Any]], truths: Mapping[str, Mapping[str
         for quantity in QUANTITIES:
             planted = truth["excess" if quantity == "excess" else f"{arm}_{quantity}"]
             if cell[quantity] is not None and planted is not None:
-                place = (cell["route"], cell["model"], cell["perturbation"])
-                rows.append(CellFigure(place, quantity, planted, cell[quantity]))
+                key = (cell["route"], cell["model"], cell["perturbation"])
+                rows.append(CellFigure(key, quantity, planted, cell[quantity]))
     return TruthComparison(tuple(rows))
 
 
@@ -92,12 +92,12 @@ def table(comparison: TruthComparison) -> Table:
     for row in comparison.rows:
         cells.setdefault(row.cell, {})[row.quantity] = row
     previous: tuple[str, str] | None = None
-    for (route, model, perturbation), found in sorted(cells.items()):
-        place = (route, model) if (route, model) != previous else ("", "")
+    for (route, model, perturbation), cell in sorted(cells.items()):
+        shown_cell = (route, model) if (route, model) != previous else ("", "")
         previous = (route, model)
-        trials = str(found["content_delta"].estimate["n"]) if "content_delta" in found else ""
-        entries = [_entry(found.get(quantity)) for quantity in QUANTITIES]
-        table.add_row(*place, perturbation.partition(".")[2], trials, *entries)
+        trials = str(cell["content_delta"].estimate["n"]) if "content_delta" in cell else ""
+        entries = [_entry(cell.get(quantity)) for quantity in QUANTITIES]
+        table.add_row(*shown_cell, perturbation.partition(".")[2], trials, *entries)
     return table
 
 

@@ -204,8 +204,8 @@ def _tell_worse(topic: Topic, details: Details, phrases: Phrases) -> AnswerConte
     )
 
 
-def _listed(found: Iterable[str]) -> str:
-    parts = [part for part in found if part]
+def _listed(names: Iterable[str]) -> str:
+    parts = [part for part in names if part]
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -295,31 +295,31 @@ class DemoOutcome:
     @property
     def problems(self) -> list[str]:
         """Yield what went wrong; empty if all is as planted."""
-        found = []
+        problems_found = []
         if self.failed_requests:
-            found.append(f"{self.failed_requests} forwarded requests failed")
+            problems_found.append(f"{self.failed_requests} forwarded requests failed")
         if self.scored != self.sent:
-            found.append(f"{self.sent} requests were sampled, but {self.scored} were scored")
+            problems_found.append(f"{self.sent} requests were sampled, but {self.scored} were scored")
         if not self.comparison.good:
-            found.append(
+            problems_found.append(
                 f"the planted truth lies outside the interval in {self.comparison.missed} of "
                 f"{self.comparison.cells} cells"
             )
         if self.early_incidents:
-            found.append(f"{self.early_incidents} incidents where nothing had changed")
+            problems_found.append(f"{self.early_incidents} incidents where nothing had changed")
         if not self.incidents:
-            found.append("no incident after the swap")
+            problems_found.append("no incident after the swap")
         if len(self.incidents) > 1:
-            found.append(f"{len(self.incidents)} incidents for one swap")
-        found += [
+            problems_found.append(f"{len(self.incidents)} incidents for one swap")
+        problems_found += [
             f"the incident is {incident['state']} ({incident['ending'] or 'not over'}) after the rollback"
             for incident in self.incidents
             if incident["ending"] != "reversed"
         ]
         phases = [message["phase"] for message in self.messages]
         if self.incidents and (phases[:1], phases[-1:]) != (["opened"], ["resolved"]):
-            found.append(f"the messages were {', '.join(phases) or 'none'}")
-        return found
+            problems_found.append(f"the messages were {', '.join(phases) or 'none'}")
+        return problems_found
 
 
 def run_demo(*, headless: bool, plan: Plan | None = None, variables: Mapping[str, str] | None = None) -> int:
@@ -441,8 +441,8 @@ class _Story:
 
     def _print_messages(self, first: int) -> None:
         for message in self._messages[first:]:
-            said = f"message {message['number']} ({message['phase']}), as it was posted to a webhook:"
-            self._out.print(f"   SIMULATED incident; {said}")
+            title = f"message {message['number']} ({message['phase']}), as it was posted to a webhook:"
+            self._out.print(f"   SIMULATED incident; {title}")
             for line in message["text"].splitlines():
                 self._out.print(f"   │ {line}", markup=False, highlight=False, soft_wrap=True)
 
@@ -484,8 +484,8 @@ class _Story:
 
     async def _incidents(self) -> list[dict[str, Any]]:
         """All incidents so far, oldest first."""
-        found = (await self._get(self._admin, "/api/incidents"))["incidents"]
-        return list(reversed(found))
+        incidents = (await self._get(self._admin, "/api/incidents"))["incidents"]
+        return list(reversed(incidents))
 
     async def _backlog_below(self, limit: int) -> None:
         """Wait for the worker, so that both phases are scored soon after they happened."""
@@ -508,8 +508,8 @@ class _Story:
         return sum(application.sent - application.failed for application in self._applications)
 
     async def _cells(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = (await self._get(self._admin, "/api/cells"))["cells"]
-        return found
+        cells: list[dict[str, Any]] = (await self._get(self._admin, "/api/cells"))["cells"]
+        return cells
 
     async def _poll(self) -> AsyncIterator[int]:
         deadline = time.monotonic() + _WAIT_S

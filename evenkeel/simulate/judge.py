@@ -53,12 +53,12 @@ def recognise(text: str) -> RecognisedAnswer | None:
     A text that tells both sides of an incident is a case, not an answer to one.
     """
     plain = " ".join(text.lower().split())
-    found = set(_told(plain))
-    if not found:
-        found = {("", condition) for condition, pattern in _QUOTING.items() if pattern.search(plain)}
-    if len(found) != 1:
+    conditions = set(_told(plain))
+    if not conditions:
+        conditions = {("", condition) for condition, pattern in _QUOTING.items() if pattern.search(plain)}
+    if len(conditions) != 1:
         return None
-    topic, condition = found.pop()
+    topic, condition = conditions.pop()
     return RecognisedAnswer(condition, topic, read_details(text))
 
 
@@ -141,19 +141,19 @@ def rate_quality(request: str, answer: str, *, complete: bool) -> SimulatedRulin
     the others. Any other answer is complete with half of the request's numbers, and faithful if all of its
     own are the request's; without numbers its words count.
     """
-    known = recognise(answer)
-    if known is None:
-        asked, said = _words(request), _words(answer)
-        numbers = {word for word in (asked if complete else said) if word[0].isdigit()}
-        counted = numbers or said
-        shared = len(counted & asked & said) / max(1, len(counted))
+    recognised = recognise(answer)
+    if recognised is None:
+        asked, answer_words = _words(request), _words(answer)
+        numbers = {word for word in (asked if complete else answer_words) if word[0].isdigit()}
+        counted = numbers or answer_words
+        shared = len(counted & asked & answer_words) / max(1, len(counted))
         ruling = _step(shared, _ALL if numbers and not complete else _HALF)
         return SimulatedRuling(ruling, f"{shared:.0%} of what counts is in both")
-    if known.condition is Condition.WORSE:
+    if recognised.condition is Condition.WORSE:
         return SimulatedRuling(1, "the answer is worse")
-    if not _fits(known, request):
+    if not _fits(recognised, request):
         return SimulatedRuling(1, "the answer is about another topic than the request")
-    return SimulatedRuling(3, f"the answer is {known.condition}")
+    return SimulatedRuling(3, f"the answer is {recognised.condition}")
 
 
 def rate_preference(request: str, first: str, second: str) -> SimulatedRuling:
@@ -204,9 +204,9 @@ def _rate_rewriting(original: str, text: str) -> SimulatedRuling:
     return SimulatedRuling(3, "it is a simulated rewriting of the original")
 
 
-def _fits(known: RecognisedAnswer, request: str) -> bool:
+def _fits(recognised: RecognisedAnswer, request: str) -> bool:
     topic = find_topic(request)
-    return topic is None or not known.topic or known.topic == topic.name
+    return topic is None or not recognised.topic or recognised.topic == topic.name
 
 
 def _quote_alike(reference: str, candidate: str) -> bool:
@@ -254,9 +254,9 @@ def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 
     texts = {label: text for label, text in marked_texts(prompt).items() if not label.startswith(_EXAMPLE)}
     many = [text for label, text in texts.items() if _NUMBERED.fullmatch(label)]
     if many:
-        one = next(text for label, text in texts.items() if not _NUMBERED.fullmatch(label))
+        reference = next(text for label, text in texts.items() if not _NUMBERED.fullmatch(label))
         ratings: list[dict[str, str | int]] = [
-            {"pair": number, **_said(rate_similarity(one, text), rng, noise)}
+            {"pair": number, **_said(rate_similarity(reference, text), rng, noise)}
             for number, text in enumerate(many, start=1)
         ]
         return json.dumps({"ratings": ratings})
@@ -266,11 +266,11 @@ def judge(messages: Sequence[PromptMessage], rng: random.Random, noise: float = 
         ruling = SimulatedRuling(3, "there is nothing to compare the text with")
     if ruling is None:
         return "The simulated judge takes judge prompts of evenkeel only."
-    said = _said(ruling, rng, noise)
+    ruling_words = _said(ruling, rng, noise)
     if audited:
         low, high = int(audited[1]), int(audited[2])
-        said["rating"] = low + (int(said["rating"]) - 1) * (high - low) // 2
-    return json.dumps(said)
+        ruling_words["rating"] = low + (int(ruling_words["rating"]) - 1) * (high - low) // 2
+    return json.dumps(ruling_words)
 
 
 def _said(ruling: SimulatedRuling, rng: random.Random, noise: float) -> dict[str, str | int]:

@@ -162,33 +162,33 @@ def fill(schema: dict[str, Any], values: Mapping[str, object], otherwise: str) -
     longest_first = sorted(values.items(), key=lambda entry: -len(entry[0]))
 
     def fitting(raw: object, name: str, depth: int) -> object:
-        found = _resolved(raw, schema)
+        resolved = _resolved(raw, schema)
         value = next((value for part, value in longest_first if part in name.lower()), None)
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value or otherwise)
-        choices = [found["const"]] if "const" in found else found.get("enum")
+        choices = [resolved["const"]] if "const" in resolved else resolved.get("enum")
         if isinstance(choices, list) and choices:
             return next((choice for choice in choices if str(choice) == text), choices[0])
-        match _kind(found):
+        match _kind(resolved):
             case "object":
-                properties = found.get("properties")
+                properties = resolved.get("properties")
                 named = properties.items() if isinstance(properties, dict) and depth < _DEEPEST else ()
                 return {key: fitting(below, key, depth + 1) for key, below in named}
             case "array":
                 if isinstance(value, tuple):
                     return list(value)
-                return [fitting(found.get("items"), name, depth + 1)] if depth < _DEEPEST else []
+                return [fitting(resolved.get("items"), name, depth + 1)] if depth < _DEEPEST else []
             case kind:
-                return _scalar(kind, text, known=bool(value))
+                return _scalar(kind, text, is_known=bool(value))
 
     return json.dumps(fitting(schema, "", 0), ensure_ascii=False, indent=2)
 
 
-def _scalar(kind: object, text: str, *, known: bool) -> object:
+def _scalar(kind: object, text: str, *, is_known: bool) -> object:
     match kind:
         case "integer" | "number":
             return int(text) if text.isdecimal() else 0
         case "boolean":
-            return known
+            return is_known
         case "null":
             return None
         case _:
@@ -324,15 +324,15 @@ def read(
         form: Demands of the request's parameters.
         subjects: Known besides the catalogue's topics.
     """
-    said = [message.text for message in messages if message.role == "user"]
-    text = "\n\n".join(said or [message.text for message in messages])
+    user_texts = [message.text for message in messages if message.role == "user"]
+    text = "\n\n".join(user_texts or [message.text for message in messages])
     subject = subjects.find(text) if subjects else None
     topic = subject.topic if subject else find_topic(text)
     # What an assistant said before is no wish, and neither is what a tool returned.
     wishes = "\n\n".join(message.text for message in messages if message.role not in {"assistant", "tool"})
     wanted = form.format if form and form.format else wanted_format(wishes, loose=topic is not None)
     return Reading(
-        text=text if topic or not said else said[-1],
+        text=text if topic or not user_texts else user_texts[-1],
         topic=topic,
         details=read_details(text),
         task=_task(wishes, subject) if topic else CASE_SUMMARY,
@@ -344,12 +344,12 @@ def read(
 
 
 def _task(wishes: str, subject: Subject | None) -> PromptTask:
-    found = task_of(wishes)
-    if found is CASE_SUMMARY and subject and not found.asked_by(spoken(wishes)):
+    task = task_of(wishes)
+    if task is CASE_SUMMARY and subject and not task.asked_by(spoken(wishes)):
         named = sum(name in wishes for name, _ in subject.entities)
         if named > len(subject.entities) / 2:
             return SLOT_FILLING  # the schema of its own slots is there
-    return found
+    return task
 
 
 def say(reading: Reading, condition: Condition) -> str:
@@ -362,14 +362,14 @@ def say(reading: Reading, condition: Condition) -> str:
         if reading.schema is not None:
             return fill(reading.schema, {"answer": text}, text)
         return render((("answer", text),), text, reading.format)
-    told = tell(reading.topic, reading.details, condition, reading.language)
-    items = reading.task.items(told)
-    prose = reading.task.prose(told, reading.language)
+    content = tell(reading.topic, reading.details, condition, reading.language)
+    items = reading.task.items(content)
+    prose = reading.task.prose(content, reading.language)
     if reading.entities and reading.task is SLOT_FILLING:
         items = _filled(reading.entities, condition)
         prose = "\n".join(f"{name}: {value}" for name, value in items)
     if reading.schema is not None:
-        return fill(reading.schema, {**told.values(), **dict(items)}, prose)
+        return fill(reading.schema, {**content.values(), **dict(items)}, prose)
     return render(items, prose, reading.format)
 
 

@@ -49,10 +49,10 @@ def trigrams(text: str) -> set[str]:
 def _voters() -> dict[str, tuple[int, ...]]:
     """The places of a trigram's topics, for trigrams that say something."""
     owners: dict[str, list[int]] = {}
-    for place, topic in enumerate(TOPICS):
+    for number, topic in enumerate(TOPICS):
         for trigram in trigrams(" . ".join((topic.name, *topic.first, *topic.second))):
-            owners.setdefault(trigram, []).append(place)
-    return {trigram: tuple(places) for trigram, places in owners.items() if len(places) <= MAX_OWNERS}
+            owners.setdefault(trigram, []).append(number)
+    return {trigram: tuple(numbers) for trigram, numbers in owners.items() if len(numbers) <= MAX_OWNERS}
 
 
 _VOTERS: Final = _voters()
@@ -69,8 +69,8 @@ def find_topic(text: str) -> Topic | None:
     votes = Counter(dict.fromkeys(range(len(TOPICS)), 0))
     for trigram in trigrams(text) & _VOTERS.keys():
         owners = _VOTERS[trigram]
-        for place in owners:
-            votes[place] += BALLOT // len(owners)
+        for number in owners:
+            votes[number] += BALLOT // len(owners)
     (first, most), (_, second) = votes.most_common(2)
     return TOPICS[first] if most >= max(MIN_VOTES, MIN_LEAD * second) else None
 
@@ -81,13 +81,13 @@ def clauses_in(text: str) -> re.Pattern[str] | None:
     Returns: None if there is none.
     """
     plain = " ".join(text.lower().split())
-    found = sorted(
+    clauses = sorted(
         (clause for clause in _BY_CLAUSE if clause in plain), key=lambda clause: (-len(clause), clause)
     )
-    if not found:
+    if not clauses:
         return None
     return re.compile(
-        "|".join(r"\s+".join(map(re.escape, clause.split())) for clause in found), re.IGNORECASE
+        "|".join(r"\s+".join(map(re.escape, clause.split())) for clause in clauses), re.IGNORECASE
     )
 
 
@@ -156,21 +156,21 @@ def read_details(text: str) -> Details:
     Plain numbers are ordered by value, versions by their parts, everything else as text. The first side
     gets the smallest value of each kind and the second side the largest, if there are two.
     """
-    found: dict[str, set[str]] = {}
+    details: dict[str, set[str]] = {}
     for match in _SHAPES.finditer(_PLACES.sub(" ", text)):
         kind = match.lastgroup
         assert kind is not None
-        found.setdefault(kind, set()).add(match.group())
+        details.setdefault(kind, set()).add(match.group())
     low: list[str] = []
     high: list[str] = []
     for kind in SideDetails._fields:
-        values = sorted(found.get(kind, ()), key=_order)
+        values = sorted(details.get(kind, ()), key=_order)
         low.append(values[0] if values else "")
         high.append(values[-1] if len(values) > 1 else "")
     return Details(
-        ticket=min(found.get("ticket", ()), default=""),
-        change=min(found.get("change", ()), default=""),
-        article=min(found.get("article", ()), default=""),
+        ticket=min(details.get("ticket", ()), default=""),
+        change=min(details.get("change", ()), default=""),
+        article=min(details.get("article", ()), default=""),
         first=SideDetails(*low),
         second=SideDetails(*high),
     )
@@ -228,5 +228,5 @@ def written_language(text: str) -> Phrases:
 @cache
 def _whole(name: str) -> re.Pattern[str]:
     """Matches a name as a word of its own; where words have no spaces between them it needs no end."""
-    found = re.escape(name)
-    return re.compile(rf"(?<![^\W_]){found}(?![^\W_])" if name < "\u3000" else found)
+    pattern = re.escape(name)
+    return re.compile(rf"(?<![^\W_]){pattern}(?![^\W_])" if name < "\u3000" else pattern)

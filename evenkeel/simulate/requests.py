@@ -60,11 +60,11 @@ def check_key(key: str | None, headers: Iterable[tuple[bytes, bytes]]) -> None:
     if key is None:
         return
     sent = dict(headers)
-    given = sent.get(b"authorization") or sent.get(_KEY_HEADER, b"")
-    if not hmac.compare_digest(given.removeprefix(b"Bearer "), key.encode()):
+    presented = sent.get(b"authorization") or sent.get(_KEY_HEADER, b"")
+    if not hmac.compare_digest(presented.removeprefix(b"Bearer "), key.encode()):
         raise WireError(
             401,
-            "Incorrect API key provided." if given else "You didn't provide an API key.",
+            "Incorrect API key provided." if presented else "You didn't provide an API key.",
             kind="authentication_error",
             code="invalid_api_key",
         )
@@ -184,11 +184,11 @@ def read_tools(raw: object, functions: list[Any] | None = None) -> tuple[dict[st
         return ()
     if not isinstance(raw, list):
         raise WireError(400, "tools must be a list.", param="tools")
-    found = raw if functions is None else functions
-    for index, function in enumerate(found):
+    definitions = raw if functions is None else functions
+    for index, function in enumerate(definitions):
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise WireError(400, f"tools[{index}] must hold a function with a name.", param=f"tools[{index}]")
-    return tuple(found)
+    return tuple(definitions)
 
 
 def read_form(raw: object) -> DemandedForm:

@@ -199,9 +199,9 @@ def paraphrase(text: str) -> str:
     pattern = _pattern(phrases)
 
     def swap(match: re.Match[str]) -> str:
-        found = match.group()
-        other = swaps[found.lower()]
-        return other[0].upper() + other[1:] if found[0].isupper() else other
+        replacement = match.group()
+        other = swaps[replacement.lower()]
+        return other[0].upper() + other[1:] if replacement[0].isupper() else other
 
     changed = rewrite_prose(text, lambda prose: pattern.sub(swap, prose))
     return changed if changed != text else open_with(text, _spaced(phrases.rephrased, phrases))
@@ -216,8 +216,8 @@ def in_tone(text: str, tone: str) -> str | None:
 
 def _pattern(phrases: Phrases) -> re.Pattern[str]:
     longest_first = sorted((word for word, _ in phrases.swaps), key=lambda word: (-len(word), word))
-    found = "|".join(map(re.escape, longest_first))
-    return re.compile(rf"\b(?:{found})\b" if phrases.spaced else found, re.IGNORECASE)
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.compile(rf"\b(?:{pattern})\b" if phrases.spaced else pattern, re.IGNORECASE)
 
 
 def _spaced(opening: str, phrases: Phrases) -> str:
@@ -255,25 +255,25 @@ def blocks(text: str) -> str:
             if lines[number].strip() and not lines[number - 1].strip()
         ),
     ]
-    found: list[dict[str, object]] = []
+    items: list[dict[str, object]] = []
     for number, start in enumerate(starts):
         end = starts[number + 1] if number + 1 < len(starts) else len(lines)
-        said = "\n".join(lines[start:end]).strip()
+        block_text = "\n".join(lines[start:end]).strip()
         part = "other"
-        if re.match(r"(?:Respond|Reply|Output)\b", said):
+        if re.match(r"(?:Respond|Reply|Output)\b", block_text):
             part = "output"
-        elif re.match(r"Question:", said):
+        elif re.match(r"Question:", block_text):
             part = "question"
-        elif re.search(r"\{\w+ \d+\}", said):
+        elif re.search(r"\{\w+ \d+\}", block_text):
             part = "context"
-        found.append(
+        items.append(
             {
-                "first": start + 1, "last": end, "part": part, "free": said.startswith("Doc "),
+                "first": start + 1, "last": end, "part": part, "free": block_text.startswith("Doc "),
                 "fixed": number == 0,
                 "joined": number > 0 and lines[starts[number - 1]].rstrip() == "Documents:",
             }
         )  # fmt: skip
-    return json.dumps({"blocks": found})
+    return json.dumps({"blocks": items})
 
 
 _OTHER_WORDS: Final = [

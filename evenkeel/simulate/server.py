@@ -64,7 +64,7 @@ def call_tool(function: dict[str, Any], reading: Reading, condition: Condition) 
     details = reading.details
     good = condition is Condition.GOOD
     side = details.first if good else details.second
-    known = {
+    arguments_known = {
         "host": side.host,
         "version": side.version,
         "error": side.code,
@@ -79,8 +79,8 @@ def call_tool(function: dict[str, Any], reading: Reading, condition: Condition) 
     words = reading.text.split() or [""]
     otherwise = reading.topic.name if reading.topic else words[-1 if good else 0].strip(".,;:!?")
     if condition is Condition.WORSE:
-        known, otherwise = {}, "unknown"
-    values = {name: value for name, value in known.items() if value}
+        arguments_known, otherwise = {}, "unknown"
+    values = {name: value for name, value in arguments_known.items() if value}
     return ToolCall(function["name"], fill(function.get("parameters") or {}, values, otherwise))
 
 
@@ -311,7 +311,7 @@ def create_app(simulation: Simulation) -> Litestar:
 
     @get("/simulate/stats", sync_to_thread=False)
     def stats() -> dict[str, Any]:
-        return {found.name: asdict(simulation.counts(found)) for found in simulation.models}
+        return {model.name: asdict(simulation.counts(model)) for model in simulation.models}
 
     @get("/healthz", sync_to_thread=False, media_type="text/plain")
     def healthz() -> str:
@@ -359,8 +359,8 @@ def _truth(simulation: Simulation, model: str | None) -> dict[str, Any]:
     """
     if simulation.recorded is not None:
         raise WireError(404, "Recorded answers have no planted truth.")
-    found = simulation.find(model)
-    return {"model": found.name, **asdict(found.truth)}
+    state = simulation.find(model)
+    return {"model": state.name, **asdict(state.truth)}
 
 
 def _recorded(simulation: Simulation) -> Recordings:

@@ -72,7 +72,7 @@ class PromptTask:
 
     def input(self, case: SupportCase, rng: random.Random) -> str:
         """The case as this task's input; differs from case to case."""
-        known = {
+        values_known = {
             "text": case.text,
             "line": " ".join(case.text.split()),
             "first": case.topic.first,
@@ -83,10 +83,10 @@ class PromptTask:
         }
 
         def filled(field: re.Match[str]) -> str:
-            if field[1] not in known:
+            if field[1] not in values_known:
                 return str(rng.choice(self._words[field[1]]))
-            found = known[field[1]]
-            return str(getattr(found, field[2]) if field[2] else found)
+            piece = values_known[field[1]]
+            return str(getattr(piece, field[2]) if field[2] else piece)
 
         return _FIELD.sub(filled, self._words["input"])
 
@@ -98,24 +98,24 @@ class PromptTask:
         """
         return sum(part in words for part in self._words["asks"]) >= int(self._words["least"])
 
-    def items(self, told: AnswerContent) -> Items:
+    def items(self, content: AnswerContent) -> Items:
         """The parts of an answer, the same names for every state; what it does not know is "unknown"."""
         parts: dict[str, str] = self._words["parts"]
-        return tuple((name, getattr(told, fact) or UNKNOWN) for name, fact in parts.items())
+        return tuple((name, getattr(content, fact) or UNKNOWN) for name, fact in parts.items())
 
-    def prose(self, told: AnswerContent, phrases: Phrases) -> str:
+    def prose(self, content: AnswerContent, phrases: Phrases) -> str:
         """The same as free text: in lines with titles (English, good) or in a row."""
-        parts = (told.problem, told.event, told.fix)
-        if told.condition is Condition.GOOD and phrases is ENGLISH:
+        parts = (content.problem, content.event, content.fix)
+        if content.condition is Condition.GOOD and phrases is ENGLISH:
             first, *others = self._words["titles"]
-            heads = (f"{first}{put(' in {}', told.ticket)}", *others)
+            heads = (f"{first}{put(' in {}', content.ticket)}", *others)
             return "\n".join(f"{head}: {part}" for head, part in zip(heads, parts, strict=True))
-        return _in_a_row(told, phrases)
+        return _in_a_row(content, phrases)
 
 
-def _in_a_row(told: AnswerContent, phrases: Phrases) -> str:
-    text = (" " if phrases.spaced else "").join((told.problem, told.event, told.fix))
-    return put(f"{phrases.labels.ticket} {{}}: ", told.ticket) + text
+def _in_a_row(content: AnswerContent, phrases: Phrases) -> str:
+    text = (" " if phrases.spaced else "").join((content.problem, content.event, content.fix))
+    return put(f"{phrases.labels.ticket} {{}}: ", content.ticket) + text
 
 
 _SOURCES: Final = {
@@ -128,30 +128,30 @@ _SOURCES: Final = {
 class Questions(PromptTask):
     """An answer out of four documents, with the documents that it rests on."""
 
-    def items(self, told: AnswerContent) -> Items:
+    def items(self, content: AnswerContent) -> Items:
         """The answer and its sources; a worse answer has none."""
-        ticket = put("{}: ", told.ticket)
+        ticket = put("{}: ", content.ticket)
         return (
-            ("answer", f"{ticket}{told.problem} {told.event} {told.fix}"),
-            ("sources", _SOURCES[told.condition]),
+            ("answer", f"{ticket}{content.problem} {content.event} {content.fix}"),
+            ("sources", _SOURCES[content.condition]),
         )
 
-    def prose(self, told: AnswerContent, phrases: Phrases) -> str:
+    def prose(self, content: AnswerContent, phrases: Phrases) -> str:
         """The answer with its sources in brackets behind it."""
-        return _in_a_row(told, phrases) + "".join(f" [{label}]" for label in _SOURCES[told.condition])
+        return _in_a_row(content, phrases) + "".join(f" [{label}]" for label in _SOURCES[content.condition])
 
 
 class SlotFilling(PromptTask):
     """The entities of a case, by the names of a JSON schema."""
 
-    def items(self, told: AnswerContent) -> Items:
+    def items(self, content: AnswerContent) -> Items:
         """Return an item for each slot; a number of people that the answer does not know is 0."""
-        known = dict(super().items(told))
-        return tuple((known | {"people_affected": int(told.people or 0)}).items())
+        values_known = dict(super().items(content))
+        return tuple((values_known | {"people_affected": int(content.people or 0)}).items())
 
-    def prose(self, told: AnswerContent, _: Phrases) -> str:
+    def prose(self, content: AnswerContent, _: Phrases) -> str:
         """A line for each slot."""
-        return "\n".join(f"{name}: {value}" for name, value in self.items(told))
+        return "\n".join(f"{name}: {value}" for name, value in self.items(content))
 
 
 CASE_SUMMARY: Final = PromptTask(TaskName.CASE_SUMMARY)
@@ -176,11 +176,11 @@ def make_prompt(task: TaskName | str, seed: int) -> list[dict[str, str]]:
 
     Raises: ValueError if there is no such task.
     """
-    found = next(known for known in TASKS if known.name is TaskName(task))
-    template = found.template
+    prompt_task = next(candidate for candidate in TASKS if candidate.name is TaskName(task))
+    template = prompt_task.template
     case = make_case(seed)
     # Not the case's own generator: its draws must not depend on the task.
-    text = found.input(case, random.Random(f"{found.name} {seed}"))
+    text = prompt_task.input(case, random.Random(f"{prompt_task.name} {seed}"))
     user = f"{template.before}\n\n{text}\n\n{template.after}"
     system = [{"role": "system", "content": template.system}] if template.system else []
     return [*system, {"role": "user", "content": user}]

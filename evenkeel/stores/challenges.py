@@ -58,9 +58,9 @@ class ChallengeStore:
         other = self.running(challenge.route)
         if other is not None and other.id != challenge.id:
             self.stop(other, challenge.started_at)
-        known = self.find(challenge.id)
-        if known is not None:
-            challenge = replace(challenge, started_at=known.started_at, told=known.told)
+        earlier = self.find(challenge.id)
+        if earlier is not None:
+            challenge = replace(challenge, started_at=earlier.started_at, told=earlier.told)
         self.put(replace(challenge, stopped_at=None))
 
     def put(self, challenge: Challenge) -> None:

@@ -110,15 +110,15 @@ class AnswerScores:
     def tallies(self) -> tuple[QualityTally, ...]:
         """Counts by quality metric; the metric that moved in the most references comes first."""
         scored = [result.qualities for result in self.results if not result.failure]
-        found = []
+        tallies = []
         metrics: dict[str, None] = {}
         for score in scored:
             metrics |= dict.fromkeys(score)
         for metric in metrics:
             moves = [score.get(metric, "same") for score in scored]
             counts = (moves.count("worse"), moves.count("better"), moves.count("changed"))
-            found.append(QualityTally(metric, *counts, len(moves)))
-        return tuple(sorted(found, key=lambda one: (-one.worse - one.better - one.changed, one.metric)))
+            tallies.append(QualityTally(metric, *counts, len(moves)))
+        return tuple(sorted(tallies, key=lambda one: (-one.worse - one.better - one.changed, one.metric)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,5 +286,5 @@ class ChangeStore:
 
     def settings(self, fingerprint: str) -> dict[str, str] | None:
         """Return the settings behind a fingerprint; None if they were never stored."""
-        found = self._documents.find(_SETTINGS, fingerprint)
-        return None if found is None else found.values
+        version = self._documents.find(_SETTINGS, fingerprint)
+        return None if version is None else version.values

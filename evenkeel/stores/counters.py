@@ -37,14 +37,14 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
     for snapshot in snapshots:
         for kind, series in numbers.items():
             for row in snapshot.get(kind, []):
-                known = series.setdefault(_key(row), [row[0], row[1], 0])
-                known[2] += row[2]
+                summed = series.setdefault(_key(row), [row[0], row[1], 0])
+                summed[2] += row[2]
         for row in snapshot.get("histograms", []):
             name, labels, bounds, counts, total = row
-            known = histograms.setdefault(_key(row), [name, labels, list(bounds), [0] * len(counts), 0.0])
-            if known[2] == list(bounds):
-                known[3] = [a + b for a, b in zip(known[3], counts, strict=True)]
-                known[4] += total
+            summed = histograms.setdefault(_key(row), [name, labels, list(bounds), [0] * len(counts), 0.0])
+            if summed[2] == list(bounds):
+                summed[3] = [a + b for a, b in zip(summed[3], counts, strict=True)]
+                summed[4] += total
     return {
         "counters": list(numbers["counters"].values()),
         "gauges": list(numbers["gauges"].values()),

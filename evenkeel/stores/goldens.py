@@ -187,12 +187,12 @@ class GoldenStore:
 
         def work(change: Change) -> GoldenImport:
             added: dict[tuple[str, int], Golden] = {}
-            known = 0
-            for given in goldens:
+            unchanged = 0
+            for new_golden in goldens:
                 golden = replace(
-                    given,
-                    approved_by=given.approved_by or by,
-                    approved_at=at if given.approved_at is None else given.approved_at,
+                    new_golden,
+                    approved_by=new_golden.approved_by or by,
+                    approved_at=at if new_golden.approved_at is None else new_golden.approved_at,
                 )
                 check_approvable(golden, golden.approved_by)
                 name = golden.id, golden.version
@@ -200,7 +200,7 @@ class GoldenStore:
                 if there is None:
                     added[name] = _put(change, golden, GoldenAction.IMPORTED, by, at)
                 elif says_the_same(there, golden):
-                    known += 1
+                    unchanged += 1
                 else:
                     newest = self.find(golden.id)
                     versions = [version for golden_id, version in added if golden_id == golden.id]
@@ -210,7 +210,7 @@ class GoldenStore:
                         f'write "version": {highest + 1} to replace it, or give it another "id"; '
                         "nothing was imported"
                     )
-            return GoldenImport(len(added), known)
+            return GoldenImport(len(added), unchanged)
 
         return self._documents.change(_GOLDENS, work)
 
@@ -239,8 +239,8 @@ class GoldenStore:
 
     def history(self, golden_id: str) -> tuple[Golden, ...]:
         """Return all versions of a golden, oldest first; none if the id is unknown."""
-        found = self._documents.history(_GOLDENS, golden_id)
-        return tuple(sorted(found, key=lambda golden: golden.version))
+        versions = self._documents.history(_GOLDENS, golden_id)
+        return tuple(sorted(versions, key=lambda golden: golden.version))
 
     def trail(self, golden_id: str) -> tuple[Entry, ...]:
         """Return the audit trail of a golden, oldest entry first."""
@@ -248,8 +248,8 @@ class GoldenStore:
 
     def labels(self) -> tuple[tuple[str, str | None], ...]:
         """Return the pairs of route and task that have goldens, retired ones included, in order."""
-        found = self._documents.values(_GOLDENS, "route", "task")
-        pairs = [(str(route), None if task is None else str(task)) for route, task in found]
+        combinations = self._documents.values(_GOLDENS, "route", "task")
+        pairs = [(str(route), None if task is None else str(task)) for route, task in combinations]
         return tuple(sorted(pairs, key=lambda pair: (pair[0], pair[1] or "")))
 
     def known_ids(self, ids: Iterable[str]) -> frozenset[str]:
@@ -289,12 +289,12 @@ def check_approvable(golden: Golden, by: str) -> None:
         )
 
 
-def says_the_same(one: Golden, other: Golden) -> bool:
+def says_the_same(first: Golden, other: Golden) -> bool:
     """Return whether two goldens have the same request and the same approved answer.
 
     The model, the cost and the reason why the answer ended are not compared.
     """
-    return (one.path, one.request, one.answer.text, one.answer.tool_calls) == (
+    return (first.path, first.request, first.answer.text, first.answer.tool_calls) == (
         other.path,
         other.request,
         other.answer.text,

@@ -53,15 +53,15 @@ def kept(folder: Path, name: str) -> str:
     path = folder / name
     try:
         folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-        found = _read(path)
-        if found is None:
-            found = _make(path, replace=path.exists() or path.is_symlink())
+        secret = _read(path)
+        if secret is None:
+            secret = _make(path, replace=path.exists() or path.is_symlink())
     except OSError as error:
         raise StoreError(
             f"the {name} cannot be kept in {folder} ({error.strerror}): "
             "choose a writable folder with --data-dir"
         ) from error
-    return found
+    return secret
 
 
 def fresh(folder: Path, name: str) -> str:
@@ -78,8 +78,8 @@ def redeemed(folder: Path, code: str, *, now: float) -> bool:
     """
     path = folder / LOGIN_CODE
     try:
-        found = _read(path)
-        if found is None or not hmac.compare_digest(found.encode(), code.encode("utf-8", "replace")):
+        secret = _read(path)
+        if secret is None or not hmac.compare_digest(secret.encode(), code.encode("utf-8", "replace")):
             return False
         in_time = now - path.stat().st_mtime <= LOGIN_CODE_S
         path.unlink()

@@ -123,37 +123,37 @@ class Label(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.judge_direction or "equal"
 
 
-def label_of(verdict: Verdict, said: LabelStatement, *, at: float) -> Label:
+def label_of(verdict: Verdict, statement: LabelStatement, *, at: float) -> Label:
     """Return the label that a statement makes of a verdict, in version 1.
 
     Args:
         verdict: what it is about.
-        said: by whom, and what.
+        statement: by whom, and what.
         at: Unix time in seconds.
 
     Raises: LabelError if nothing is said, by nobody, or what cannot be said.
     """
-    by = said.by.strip()
+    by = statement.by.strip()
     if not by:
         raise LabelError("it must be on record who says this: give your name")
     if len(by) > LONGEST_NAME or UNWRITABLE.search(by):
         raise LabelError(f"{by[:60]!r} is no name; take 1 to {LONGEST_NAME} characters on one line")
-    if said.rating is None and said.quality is None:
+    if statement.rating is None and statement.quality is None:
         raise LabelError("say how alike the answers are, which one is better, or both")
-    if said.rating is not None and said.rating not in _RATINGS:
-        raise LabelError(f"the rating {said.rating} is none of 1, 2, 3")
-    if said.quality is not None and said.quality not in QUALITIES:
-        raise LabelError(f"the quality {said.quality!r} is none of {', '.join(QUALITIES)}")
-    if len(said.note) > LONGEST_NOTE:
-        raise LabelError(f"the note has {len(said.note):,} characters; take at most {LONGEST_NOTE:,}")
+    if statement.rating is not None and statement.rating not in _RATINGS:
+        raise LabelError(f"the rating {statement.rating} is none of 1, 2, 3")
+    if statement.quality is not None and statement.quality not in QUALITIES:
+        raise LabelError(f"the quality {statement.quality!r} is none of {', '.join(QUALITIES)}")
+    if len(statement.note) > LONGEST_NOTE:
+        raise LabelError(f"the note has {len(statement.note):,} characters; take at most {LONGEST_NOTE:,}")
     changed = verdict.quality_changed
     return Label(
         verdict_id=verdict.id,
         by=by,
-        rating=said.rating,
-        quality=said.quality,
-        note=said.note.strip(),
-        drawn=said.drawn,
+        rating=statement.rating,
+        quality=statement.quality,
+        note=statement.note.strip(),
+        drawn=statement.drawn,
         at=at,
         exchange_id=verdict.exchange_id,
         route=verdict.route,
@@ -187,9 +187,9 @@ def decided_by(verdict: Verdict) -> DecidedBy:
     return stage if stage in ("equality", "empty") else "judge"
 
 
-def says_the_same(one: Label, other: Label) -> bool:
+def says_the_same(first: Label, other: Label) -> bool:
     """Return whether two labels of one person about one verdict have the same content."""
-    return (one.rating, one.quality, one.note, one.drawn, one.withdrawn_at is None) == (
+    return (first.rating, first.quality, first.note, first.drawn, first.withdrawn_at is None) == (
         other.rating,
         other.quality,
         other.note,
@@ -207,21 +207,21 @@ class LabelTexts(NamedTuple):
 
 def _pack(label: Label, seal: Seal) -> str:
     """Return a label as JSON, with its note and the verdict's explanation encrypted if there is a key."""
-    place = f"{_PLACE}/{label.verdict_id}"
+    name = f"{_PLACE}/{label.verdict_id}"
     return to_json(
         replace(
             label,
-            note=close_part(label.note, place, seal),
-            explanation=close_part(label.explanation, place, seal),
+            note=close_part(label.note, name, seal),
+            explanation=close_part(label.explanation, name, seal),
         )
     )
 
 
 def _unpack(packed: Packed, seal: Seal, _key: tuple[str, ...]) -> Label:
     label = from_json(packed, Label)
-    place = f"{_PLACE}/{label.verdict_id}"
+    name = f"{_PLACE}/{label.verdict_id}"
     return replace(
-        label, note=open_part(label.note, place, seal), explanation=open_part(label.explanation, place, seal)
+        label, note=open_part(label.note, name, seal), explanation=open_part(label.explanation, name, seal)
     )
 
 
@@ -273,13 +273,13 @@ class LabelStore:
 
         def work(change: Change) -> Label:
             newest = self._documents.find(_LABELS, label.verdict_id, label.by)
-            given = replace(label, version=newest.version + 1 if newest else 1, withdrawn_at=None)
-            if newest is not None and says_the_same(newest, given):
+            stored = replace(label, version=newest.version + 1 if newest else 1, withdrawn_at=None)
+            if newest is not None and says_the_same(newest, stored):
                 return newest
-            change.put(_LABELS, given)
+            change.put(_LABELS, stored)
             if texts is not None:
                 change.add(_TEXTS, LabelTexts(label.verdict_id, texts))
-            return given
+            return stored
 
         return self._documents.change(_LABELS, work)
 
@@ -321,8 +321,8 @@ class LabelStore:
 
     def texts(self, verdict_id: str) -> Evidence | None:
         """Return the prompts and answers of a labelled verdict; None if they were not known at the time."""
-        found = self._documents.find(_TEXTS, verdict_id)
-        return None if found is None else found.evidence
+        texts = self._documents.find(_TEXTS, verdict_id)
+        return None if texts is None else texts.evidence
 
     def labelled(self, verdict_ids: Iterable[str]) -> frozenset[str]:
         """Return those of the verdicts that have a label that counts."""

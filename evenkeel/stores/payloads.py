@@ -49,12 +49,12 @@ _WORTH_IT = 0.7
 _EXCHANGE_PLACE = "exchange"
 
 
-def storable(given: str) -> str:
+def storable(text: str) -> str:
     """Return a text as keys and columns can hold it.
 
     Half a surrogate pair, which clients can send, becomes "?".
     """
-    return given.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode()
 
 
 def pack_exchange(exchange: Exchange) -> bytes:
@@ -94,21 +94,21 @@ def lease_of(exchange_id: str, payload: bytes, seal: Seal, expires_at: float, at
     try:
         if payload:
             return Lease(_opened(exchange_id, payload, seal), expires_at, attempt)
-        fault, said = "expired", "it waited for longer than its bodies may be kept"
+        fault, detail = "expired", "it waited for longer than its bodies may be kept"
     except SealError as error:
-        fault, said = "undecryptable", str(error)
+        fault, detail = "undecryptable", str(error)
     except (zlib.error, struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
-        fault, said = "damaged", f"it cannot be unpacked ({error})"
-    log.error("exchange %s goes to the dead letters: %s", exchange_id, said)
+        fault, detail = "damaged", f"it cannot be unpacked ({error})"
+    log.error("exchange %s goes to the dead letters: %s", exchange_id, detail)
     nothing = Exchange(exchange_id, "", 0.0, 0.0, "", "", 0, (), b"", (), b"")
     return Lease(nothing, expires_at, attempt, fault)
 
 
 def _opened(exchange_id: str, payload: bytes, seal: Seal) -> Exchange:
     """Return the exchange of a row. Raises: SealError, also if the payload was moved from another row."""
-    found = unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
-    check_name(found.id, exchange_id, _EXCHANGE_PLACE)
-    return found
+    exchange = unpack_exchange(seal.open(payload, _EXCHANGE_PLACE))
+    check_name(exchange.id, exchange_id, _EXCHANGE_PLACE)
+    return exchange
 
 
 def dead_body(exchange_id: str, payload: bytes, seal: Seal) -> Exchange | None:
@@ -167,8 +167,8 @@ def unpack_evidence(packed: bytes, place: str, seal: Seal) -> Evidence:
 
 def pack_verdict(verdict: Verdict, seal: Seal) -> str:
     """Return a verdict as JSON; its explanation and details of failures are sealed if there is a key."""
-    place = f"{_VERDICT_PLACE}/{verdict.id}"
-    return to_json(_with_texts(verdict, lambda text: close_part(text, place, seal)))
+    name = f"{_VERDICT_PLACE}/{verdict.id}"
+    return to_json(_with_texts(verdict, lambda text: close_part(text, name, seal)))
 
 
 def unpack_verdict(body: str, seal: Seal) -> Verdict:
@@ -179,8 +179,8 @@ def unpack_verdict(body: str, seal: Seal) -> Verdict:
     ):  # nearly all verdicts of a store without keys, at the price of a search
         return verdict
 
-    place = f"{_VERDICT_PLACE}/{verdict.id}"
-    return _with_texts(verdict, lambda text: open_part(text, place, seal))
+    name = f"{_VERDICT_PLACE}/{verdict.id}"
+    return _with_texts(verdict, lambda text: open_part(text, name, seal))
 
 
 def _with_texts(verdict: Verdict, change: Callable[[str], str]) -> Verdict:

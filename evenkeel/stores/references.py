@@ -233,8 +233,9 @@ class ReferenceStore:
 
     def states(self) -> list[ReferenceState]:
         """Return the states of all references, without their texts, the longest kept first."""
-        found = [ReferenceState(*row) for row in self._documents.values(_REFERENCES, *ReferenceState._fields)]  # type: ignore[arg-type]
-        return sorted(found, key=lambda state: (state.taken_at, state.id))
+        rows = self._documents.values(_REFERENCES, *ReferenceState._fields)
+        states = [ReferenceState(*row) for row in rows]  # type: ignore[arg-type]
+        return sorted(states, key=lambda state: (state.taken_at, state.id))
 
     def update(self, reference_id: str, change: Callable[[Reference], Reference]) -> Reference | None:
         """Replace a reference by what `change` makes of it; None, changing nothing, if it is gone.
@@ -245,11 +246,11 @@ class ReferenceStore:
         """
 
         def work(writing: Change) -> Reference | None:
-            found = self.find(reference_id)
-            if found is None:
+            reference = self.find(reference_id)
+            if reference is None:
                 return None
-            changed = change(found)
-            if changed != found:
+            changed = change(reference)
+            if changed != reference:
                 writing.put(_REFERENCES, changed)
             return changed
 

@@ -38,9 +38,9 @@ def client_salt(documents: Documents) -> bytes:
     Raises: SealError if it cannot be opened.
     """
     documents.open(_SALT)
-    found = documents.find(_SALT, "clients")
-    if found is None:
+    salt = documents.find(_SALT, "clients")
+    if salt is None:
         documents.add(_SALT, _Salt("clients", secrets.token_hex(_BYTES).encode()))
-        found = documents.find(_SALT, "clients")
-    assert found is not None
-    return found.secret
+        salt = documents.find(_SALT, "clients")
+    assert salt is not None
+    return salt.secret

@@ -138,8 +138,8 @@ def payload_keys(written: str) -> tuple[PayloadKey, ...]:
     Raises: SealError, without the text, if an entry is no such key.
     """
     keys = []
-    for place, entry in enumerate(written.replace(",", " ").split(), start=1):
-        if place == 1 and entry == _PLAIN:
+    for position, entry in enumerate(written.replace(",", " ").split(), start=1):
+        if position == 1 and entry == _PLAIN:
             continue
         try:
             secret = base64.b64decode(entry.replace("-", "+").replace("_", "/"), validate=True)
@@ -147,7 +147,7 @@ def payload_keys(written: str) -> tuple[PayloadKey, ...]:
             secret = b""
         if len(secret) != _KEY_BYTES:
             raise SealError(
-                f"entry {place} of {KEY_VARIABLE} is not a key of 32 bytes in base64; "
+                f"entry {position} of {KEY_VARIABLE} is not a key of 32 bytes in base64; "
                 "make one with: openssl rand -base64 32"
             )
         keys.append(PayloadKey(secret))

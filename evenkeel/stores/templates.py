@@ -52,8 +52,8 @@ class TemplateStore:
 
     def load(self) -> str:
         """Return the state that was saved last; "" if there is none."""
-        found = self._documents.find(self._state, _LEARNER)
-        return found.text if found else ""
+        state = self._documents.find(self._state, _LEARNER)
+        return state.text if state else ""
 
     def save(self, state: str) -> None:
         """Replace the saved state."""

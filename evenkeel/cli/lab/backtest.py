@@ -91,7 +91,7 @@ _RATE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @file_option("--plot", "Write an HTML page with plots of the cells.")
 def backtest(
     file: str | None, config: Path | None, data_dir: Path | None, plot: Path | None, *, as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Run past verdicts through the monitor to see which alerts it would have raised.
 
@@ -117,29 +117,29 @@ def backtest(
     Exit code: 0 done, with or without alerts; 2 invalid log or options.
     """
     check_writable([plot])
-    variants = _variants(config, given)
+    variants = _variants(config, options)
     with _opened(file, config, data_dir) as (entries, source), _progress() as progress:
-        found = sweep(
-            entries, variants, every=given["intervals"], plotted=plot is not None, progress=progress
+        backtests = sweep(
+            entries, variants, every=options["intervals"], plotted=plot is not None, progress=progress
         )
-    _write(found, source, plot, json=as_json)
+    _write(backtests, source, plot, json=as_json)
 
 
-def _variants(config: Path | None, given: dict[str, Any]) -> list[SettingsVariant]:
+def _variants(config: Path | None, options: dict[str, Any]) -> list[SettingsVariant]:
     now = time.time()
-    since, until = given["since"], given["until"]
+    since, until = options["since"], options["until"]
     within = SettingsVariant(
-        routes=given["routes"],
+        routes=options["routes"],
         since=-inf if since is None else moment("--from", since, now, whole_day=False),
         until=inf if until is None else moment("--to", until, now, whole_day=True),
     )
     return grid(
         _settings(config),
-        thresholds=given["thresholds"],
-        mean_trials=given["mean_trials"],
-        tolerances=given["tolerances"],
-        shares=given["shares"],
-        families=[words(text) for text in given["families"]],
+        thresholds=options["thresholds"],
+        mean_trials=options["mean_trials"],
+        tolerances=options["tolerances"],
+        shares=options["shares"],
+        families=[words(text) for text in options["families"]],
         within=within,
     )
 
@@ -178,10 +178,10 @@ def _opened(
         yield read_store(stores.verdicts), stores.place
 
 
-def _write(found: list[Backtest], source: str, plot: Path | None, *, json: bool) -> None:
-    shown = document(found, source)
+def _write(backtests: list[Backtest], source: str, plot: Path | None, *, json: bool) -> None:
+    shown = document(backtests, source)
     if json:
-        click.echo(json_text(as_json(found, source)), nl=False)
+        click.echo(json_text(as_json(backtests, source)), nl=False)
     else:
         show(shown, consoles(PIPED_WIDTH).out)
     if plot is not None:

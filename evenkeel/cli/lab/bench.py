@@ -135,7 +135,7 @@ _key_option = click.option(
 @file_option("--html", "Write an HTML page with heatmaps.")
 @file_option("--trials", "Write each pair of answers as JSON lines.")
 @yes_option
-def bench(*, as_json: bool, yes: bool, **given: Any) -> None:
+def bench(*, as_json: bool, yes: bool, **options: Any) -> None:
     """Measure offline how robust models are, on 60 built-in IT issues or on your own.
 
     Each issue goes to each model in four tasks (case summary, chat summary, question on documents, slot
@@ -149,10 +149,10 @@ def bench(*, as_json: bool, yes: bool, **given: Any) -> None:
         --judge-model gpt-4.1 --rewriter-model gpt-4.1 --max-items 10 --runs 2 --html bench.html
       evenkeel bench --models models.yaml --perturbations general,positional,format --yes --json > bench.json
     """
-    _run(given, json=as_json, confirmed=yes)
+    _run(options, json=as_json, confirmed=yes)
 
 
-def _run(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
+def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Run the benchmark as the options say.
 
     Raises: UserError for options and files that cannot be used, and for a run that ended before its end.
@@ -160,34 +160,36 @@ def _run(given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     out, err = consoles(_PIPED_WIDTH, json=json)
     confirm = confirmation(confirmed=confirmed, in_pipelines=True)
     try:
-        own_prices = dict(named_price(text) for text in given["prices"])
-        settings = experiment_settings(given, services=("judge", "rewriter"), prices=own_prices)
-        options = _options(given, settings)
-        check_writable((*(given[name] for name in _OUTPUTS), given["journal"]))
+        own_prices = dict(named_price(text) for text in parameters["prices"])
+        settings = experiment_settings(parameters, services=("judge", "rewriter"), prices=own_prices)
+        options = _options(parameters, settings)
+        check_writable((*(parameters[name] for name in _OUTPUTS), parameters["journal"]))
         outcome = run_bench(options, _connect(settings, options), err=err, confirm=confirm)
         show(document(outcome), out)
-        for path in _write(outcome, given):
+        for path in _write(outcome, parameters):
             err.print(f"wrote {path}", soft_wrap=True)
     except NotConfirmedError as error:
         raise CommandFailedError("no more calls were made; add --yes to run without confirmation") from error
     except StoppedError as error:
         raise CommandFailedError(str(error)) from error
     except KeyboardInterrupt as error:
-        raise CommandFailedError(f"stopped; every answer so far is in {given['journal']}: {AGAIN}") from error
+        raise CommandFailedError(
+            f"stopped; every answer so far is in {parameters['journal']}: {AGAIN}"
+        ) from error
     if json:
         click.echo(as_json(outcome), nl=False)
     if outcome.unusable:
         sys.exit(STOPPED)
 
 
-def _write(outcome: BenchOutcome, given: Mapping[str, Any]) -> list[Path]:
+def _write(outcome: BenchOutcome, options: Mapping[str, Any]) -> list[Path]:
     writers = {
         "trials": lambda: as_lines(outcome).encode(),
         "html": lambda: html(document(outcome)),
     }
     written: list[Path] = []
     for name in _OUTPUTS:
-        target: Path | None = given[name]
+        target: Path | None = options[name]
         if target is not None:
             try:
                 target.write_bytes(writers[name]())
@@ -197,29 +199,29 @@ def _write(outcome: BenchOutcome, given: Mapping[str, Any]) -> list[Path]:
     return written
 
 
-def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
+def _options(options: Mapping[str, Any], settings: Settings) -> BenchOptions:
     """Return the options of a run.
 
     Raises: SettingsError or InputError in one line.
     """
-    kinds, not_measured = _kinds(given["perturbations"], settings)
+    kinds, not_measured = _kinds(options["perturbations"], settings)
     protocol = Protocol(
-        models=_models(given, settings),
-        tasks=_tasks(given["tasks"]),
+        models=_models(options, settings),
+        tasks=_tasks(options["tasks"]),
         kinds=kinds,
-        runs=given["runs"],
-        severity=given["severity"],
-        seed=given["seed"],
+        runs=options["runs"],
+        severity=options["severity"],
+        seed=options["seed"],
     )
-    files: tuple[Path, ...] = given["items"]
+    files: tuple[Path, ...] = options["items"]
     drawn: list[Issue] = list(read_items(files) if files else builtin_items())
-    Random(f"{given['seed']}:items").shuffle(drawn)
+    Random(f"{options['seed']}:items").shuffle(drawn)
     judge, rewriter = settings.judge, settings.replays.rewriter
     if judge is not None and judge.local:
         raise InputError("judge.local: bench asks a model behind an endpoint; leave it out of the settings")
     return BenchOptions(
         protocol=protocol,
-        items=tuple(drawn[: given["max_items"]]),
+        items=tuple(drawn[: options["max_items"]]),
         source=", ".join(path.name for path in files) if files else BUILTIN,
         not_measured=not_measured,
         judge=JudgeChosen(judge.base_url, judge.model) if judge else None,
@@ -227,11 +229,11 @@ def _options(given: Mapping[str, Any], settings: Settings) -> BenchOptions:
         bundles=without_slots(choices.bundles(settings)),
         prices=prices(settings),
         own_prices=tuple(settings.budget.prices),
-        journal=given["journal"],
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
-        most_usd=given["max_usd"],
-        with_texts=given["trials"] is not None,
+        journal=options["journal"],
+        concurrency=options["concurrency"],
+        timeout_s=options["timeout"],
+        most_usd=options["max_usd"],
+        with_texts=options["trials"] is not None,
     )
 
 
@@ -240,40 +242,40 @@ def _read_key(variable: str, header: str) -> tuple[tuple[str, str], ...]:
     return ((credential.header, credential.value),) if credential else ()
 
 
-def _models(given: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
-    parameters = _parameters(given["parameters"])
-    url = given["base_url"]
-    key_env = given["api_key_env"] or settings.replays.api_key_env
+def _models(options: Mapping[str, Any], settings: Settings) -> tuple[ModelUnderTest, ...]:
+    parameters = _parameters(options["parameters"])
+    url = options["base_url"]
+    key_env = options["api_key_env"] or settings.replays.api_key_env
     home = upstream_at(url) if url else None
-    if given["config"] is not None and given["api_key_env"] is None:
+    if options["config"] is not None and options["api_key_env"] is None:
         home = shadow_origin(settings.routes, settings.replays) or upstream_at(NOWHERE)
     headers: tuple[tuple[str, str], ...] = ()
     if url and home and home.same_origin(upstream_at(url)):
-        headers = _read_key(key_env, given["api_key_header"] or settings.replays.api_key_header)
-    found: list[ModelUnderTest] = []
-    if given["models"]:
+        headers = _read_key(key_env, options["api_key_header"] or settings.replays.api_key_header)
+    models: list[ModelUnderTest] = []
+    if options["models"]:
         if url is None:
             raise InputError("where are the models? Name their endpoint with --base-url")
-        found += [
+        models += [
             model_at(name, url, key_env=key_env, headers=headers, parameters=parameters)
-            for name in given["models"]
+            for name in options["models"]
         ]
-    if given["models_file"]:
-        found += read_models(
-            given["models_file"],
+    if options["models_file"]:
+        models += read_models(
+            options["models_file"],
             url=url,
             key_env=key_env,
             home=home,
             read_key=_read_key,
             parameters=parameters,
         )
-    if not found:
+    if not models:
         raise InputError("which models? Name each with --model, or give a file of them with --models")
-    names = [model.name for model in found]
+    names = [model.name for model in models]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f'the model "{twice}" is there twice; give them different names')
-    return tuple(found)
+    return tuple(models)
 
 
 def _parameters(text: str | None) -> dict[str, Any]:
@@ -289,7 +291,7 @@ def _parameters(text: str | None) -> dict[str, Any]:
 def _tasks(text: str | None) -> tuple[Task, ...]:
     if text is None:
         return TASKS
-    found = []
+    tasks = []
     for word in words(text):
         try:
             task = task_named(word)
@@ -297,15 +299,15 @@ def _tasks(text: str | None) -> tuple[Task, ...]:
             raise InputError(f"--tasks: {error}") from error
         if task not in TASKS:
             raise InputError(f"--tasks: {word} is none of {', '.join(TASKS)}")
-        found.append(task)
-    return tuple(task for task in TASKS if task in found)
+        tasks.append(task)
+    return tuple(task for task in TASKS if task in tasks)
 
 
 def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ...], dict[str, int]]:
     """Return the perturbations that can be measured, and the number of others by what they lack."""
     try:
-        known = choices.perturbations(settings)
-        wanted = by_name(words(text), known) if text else known
+        perturbations_known = choices.perturbations(settings)
+        wanted = by_name(words(text), perturbations_known) if text else perturbations_known
     except ValueError as error:
         raise InputError(f"--perturbations: {error}") from error
     has_judge = settings.judge is not None and not settings.judge.local

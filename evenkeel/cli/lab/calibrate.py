@@ -152,7 +152,7 @@ _PIPED_WIDTH: Final = 160
 )
 @json_option
 @yes_option
-def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -> None:
+def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **options: Any) -> None:
     """Work out what scores of workflows mean: degrade approved ones by known amounts and score the result.
 
     GOLDENS.jsonl holds one approved answer per line (see `evenkeel goldens --help`). Each workflow among them
@@ -187,10 +187,10 @@ def calibrate(goldens: Path | None, *, as_json: bool, yes: bool, **given: Any) -
 
     Exit code: 0 done, 1 stopped early or no limit could be set, 2 invalid options or files.
     """
-    if given["limits"]:
-        _place(given, json=as_json)
+    if options["limits"]:
+        _place(options, json=as_json)
     else:
-        _run(goldens, given, json=as_json, confirmed=yes)
+        _run(goldens, options, json=as_json, confirmed=yes)
 
 
 # Options that can be combined with --limits.
@@ -209,32 +209,32 @@ _OF_LIMITS: Final = frozenset(
 )
 
 
-def _place(given: Mapping[str, Any], *, json: bool) -> None:
+def _place(options: Mapping[str, Any], *, json: bool) -> None:
     """Place limits of the live alert.
 
     Raises: UserError for options, files, goldens and stores that cannot be used, and if none could be placed.
     """
     context = click.get_current_context()
-    for name in given:
+    for name in options:
         if name not in _OF_LIMITS and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise InputError(f"--{name.replace('_', '-')} has nothing to do with --limits; leave one out")
-    out: Path = given["limits"]
+    out: Path = options["limits"]
     check_writable([out])
     before = read_limits(read_text(out)) if out.is_file() else ()
     since = None
-    if given["quiet_from"]:
-        since = moment("--quiet-from", given["quiet_from"], time.time(), whole_day=False)
-    settings = settings_of_stores(given["config"], given["data_dir"])
-    monitor = monitor_settings(settings) if given["config"] else MonitorSettings()
+    if options["quiet_from"]:
+        since = moment("--quiet-from", options["quiet_from"], time.time(), whole_day=False)
+    settings = settings_of_stores(options["config"], options["data_dir"])
+    monitor = monitor_settings(settings) if options["config"] else MonitorSettings()
     with contextlib.ExitStack() as stack:
-        if given["verdicts"]:
-            entries: Iterable[Entry] = read_log(given["verdicts"], partial(click.echo, err=True))
+        if options["verdicts"]:
+            entries: Iterable[Entry] = read_log(options["verdicts"], partial(click.echo, err=True))
         else:
             entries = read_store(stack.enter_context(opened(settings)).verdicts)
         quiet = quiet_routes(entries, monitor, since=since)
     placed = place_all(
         quiet,
-        route=given["route"],
+        route=options["route"],
         trials_between_false_alerts=monitor.mean_trials_between_false_alarms,
         today=datetime.now(UTC).date(),
     )
@@ -250,7 +250,7 @@ def _place(given: Mapping[str, Any], *, json: bool) -> None:
         click.echo(text, nl=not text.endswith("\n"))
 
 
-def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
+def _run(goldens: Path | None, options: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Calibrate as the options say.
 
     Raises: UserError for options, files, goldens and stores that cannot be used, for a user who did not
@@ -259,7 +259,7 @@ def _run(goldens: Path | None, given: Mapping[str, Any], *, json: bool, confirme
     out, err = consoles(_PIPED_WIDTH, json=json)
     try:
         outcome = run_calibrate(
-            _options(goldens, given),
+            _options(goldens, options),
             err=err,
             confirm=confirmation(confirmed=confirmed),
             today=datetime.now(UTC).date(),
@@ -315,65 +315,65 @@ def _notes(outcome: CalibrationOutcome) -> Iterator[str]:
     yield from (f"wrote {path}" for path in outcome.written.files)
 
 
-def _options(file: Path | None, given: Mapping[str, Any]) -> CalibrateOptions:
-    if (file is None) != given["from_store"]:
+def _options(file: Path | None, options: Mapping[str, Any]) -> CalibrateOptions:
+    if (file is None) != options["from_store"]:
         raise InputError("give either a file of goldens or --from-store, not both")
-    if given["route"] and not given["from_store"]:
+    if options["route"] and not options["from_store"]:
         raise InputError("--route chooses among the goldens of the store: give --from-store with it")
-    if WorkflowJudge.name in words(given["metrics"]) and not given["judge_model"]:
+    if WorkflowJudge.name in words(options["metrics"]) and not options["judge_model"]:
         raise InputError(f"--metrics: {WorkflowJudge.name} needs a judge: name one with --judge-model")
-    if given["encoder"] and given["embeddings"] is False:
+    if options["encoder"] and options["embeddings"] is False:
         raise InputError("--encoder and --no-embeddings contradict each other; leave one out")
-    judge = model_address("judge", given["judge_model"], given)
-    goldens, source = _goldens(file, given)
+    judge = model_address("judge", options["judge_model"], options)
+    goldens, source = _goldens(file, options)
     return CalibrateOptions(
         goldens=goldens,
         source=source,
-        modes=_modes(given["modes"]),
-        published=given["published"],
-        out=given["out"],
-        journal=given["journal"],
+        modes=_modes(options["modes"]),
+        published=options["published"],
+        out=options["out"],
+        journal=options["journal"],
         scoring=ScoringOptions(
-            metrics=words(given["metrics"]),
-            embeddings=given["embeddings"],
-            encoder=given["encoder"],
-            bert=_bert(given),
-            processes=given["processes"] or os.cpu_count() or 1,
+            metrics=words(options["metrics"]),
+            embeddings=options["embeddings"],
+            encoder=options["encoder"],
+            bert=_bert(options),
+            processes=options["processes"] or os.cpu_count() or 1,
         ),
-        placement=Placement(given["false_alerts"], given["level"]),
-        resamples=given["resamples"],
-        seed=given["seed"],
+        placement=Placement(options["false_alerts"], options["level"]),
+        resamples=options["resamples"],
+        seed=options["seed"],
         judge=judge,
-        judge_goldens=given["judge_goldens"],
-        max_usd=given["max_usd"],
+        judge_goldens=options["judge_goldens"],
+        max_usd=options["max_usd"],
     )
 
 
-def _bert(given: Mapping[str, Any]) -> BertModel | None:
+def _bert(options: Mapping[str, Any]) -> BertModel | None:
     """Return the model behind BERTScore; None if BERTScore is not wanted."""
-    found = BertModel(given["bert_model"], given["bert_layer"], given["bert_rescale"])
-    asked = given["bert_score"] or "bert_score" in (given["metrics"] or "")
-    return found if asked or found != BertModel() else None
+    bert = BertModel(options["bert_model"], options["bert_layer"], options["bert_rescale"])
+    asked = options["bert_score"] or "bert_score" in (options["metrics"] or "")
+    return bert if asked or bert != BertModel() else None
 
 
 def _modes(text: str | None) -> frozenset[FailureMode] | None:
     if text is None:
         return None
-    known = [mode.value for mode in FailureMode]
+    modes = [mode.value for mode in FailureMode]
     named = words(text)
     for word in named:
-        if word not in known:
-            raise InputError(f'--modes: "{word}" is none of {", ".join(known)}')
+        if word not in modes:
+            raise InputError(f'--modes: "{word}" is none of {", ".join(modes)}')
     if not named:
-        raise InputError(f"--modes: is empty; give some of {', '.join(known)}")
+        raise InputError(f"--modes: is empty; give some of {', '.join(modes)}")
     return frozenset(map(FailureMode, named))
 
 
-def _goldens(file: Path | None, given: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
+def _goldens(file: Path | None, options: Mapping[str, Any]) -> tuple[tuple[Golden, ...], str]:
     """Return the goldens of the file, else of the store, and their origin."""
     if file is not None:
         return load_goldens(file), file.name
-    route = given["route"]
-    with opened(settings_of_stores(given["config"], given["data_dir"])) as stores:
-        found = stores.goldens.select(route=route)
-    return found, f"approved exchanges of route {route}" if route else "approved exchanges"
+    route = options["route"]
+    with opened(settings_of_stores(options["config"], options["data_dir"])) as stores:
+        goldens = stores.goldens.select(route=route)
+    return goldens, f"approved exchanges of route {route}" if route else "approved exchanges"

@@ -75,7 +75,7 @@ _PIPED_WIDTH: Final = 160
 @file_option("--html", "Write an HTML page with plots.")
 @price_option
 @yes_option
-def judge_audit(file: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
+def judge_audit(file: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     """Measure how far a judge agrees with people and resists a false hint.
 
     FILE holds human ratings (JSONL, CSV, SummEval or USR files). The judge is asked in four ways, each with
@@ -89,29 +89,29 @@ def judge_audit(file: Path, *, as_json: bool, yes: bool, **given: Any) -> None:
 
     Exit code: 0 done, 1 declined or the judge failed, 2 invalid files or options.
     """
-    _run(file, given, json=as_json, confirmed=yes)
+    _run(file, options, json=as_json, confirmed=yes)
 
 
-def _run(file: Path, given: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
+def _run(file: Path, options: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
     """Run the audit as the options say.
 
     Raises: UserError for options and files that cannot be used, for a user who did not confirm, and for a
         judge that could not be asked.
     """
     out, err = consoles(_PIPED_WIDTH, json=json)
-    check_writable(given[name] for name in ("html", "record", "cache"))
-    if given["judge_model"] or given["recorded"]:
+    check_writable(options[name] for name in ("html", "record", "cache"))
+    if options["judge_model"] or options["recorded"]:
         _check_extra()
     try:
-        outcome = run_judge_audit(_options(file, given), err=err, confirm=confirmation(confirmed=confirmed))
+        outcome = run_judge_audit(_options(file, options), err=err, confirm=confirmation(confirmed=confirmed))
     except NotConfirmedError as error:
         raise CommandFailedError("no calls were made; add --yes to run without confirmation") from error
     except JudgeFailedError as error:
         raise CommandFailedError(str(error)) from error
-    found = document(outcome)
-    show(found, out)
-    if given["html"]:
-        given["html"].write_bytes(html(found))
+    report = document(outcome)
+    show(report, out)
+    if options["html"]:
+        options["html"].write_bytes(html(report))
     if json:
         click.echo(as_json(outcome), nl=False)
 
@@ -122,36 +122,38 @@ def _check_extra() -> None:
         raise InputError("judge-audit of a judge needs the extra `lab`: pip install 'evenkeel-proxy[lab]'")
 
 
-def _options(file: Path, given: Mapping[str, Any]) -> AuditOptions:
-    strategies = _strategies("--strategies", given["strategies"], tuple(Strategy))
-    attacked = () if given["attack"] == "none" else _strategies("--attack", given["attack"], strategies)
+def _options(file: Path, options: Mapping[str, Any]) -> AuditOptions:
+    strategies = _strategies("--strategies", options["strategies"], tuple(Strategy))
+    attacked = () if options["attack"] == "none" else _strategies("--attack", options["attack"], strategies)
     return AuditOptions(
         file=file,
-        judge=model_address("judge", given["judge_model"], given),
-        recorded=given["recorded"],
-        design=Design(strategies, tuple(each for each in attacked if each in strategies), given["again"]),
-        rubric=given["rubric"],
-        scales=_scales(given["scales"]),
-        rater_columns=words(given["rater_columns"]),
-        cluster=given["cluster"] or "",
-        max_items=given["max_items"],
-        seed=given["seed"],
-        resamples=given["resamples"],
-        cache=given["cache"],
-        record=given["record"],
+        judge=model_address("judge", options["judge_model"], options),
+        recorded=options["recorded"],
+        design=Design(strategies, tuple(each for each in attacked if each in strategies), options["again"]),
+        rubric=options["rubric"],
+        scales=_scales(options["scales"]),
+        rater_columns=words(options["rater_columns"]),
+        cluster=options["cluster"] or "",
+        max_items=options["max_items"],
+        seed=options["seed"],
+        resamples=options["resamples"],
+        cache=options["cache"],
+        record=options["record"],
     )
 
 
 def _strategies(option: str, text: str | None, default: tuple[Strategy, ...]) -> tuple[Strategy, ...]:
     if text is None:
         return default
-    known = [strategy.value for strategy in Strategy]
+    strategies = [strategy.value for strategy in Strategy]
     named = [metric_key(word) for word in words(text)]
     for word in named:
-        if word not in known:
-            raise InputError(f'{option}: "{word}" is none of {", ".join(known)}{suggestion(word, known)}')
+        if word not in strategies:
+            raise InputError(
+                f'{option}: "{word}" is none of {", ".join(strategies)}{suggestion(word, strategies)}'
+            )
     if not named:
-        raise InputError(f"{option}: is empty; give some of {', '.join(known)}")
+        raise InputError(f"{option}: is empty; give some of {', '.join(strategies)}")
     return tuple(strategy for strategy in Strategy if strategy.value in named)
 
 

@@ -13,25 +13,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def model_address(service: str, model: str | None, given: Mapping[str, Any]) -> ModelAddress | None:
+def model_address(service: str, model: str | None, options: Mapping[str, Any]) -> ModelAddress | None:
     """Return the address of a model of `model_options`, by these and the options of calls and of its price.
 
     Args:
         service: "judge" or "rewriter".
         model: Its name; None = it is not asked.
-        given: The options.
+        options: The options.
 
     Raises: InputError for a price that is none.
     """
     if not model:
         return None
-    variable, own = given[f"{service}_key_env"], given["price"]
+    variable, own = options[f"{service}_key_env"], options["price"]
     return ModelAddress(
         model=model,
-        url=given[f"{service}_url"],
+        url=options[f"{service}_url"],
         api_key=os.environ.get(variable, ""),
         key_variable=variable,
-        concurrency=given["concurrency"],
-        timeout_s=given["timeout"],
+        concurrency=options["concurrency"],
+        timeout_s=options["timeout"],
         prices=Prices({} if own is None else {model: price(own)}),
     )

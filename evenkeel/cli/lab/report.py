@@ -79,7 +79,7 @@ def report(
     settings = settings_of_stores(config, data_dir)
     period = period_of(since, until, time.time())
     with opened(settings) as stores, _progress() as progress:
-        found = make_report(
+        finished = make_report(
             stores,
             Wish(period, route),
             min_trials=settings.alerts.min_trials,
@@ -87,26 +87,26 @@ def report(
             progress=progress,
         )
     if as_json:
-        click.echo(report_as_json(found), nl=False)
+        click.echo(report_as_json(finished), nl=False)
         return
-    page = _write(found, out)
-    click.echo(f"{sentences.title(found)}, {found.period.words}")
-    for line in (sentences.headline(found), *sentences.summary(found)):
+    page = _write(finished, out)
+    click.echo(f"{sentences.title(finished)}, {finished.period.words}")
+    for line in (sentences.headline(finished), *sentences.summary(finished)):
         click.echo(f"  {line}")
     click.echo(f"written: {page}")
 
 
-def file_name(found: Report) -> str:
+def file_name(finished: Report) -> str:
     """Return the file name of the page."""
-    place = f"-{_UNSAFE.sub('-', found.route)}" if found.route else ""
-    return f"evenkeel-report{place}-{found.period.name}.html"
+    suffix = f"-{_UNSAFE.sub('-', finished.route)}" if finished.route else ""
+    return f"evenkeel-report{suffix}-{finished.period.name}.html"
 
 
-def _write(found: Report, out: Path) -> Path:
-    page = out / file_name(found)
+def _write(finished: Report, out: Path) -> Path:
+    page = out / file_name(finished)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        page.write_bytes(html(document(found)))
+        page.write_bytes(html(document(finished)))
     except OSError as error:
         raise InputError(f"cannot write to {out}: {error.strerror}; choose a folder with --out") from error
     return page

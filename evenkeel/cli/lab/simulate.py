@@ -119,14 +119,14 @@ def simulate(context: click.Context, /, host: str, port: int, **options: Any) ->
     try:
         if recorded:
             simulation = _recorded(options)
-            said = "RECORDED answers, not a live model"
+            kind = "RECORDED answers, not a live model"
         else:
             simulation = _simulated(options)
-            said = "SIMULATED model, not a real one"
+            kind = "SIMULATED model, not a real one"
     except ValueError as error:
         raise SettingsError(str(error)) from error
     try:
-        run(simulation, host, port, on_listening=lambda url: announce(f"{said}: {url}/v1"))
+        run(simulation, host, port, on_listening=lambda url: announce(f"{kind}: {url}/v1"))
     except OSError as error:
         raise ListenError(
             f"cannot listen on {host}:{port}: {_reason(error)}; choose another with --port"

@@ -205,20 +205,20 @@ def read_lines(
 
 def _advice(error: ValueError | RecursionError | msgspec.MsgspecError) -> str:
     """Say what is wrong with a line and what to do, in one sentence."""
-    said = str(error)
-    unknown = _UNKNOWN.fullmatch(said.partition(" - at ")[0])
+    problem = str(error)
+    unknown = _UNKNOWN.fullmatch(problem.partition(" - at ")[0])
     if unknown:
         near = difflib.get_close_matches(unknown["member"], LogLine.__struct_fields__, n=1)
         advice = f'did you mean "{near[0]}"?' if near else "leave it out, or see docs/backtest.md"
         return f'evenkeel knows no "{unknown["member"]}"; {advice}'
-    place = _AT.fullmatch(said)
+    place = _AT.fullmatch(problem)
     if place:
         return f'"{place["member"]}": {place["what"].replace("`", "").lower()}'
     if isinstance(error, UnicodeDecodeError):
         return "is not UTF-8; save the file as UTF-8"
     if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
-        return f"is not JSON: {said.removeprefix('JSON is malformed: ')}"
-    return said.replace("`", '"')
+        return f"is not JSON: {problem.removeprefix('JSON is malformed: ')}"
+    return problem.replace("`", '"')
 
 
 class _Control(msgspec.Struct, frozen=True):
@@ -294,19 +294,19 @@ def _said_of_baseline(line: LogLine) -> _Control:
 def _drawn(name: str, line: LogLine) -> str:
     """An id from which it follows that chance drew the trial exactly if it has a label."""
     number = 0
-    found = name
-    while 0 < line.label_share < 1 and drawn_for_label(found, line.label_share) != (line.label is not None):
+    client = name
+    while 0 < line.label_share < 1 and drawn_for_label(client, line.label_share) != (line.label is not None):
         number += 1
-        found = f"{name}#{number}"
-    return found
+        client = f"{name}#{number}"
+    return client
 
 
 def _labelled(verdict: Verdict, line: LogLine) -> Iterator[Verdict | Label]:
     """The verdict, and what a person says of it."""
     yield verdict
     if line.label is not None:
-        said = LabelStatement("log", rating=line.label, drawn=line.label_share > 0)
-        yield label_of(verdict, said, at=verdict.scored_at)
+        statement = LabelStatement("log", rating=line.label, drawn=line.label_share > 0)
+        yield label_of(verdict, statement, at=verdict.scored_at)
 
 
 def _stored(text: bytes | str) -> Verdict | None:
@@ -338,20 +338,20 @@ def _check(line: LogLine) -> None:
             )
 
 
-def _time(said: float | str) -> float:
+def _time(value: float | str) -> float:
     """Unix seconds.
 
     Raises: ValueError if that is no time.
     """
-    at = said
-    if isinstance(said, str):
+    at = value
+    if isinstance(value, str):
         try:
-            moment = datetime.fromisoformat(said.strip())
+            moment = datetime.fromisoformat(value.strip())
         except ValueError as error:
             with contextlib.suppress(ValueError):
-                return _time(float(said))
+                return _time(float(value))
             raise ValueError(
-                f'"time": "{said}" is no time; write Unix seconds, or 2026-11-01T14:30:00Z'
+                f'"time": "{value}" is no time; write Unix seconds, or 2026-11-01T14:30:00Z'
             ) from error
         at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if not isinstance(at, float | int) or not isfinite(at):
@@ -425,7 +425,7 @@ def _worse(control: _Control) -> bool | None:
     return False if control.rating == SAME_CONTENT else None
 
 
-def _obligations(said: Obligation | list[Obligation] | bool) -> tuple[Obligation, ...]:  # noqa: FBT001 - as in the file
-    if isinstance(said, bool):
-        return _OBLIGATIONS[:1] if said else ()
-    return (said,) if isinstance(said, str) else tuple(said)
+def _obligations(value: Obligation | list[Obligation] | bool) -> tuple[Obligation, ...]:  # noqa: FBT001 - as in the file
+    if isinstance(value, bool):
+        return _OBLIGATIONS[:1] if value else ()
+    return (value,) if isinstance(value, str) else tuple(value)

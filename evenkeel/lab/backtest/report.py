@@ -39,14 +39,14 @@ _DRAWN_CELLS: Final = 24
 _TICKS: Final = 4
 
 
-def as_json(found: Sequence[Backtest], source: str) -> dict[str, Any]:
+def as_json(backtests: Sequence[Backtest], source: str) -> dict[str, Any]:
     """Everything about the first variant, and of each one how often it alerted.
 
     Args:
-        found: What `sweep` returns.
+        backtests: What `sweep` returns.
         source: Where the log is.
     """
-    first = found[0]
+    first = backtests[0]
     return {
         "source": source,
         "settings": _settings(first.variant),
@@ -62,7 +62,7 @@ def as_json(found: Sequence[Backtest], source: str) -> dict[str, Any]:
             for snapshot in first.snapshots
             for report in snapshot.cells
         ],
-        "variants": [_variant(each) for each in found],
+        "variants": [_variant(each) for each in backtests],
     }
 
 
@@ -75,14 +75,14 @@ def _settings(variant: SettingsVariant) -> dict[str, Any]:
     }
 
 
-def _variant(found: Backtest) -> dict[str, Any]:
+def _variant(backtest: Backtest) -> dict[str, Any]:
     return {
-        "settings": _settings(found.variant),
-        "trials": found.trials,
-        "alerts": len(found.raised),
-        "cells_with_alerts": len(_alerting(found)),
-        "first_alert": _alert(found.raised[0]) if found.raised else None,
-        "trials_between_alerts": found.trials_between_alerts,
+        "settings": _settings(backtest.variant),
+        "trials": backtest.trials,
+        "alerts": len(backtest.raised),
+        "cells_with_alerts": len(_alerting(backtest)),
+        "first_alert": _alert(backtest.raised[0]) if backtest.raised else None,
+        "trials_between_alerts": backtest.trials_between_alerts,
     }
 
 
@@ -134,15 +134,15 @@ def _state(report: CellReport) -> str:
     drift = report.detection.drift.state if report.detection.drift else "no baseline"
     moved = drift if drift in {"risen", "fallen"} else ""
     words = ("alert" if report.detection.alert else "", moved, "blind" if report.is_blind else "")
-    said = [word for word in words if word]
-    return ", ".join(said) or ("quiet" if report.detection.drift else drift)
+    words_used = [word for word in words if word]
+    return ", ".join(words_used) or ("quiet" if report.detection.drift else drift)
 
 
-def document(found: Sequence[Backtest], source: str) -> Document:
+def document(backtests: Sequence[Backtest], source: str) -> Document:
     """The report: alerts, changes and cells of the first variant, a table of all, and a plot of each cell."""
-    first = found[0]
+    first = backtests[0]
     sections = [
-        *([ReportSection("Variants", (_variants(found),))] if len(found) > 1 else []),
+        *([ReportSection("Variants", (_variants(backtests),))] if len(backtests) > 1 else []),
         ReportSection("Alerts", tuple(_alerts(first))),
         ReportSection("Changes", (_changes(first),)),
         ReportSection("Cells", tuple(_cells(first))),
@@ -158,25 +158,26 @@ def document(found: Sequence[Backtest], source: str) -> Document:
     )
 
 
-def _headline(found: Backtest) -> str:
-    if not found.trials:
+def _headline(backtest: Backtest) -> str:
+    if not backtest.trials:
         return "No trials: nothing in the log belongs to this variant."
-    span = f"{date_and_time(found.first_at)} to {date_and_time(found.last_at)}"
-    alerts = _counted(len(found.raised), "alert")
-    return f"{alerts} in {_counted(found.trials, 'trial')} of {_counted(len(found.cells), 'cell')}, {span}."
+    span = f"{date_and_time(backtest.first_at)} to {date_and_time(backtest.last_at)}"
+    alerts = _counted(len(backtest.raised), "alert")
+    trials, cells = _counted(backtest.trials, "trial"), _counted(len(backtest.cells), "cell")
+    return f"{alerts} in {trials} of {cells}, {span}."
 
 
-def _summary(found: Backtest) -> Iterator[str]:
-    settings = found.variant.settings
+def _summary(backtest: Backtest) -> Iterator[str]:
+    settings = backtest.variant.settings
     yield (
         f"Limit {number(100 * settings.threshold, 1)} points above noise, tolerance of drift "
         f"{percent(settings.drift_tolerance)}; false alarms at most once in "
         f"{number(settings.mean_trials_between_false_alarms)} trials of all cells, if blocks of "
         f"{BLOCK} exchanges are exchangeable."
     )
-    if found.variant.share < 1:
-        yield f"Of the exchanges, {percent(found.variant.share)} were taken."
-    between = found.trials_between_alerts
+    if backtest.variant.share < 1:
+        yield f"Of the exchanges, {percent(backtest.variant.share)} were taken."
+    between = backtest.trials_between_alerts
     if between is not None:
         yield f"One alert in {_counted(round(between), 'trial')}."
 
@@ -185,14 +186,14 @@ def _counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def _alerting(found: Backtest) -> set[tuple[str, str, str]]:
-    return {(alert.route, alert.model, alert.perturbation) for alert in found.raised}
+def _alerting(backtest: Backtest) -> set[tuple[str, str, str]]:
+    return {(alert.route, alert.model, alert.perturbation) for alert in backtest.raised}
 
 
-def _variants(found: Sequence[Backtest]) -> Table:
-    names = _labels([each.variant for each in found])
+def _variants(backtests: Sequence[Backtest]) -> Table:
+    names = _labels([each.variant for each in backtests])
     rows: list[tuple[Value, ...]] = []
-    for name, each in zip(names, found, strict=True):
+    for name, each in zip(names, backtests, strict=True):
         first = each.raised[0] if each.raised else None
         rows.append(
             (
@@ -235,8 +236,8 @@ def _labels(variants: Sequence[SettingsVariant]) -> list[str]:
     return ["; ".join(name[part] for part in varying) for name in names]
 
 
-def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
-    if not found.alerts:
+def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:
+    if not backtest.alerts:
         yield Paragraph("No alerts.")
         return
     rows: list[tuple[Value, ...]] = [
@@ -245,7 +246,7 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
             " ".join(filter(None, (alert.measure or alert.what, alert.direction, alert.kind))),
             f"{alert.perturbation or alert.model} on {alert.route}", summary(alert),
         )
-        for alert in found.alerts[:_SHOWN_ALERTS]
+        for alert in backtest.alerts[:_SHOWN_ALERTS]
     ]  # fmt: skip
     columns = (
         Column("time"),
@@ -255,17 +256,17 @@ def _alerts(found: Backtest) -> Iterator[Table | Paragraph]:
         Column("summary", wide=True),
     )
     yield Table(columns, tuple(rows))
-    more = len(found.alerts) - len(rows)
+    more = len(backtest.alerts) - len(rows)
     if more:
         yield Paragraph(f"{number(more)} more are in the JSON.", "note")
 
 
-def _changes(found: Backtest) -> Table | Paragraph:
-    if not found.changes:
+def _changes(backtest: Backtest) -> Table | Paragraph:
+    if not backtest.changes:
         return Paragraph("No changes were noticed.")
     rows: list[tuple[Value, ...]] = [
         (date_and_time(mark.at), mark.offset, route, mark.kind, f"{mark.before} → {mark.after}")
-        for route, mark in found.changes
+        for route, mark in backtest.changes
     ]
     columns = (
         Column("time"),
@@ -277,11 +278,11 @@ def _changes(found: Backtest) -> Table | Paragraph:
     return Table(columns, tuple(rows))
 
 
-def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
-    shown = _notable(found)[:_SHOWN_CELLS]
+def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
+    shown = _notable(backtest)[:_SHOWN_CELLS]
     rows: list[tuple[Value, ...]] = [
         (
-            _name(cell.key, found),
+            _name(cell.key, backtest),
             cell.counts.trials,
             cell.counts.effective,
             cell.estimates.content_delta,
@@ -302,23 +303,23 @@ def _cells(found: Backtest) -> Iterator[Table | Paragraph]:
     )
     if rows:
         yield Table(columns, tuple(rows))
-    more = len(found.cells) - len(rows)
+    more = len(backtest.cells) - len(rows)
     if more:
         yield Paragraph(f"{_counted(more, 'quieter cell')} of those there are in the JSON.", "note")
 
 
-def _notable(found: Backtest) -> list[CellReport]:
+def _notable(backtest: Backtest) -> list[CellReport]:
     """Cells with alerts first, then those with the most trials."""
-    alerting = _alerting(found)
+    alerting = _alerting(backtest)
     return sorted(
-        found.cells, key=lambda one: (one.key.parts not in alerting, -one.counts.trials, one.key.parts)
+        backtest.cells, key=lambda one: (one.key.parts not in alerting, -one.counts.trials, one.key.parts)
     )
 
 
-def _name(key: CellKey, found: Backtest) -> str:
+def _name(key: CellKey, backtest: Backtest) -> str:
     """The cell without what all cells have in common."""
-    routes = {cell.key.route for cell in found.cells}
-    models = {cell.key.model for cell in found.cells}
+    routes = {cell.key.route for cell in backtest.cells}
+    models = {cell.key.model for cell in backtest.cells}
     parts = (
         key.perturbation,
         f"on {key.route}" if len(routes) > 1 else "",
@@ -327,8 +328,8 @@ def _name(key: CellKey, found: Backtest) -> str:
     return " ".join(filter(None, parts))
 
 
-def _pictures(found: Backtest) -> Iterator[ReportSection]:
-    drawn = [picture for cell in _notable(found)[:_DRAWN_CELLS] if (picture := _picture(cell, found))]
+def _pictures(backtest: Backtest) -> Iterator[ReportSection]:
+    drawn = [picture for cell in _notable(backtest)[:_DRAWN_CELLS] if (picture := _picture(cell, backtest))]
     if drawn:
         yield ReportSection(
             "Rates over the log",
@@ -338,23 +339,23 @@ def _pictures(found: Backtest) -> Iterator[ReportSection]:
         )
 
 
-def _picture(cell: CellReport, found: Backtest) -> Picture | None:
+def _picture(cell: CellReport, backtest: Backtest) -> Picture | None:
     places = [
         (snapshot.trial, report)
-        for snapshot in found.snapshots
+        for snapshot in backtest.snapshots
         for report in snapshot.cells
         if report.key == cell.key and report.estimates.content_delta is not None
     ]
     if len(places) <= 1:
         return None
     return Picture(
-        _drawn(places, cell, found),
-        caption=f"{_name(cell.key, found)}.",
+        _drawn(places, cell, backtest),
+        caption=f"{_name(cell.key, backtest)}.",
         keys=(("s0", "content delta"), ("judge", "noise floor"), ("limit", "alert"), ("s1", "change")),
     )
 
 
-def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backtest) -> Plot:
+def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, backtest: Backtest) -> Plot:
     deltas = [
         (trial, report.estimates.content_delta) for trial, report in places if report.estimates.content_delta
     ]
@@ -367,8 +368,8 @@ def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, found: Backte
     ]
     first, last = places[0][0], places[-1][0]
     marks = [
-        *(("limit", alert.offset) for alert in found.raised if _of(alert, cell.key)),
-        *(("s1", change.mark.offset) for change in found.changes if change.route == cell.key.route),
+        *(("limit", alert.offset) for alert in backtest.raised if _of(alert, cell.key)),
+        *(("s1", change.mark.offset) for change in backtest.changes if change.route == cell.key.route),
     ]
     top = min(1.0, max(value for _, value in upper) * 1.1 + 0.01)
     step = (last - first) / _TICKS

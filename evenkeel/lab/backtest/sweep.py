@@ -51,14 +51,14 @@ def grid(
     Raises: UserError for more than 48 combinations.
     """
     limits: dict[str, Mapping[Measure, Limit]] = {
-        route: {measure: limit for measure, limit in found.items() if measure is not Measure.CONTENT}
-        for route, found in settings.limits.items()
+        route: {measure: limit for measure, limit in placed.items() if measure is not Measure.CONTENT}
+        for route, placed in settings.limits.items()
     }
     if thresholds:
         settings = replace(settings, limits=limits)
     if tolerances:
         settings = replace(settings, tolerances={})
-    found = [
+    placed = [
         replace(
             within or SettingsVariant(),
             settings=replace(
@@ -78,11 +78,11 @@ def grid(
             tolerances or [settings.drift_tolerance],
         )
     ]
-    if len(found) > MOST_VARIANTS:
+    if len(placed) > MOST_VARIANTS:
         raise UserError(
-            f"{len(found)} combinations are more than {MOST_VARIANTS}; give fewer values, or run it twice"
+            f"{len(placed)} combinations are more than {MOST_VARIANTS}; give fewer values, or run it twice"
         )
-    return found
+    return placed
 
 
 def sweep(

@@ -111,17 +111,17 @@ def planned(
         if not items:
             break
         pairs, asked, texts = _applicable(protocol, items[0], task, rewriter=rewriter is not None)
-        said = _ANSWER_TOKENS.get(task, 200)
+        completion = _ANSWER_TOKENS.get(task, 200)
         for item in items:
             text = prompt_of(item, task).text
             prompt = estimate_tokens(text)
             many = asked * protocol.runs
             for model in protocol.models:
                 calls += many
-                one = Spend(prompt + said, prices.usd(model.model, prompt, said))
-                expenses[model.name] = expenses[model.name].plus(_times(one, many))
+                spend = Spend(prompt + completion, prices.usd(model.model, prompt, completion))
+                expenses[model.name] = expenses[model.name].plus(_times(spend, many))
             if judging is not None:
-                judged = judging.pair(task, prompt, said, prices)
+                judged = judging.pair(task, prompt, completion, prices)
                 compared = pairs * protocol.runs * len(protocol.models)
                 expenses[JUDGE] = expenses[JUDGE].plus(_times(judged, compared))
             if rewriter is not None and texts:
@@ -134,8 +134,8 @@ def planned(
     return ExpectedCosts(calls, dict(expenses))
 
 
-def _times(one: Spend, times: float) -> Spend:
-    return Spend(round(one.tokens * times), one.usd * times)
+def _times(spend: Spend, times: float) -> Spend:
+    return Spend(round(spend.tokens * times), spend.usd * times)
 
 
 def _applicable(protocol: Protocol, item: Issue, task: Task, *, rewriter: bool) -> tuple[int, int, int]:

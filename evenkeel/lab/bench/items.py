@@ -99,17 +99,17 @@ def read_items(paths: Iterable[Path]) -> tuple[Issue, ...]:
 
     Raises: ItemError with file, line and field of the first fault; also for an id that occurs twice.
     """
-    found: dict[str, tuple[Issue, str]] = {}
+    issues: dict[str, tuple[Issue, str]] = {}
     for path in paths:
         for number, row in numbered_objects(read_text(path)):
             where = f"{path.name}, line {number}"
             item = item_of(row, where)
-            if item.id in found:
-                raise ItemError(f'{where}, field "id": {item.id!r} occurs in {found[item.id][1]} already')
-            found[item.id] = (item, where)
-    if not found:
+            if item.id in issues:
+                raise ItemError(f'{where}, field "id": {item.id!r} occurs in {issues[item.id][1]} already')
+            issues[item.id] = (item, where)
+    if not issues:
         raise ItemError(f"{', '.join(path.name for path in paths)}: holds no issue; give one a line, as JSON")
-    return tuple(item for item, _ in found.values())
+    return tuple(item for item, _ in issues.values())
 
 
 def builtin_items() -> tuple[Issue, ...]:

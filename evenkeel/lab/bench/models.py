@@ -155,7 +155,7 @@ def read_models(
         raise InputError(f"{path}: cannot be read as YAML: {error}") from error
     except ValidationError as error:
         raise InputError(f"{path}, {described(error.errors())}") from error
-    found = []
+    models = []
     guessed = home is None
     for entry in read.models:
         at, variable = entry.base_url or url, entry.api_key_env or key_env
@@ -173,10 +173,10 @@ def read_models(
                     )
                 headers = ()
         own = {**parameters, **entry.parameters}
-        found.append(
+        models.append(
             model_at(entry.name, at, model=entry.model, key_env=variable, headers=headers, parameters=own)
         )
-    return tuple(found)
+    return tuple(models)
 
 
 class ModelsAsked:

@@ -115,7 +115,7 @@ def _plot(points: list[Point]) -> DotPlot:
 
 def _heats(tables: BenchTables) -> Iterator[ReportSection]:
     """Coloured tables with models as rows, those left out that would be empty."""
-    found: tuple[tuple[str, str, str, Group], ...] = (
+    groupings: tuple[tuple[str, str, str, Group], ...] = (
         (
             "categories",
             "Robustness by category",
@@ -135,7 +135,7 @@ def _heats(tables: BenchTables) -> Iterator[ReportSection]:
         ("kinds", "Single perturbations",
          "General, positional and compound ones; formats and languages have their own tables.", _single),
     )  # fmt: skip
-    for key, title, about, of in found:
+    for key, title, about, of in groupings:
         if tables.columns(of):
             table = _heat(tables, of, across=key.removesuffix("s"), legend=key == "categories")
             yield ReportSection(title, (table,), key=key, about=about)
@@ -160,22 +160,22 @@ def _plain(name: str) -> str:
     return name.rpartition(".")[2].replace("_", " ")
 
 
-def _cell(model: str, name: str, found: GroupScores | None) -> TableCell | None:
-    if found is None or found.robustness is None:
+def _cell(model: str, name: str, group_scores: GroupScores | None) -> TableCell | None:
+    if group_scores is None or group_scores.robustness is None:
         return None
-    figure = found.robustness
-    deltas = (both(delta, FigureForm.POINTS, _DIGITS) for delta in (found.content_delta, found.quality_delta))
+    figure = group_scores.robustness
+    robustness = both(figure, FigureForm.POINTS, _DIGITS)
+    content = both(group_scores.content_delta, FigureForm.POINTS, _DIGITS)
+    quality = both(group_scores.quality_delta, FigureForm.POINTS, _DIGITS)
     title = (
-        "{}, {}: robustness {}, content delta {}, quality delta {}, invalid {}, {} trials".format(
-            model, _plain(name), both(figure, FigureForm.POINTS, _DIGITS), *deltas, percent(found.invalid),
-            number(figure.n),
-        )
-    )  # fmt: skip
+        f"{model}, {_plain(name)}: robustness {robustness}, content delta {content}, "
+        f"quality delta {quality}, invalid {percent(group_scores.invalid)}, {number(figure.n)} trials"
+    )
     text, below = _mean(figure), _interval(figure)
-    if found.invalid == 1:
+    if group_scores.invalid == 1:
         text, below = "N/A", "100% ignore what was asked"
-    elif found.invalid:
-        below = f"{below}, N/A {percent(found.invalid)}"
+    elif group_scores.invalid:
+        below = f"{below}, N/A {percent(group_scores.invalid)}"
     return TableCell(text, below, band=band(figure.value), title=title)
 
 
@@ -201,7 +201,7 @@ def matrices(tables: BenchTables) -> ReportSection:
     ordered = dict.fromkeys(part for name in names for part in name.split(_TO))
     inputs, answers = ({name.split(_TO)[end] for name in names} for end in (0, -1))
     columns = tuple(name for name in ordered if name in answers)
-    found = []
+    matrices_found = []
     for row in tables.models:
         pairs = _pairs(row)
         if pairs:
@@ -217,10 +217,10 @@ def matrices(tables: BenchTables) -> ReportSection:
                 if language in inputs
             )
             heads = (Column("Input"), *(Column(name, FigureForm.POINTS, _DIGITS) for name in columns))
-            found.append(Table(heads, rows, title=row.model, heat=True, on=_HTML))
+            matrices_found.append(Table(heads, rows, title=row.model, heat=True, on=_HTML))
     return ReportSection(
         "Crosslingual robustness by pair of languages",
-        tuple(found),
+        tuple(matrices_found),
         key="pairs",
         about="Down: language of the input. Across: language of the answer.",
     )
@@ -324,13 +324,13 @@ def _basis(outcome: BenchOutcome) -> Iterator[str]:
 def _failures(outcome: BenchOutcome) -> Iterator[str]:
     for row in outcome.tables.models:
         if row.failures:
-            said = ", ".join(f"{reason} {number(count)}" for reason, count in row.failures.items())
-            yield f"{row.model}: without a rating or a quality: {said}"
+            listed = ", ".join(f"{reason} {number(count)}" for reason, count in row.failures.items())
+            yield f"{row.model}: without a rating or a quality: {listed}"
     reasons = {reason.removeprefix("quality_") for row in outcome.tables.models for reason in row.failures}
     if reasons & FAULTS:
         yield "The same command asks again for what an endpoint did not answer, and for nothing else."
-    for model, said in outcome.unusable.items():
-        yield f"{model}: not asked any more: {said}"
+    for model, listed in outcome.unusable.items():
+        yield f"{model}: not asked any more: {listed}"
 
 
 def as_json(outcome: BenchOutcome) -> str:
@@ -364,19 +364,19 @@ def as_json(outcome: BenchOutcome) -> str:
 
 
 def _model(row: ModelRow) -> dict[str, Any]:
-    found = asdict(row)
+    figures_of_row = asdict(row)
     return {
         **{
-            name: found.pop(name)
+            name: figures_of_row.pop(name)
             for name in ("model", "overall", "perturbed", "likeness", "categories", "tasks", "languages")
         },
-        "crosslingual_inputs": found["inputs"],
-        "crosslingual_answers": found["answers"],
-        "formats": found["formats"],
-        "kinds": found["kinds"],
-        "sensitivity": found["sensitivity"],
-        "entities_f1": found["entities"],
-        "failures": found["failures"],
+        "crosslingual_inputs": figures_of_row["inputs"],
+        "crosslingual_answers": figures_of_row["answers"],
+        "formats": figures_of_row["formats"],
+        "kinds": figures_of_row["kinds"],
+        "sensitivity": figures_of_row["sensitivity"],
+        "entities_f1": figures_of_row["entities"],
+        "failures": figures_of_row["failures"],
     }
 
 

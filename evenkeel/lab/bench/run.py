@@ -139,15 +139,15 @@ async def _course(
 
 def _question(options: BenchOptions, ahead: ExpectedCosts, remembered: int) -> str:
     """Write the question that is asked before anything is spent."""
-    said = f"by rule of thumb {ahead}"
+    question = f"by rule of thumb {ahead}"
     if remembered:
-        said += f"; {number(remembered)} answers are in the journal"
+        question += f"; {number(remembered)} answers are in the journal"
     most = options.most_usd
     if most is not None and ahead.usd > most:
-        said += f" (above --max-usd {usd(most)}: it will stop there, and can go on later)"
+        question += f" (above --max-usd {usd(most)}: it will stop there, and can go on later)"
     if most is not None and not ahead.usd:
-        said += " (--max-usd cannot stop it without prices: add --price)"
-    return said
+        question += " (--max-usd cannot stop it without prices: add --price)"
+    return question
 
 
 def _planned(options: BenchOptions) -> ExpectedCosts:

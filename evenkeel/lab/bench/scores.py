@@ -137,11 +137,11 @@ def scores(groups: Iterable[Sequence[BenchTrial]]) -> GroupScores:
 
 
 def _parts(trials: Iterable[BenchTrial], succeeds: Callable[[BenchTrial], bool]) -> dict[str, IssueCount]:
-    found: dict[str, IssueCount] = {}
+    counts_by_name: dict[str, IssueCount] = {}
     for trial in trials:
-        before = found.get(trial.item, IssueCount(0, 0))
-        found[trial.item] = IssueCount(before.successes + succeeds(trial), before.trials + 1)
-    return found
+        before = counts_by_name.get(trial.item, IssueCount(0, 0))
+        counts_by_name[trial.item] = IssueCount(before.successes + succeeds(trial), before.trials + 1)
+    return counts_by_name
 
 
 def _trials(groups: Iterable[Mapping[str, IssueCount]]) -> int:
@@ -181,7 +181,7 @@ def _figure(
 ) -> Figure | None:
     means = []
     for counts in runs:
-        known = [one for count in counts if (one := value(count)) is not None]
+        known = [figure for count in counts if (figure := value(count)) is not None]
         if known:
             means.append(fmean(known))
     if not means or span is None:
@@ -318,29 +318,31 @@ def _row(model: str, every: Sequence[BenchTrial], entities: Sequence[float]) -> 
 
 def _likeness(groups: Iterable[Sequence[BenchTrial]]) -> dict[str, float]:
     """Return the mean over groups of the mean score of each reference metric."""
-    found: dict[str, list[float]] = {}
+    likeness_by_name: dict[str, list[float]] = {}
     for group in groups:
         by_metric: dict[str, list[float]] = {}
         for trial in group:
             for name, score in trial.likeness.items():
                 by_metric.setdefault(name, []).append(score)
         for name, scores_of_group in by_metric.items():
-            found.setdefault(name, []).append(fmean(scores_of_group))
-    return {name: fmean(means) for name, means in found.items()}
+            likeness_by_name.setdefault(name, []).append(fmean(scores_of_group))
+    return {name: fmean(means) for name, means in likeness_by_name.items()}
 
 
 def _scored(groups: Mapping[str, Sequence[BenchTrial]]) -> dict[str, GroupScores]:
-    found = {name: scores([group]) for name, group in groups.items()}
+    scores_by_name = {name: scores([group]) for name, group in groups.items()}
     return {
-        name: group_scores for name, group_scores in found.items() if group_scores.content_delta is not None
+        name: group_scores
+        for name, group_scores in scores_by_name.items()
+        if group_scores.content_delta is not None
     }
 
 
 def _grouped(trials: Iterable[BenchTrial], key: Callable[[BenchTrial], str]) -> dict[str, list[BenchTrial]]:
-    found: dict[str, list[BenchTrial]] = defaultdict(list)
+    trials_by_name: dict[str, list[BenchTrial]] = defaultdict(list)
     for trial in trials:
-        found[key(trial)].append(trial)
-    return dict(found)
+        trials_by_name[key(trial)].append(trial)
+    return dict(trials_by_name)
 
 
 def _pair(trial: BenchTrial) -> LanguagePair:
@@ -353,7 +355,7 @@ def _detail(trial: BenchTrial) -> str:
 
 
 def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
-    found: dict[str, list[Figure]] = {}
+    figures_by_name: dict[str, list[Figure]] = {}
     for name in sorted({name for row in rows for name in row.categories}, key=rewordings.position):
         figures = [
             figure
@@ -361,8 +363,8 @@ def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
             if (one := row.categories.get(name)) is not None and (figure := one.robustness) is not None
         ]
         if figures:
-            found[name] = figures
-    means = {name: fmean(figure.value for figure in figures) for name, figures in found.items()}
+            figures_by_name[name] = figures
+    means = {name: fmean(figure.value for figure in figures) for name, figures in figures_by_name.items()}
     base = means.get(BASELINE)
     made = [
         CategoryRow(
@@ -371,6 +373,6 @@ def _difficulty(rows: Sequence[ModelRow]) -> tuple[CategoryRow, ...]:
             means[name] - base if base is not None and name != BASELINE else None,
             mean_std(figures),
         )
-        for name, figures in found.items()
+        for name, figures in figures_by_name.items()
     ]
     return tuple(sorted(made, key=lambda row: (row.category != BASELINE, -row.mean)))

@@ -49,10 +49,10 @@ class Services:
 
 def reference_metrics(embeddings: object) -> tuple[Metric, ...]:
     """Return ROUGE-L and JSONRouge and, with an encoder that runs here, the two that compare meaning."""
-    found: tuple[Metric, ...] = (RougeL(), JsonRouge())
+    metrics: tuple[Metric, ...] = (RougeL(), JsonRouge())
     if isinstance(embeddings, Embeddings):
-        found += (embeddings, JsonSimilarity(embeddings))
-    return found
+        metrics += (embeddings, JsonSimilarity(embeddings))
+    return metrics
 
 
 class OnceRewritten:

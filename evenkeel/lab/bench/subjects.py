@@ -42,7 +42,11 @@ class IssueSubjects:
             texts = (item.case, item.chat, item.question, item.message, *documents, *slots)
             for word in _words(" ".join(texts)):
                 owners.setdefault(word, set()).add(number)
-        self._owners = {word: found for word, found in owners.items() if len(found) <= _MOST_OWNERS}
+        self._owners = {
+            word: owner_numbers
+            for word, owner_numbers in owners.items()
+            if len(owner_numbers) <= _MOST_OWNERS
+        }
 
     def find(self, text: str) -> Subject | None:
         """Return the subject of a text; None if no issue has clearly more of its rare words."""

@@ -285,14 +285,14 @@ class Rounds:
         scores = list(judgement.quality)
         failures = list(judgement.failures)
         if case.task is Task.SLOT_FILLING:
-            found = entity_quality(self._items[case.item], pair)
-            if isinstance(found, Failure):
-                failures.append(found)
+            quality = entity_quality(self._items[case.item], pair)
+            if isinstance(quality, Failure):
+                failures.append(quality)
             else:
-                scores.append(found)
+                scores.append(quality)
                 # In another language right values are worded otherwise than the gold.
                 if pair.wanted.language is None:
-                    known = replace(known, rating=rating_by_gold(found, known.rating))
+                    known = replace(known, rating=rating_by_gold(quality, known.rating))
         if known.shifted is None:
             return BenchTrial(*at, failure=failures[0].reason if failures else "no_judge")
         if not known.shifted or any(score.changed for score in scores):
@@ -304,8 +304,8 @@ class Rounds:
     def _entities(self, case: TaskPrompt, answer: Answer) -> float | None:
         if case.task is not Task.SLOT_FILLING:
             return None
-        found = entity_match(self._items[case.item], answer)
-        return None if isinstance(found, Failure) else found
+        match_share = entity_match(self._items[case.item], answer)
+        return None if isinstance(match_share, Failure) else match_share
 
 
 def answer_text(answer: Answer) -> str:
@@ -376,7 +376,7 @@ async def measure(
 
     Raises: BudgetUsedUpError, with every answer until then in the journal.
     """
-    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, TaskRound]], dict[str, str]]] = {}
+    collected: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, TaskRound]], dict[str, str]]] = {}
 
     async def work(of: tuple[Issue, Task]) -> None:
         item, task = of
@@ -399,24 +399,24 @@ async def measure(
 
         await work_through(asked, one, concurrency=len(asked))
         in_order = [(model, made[model.name, run]) for model, run in asked]
-        found[item.id, task.value] = (in_order, dict(case.left_out))
+        collected[item.id, task.value] = (in_order, dict(case.left_out))
 
     await work_through(
         [(item, task) for item in items for task in protocol.tasks], work, concurrency=_CASES_AT_ONCE
     )
-    return _collected(items, protocol, found)
+    return _collected(items, protocol, collected)
 
 
 def _collected(
     items: Sequence[Issue],
     protocol: Protocol,
-    found: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, TaskRound]], dict[str, str]]],
+    rounds: dict[tuple[str, str], tuple[list[tuple[ModelUnderTest, TaskRound]], dict[str, str]]],
 ) -> BenchCourse:
     """Trials in the order of the issues, whoever was answered first."""
     course = BenchCourse(entities={model.name: [] for model in protocol.models})
     for item in items:
         for task in protocol.tasks:
-            made, left_out = found[item.id, task.value]
+            made, left_out = rounds[item.id, task.value]
             for model, outcome in made:
                 course.trials += outcome.trials
                 if outcome.entities is not None:

@@ -219,8 +219,8 @@ _ADAPTER: Final = TypeAdapter(Calibration)
 
 def calibration_as_json(calibration: Calibration) -> dict[str, Any]:
     """The calibration as values for JSON."""
-    found: dict[str, Any] = _ADAPTER.dump_python(calibration, mode="json", exclude_none=True)
-    return found
+    plain: dict[str, Any] = _ADAPTER.dump_python(calibration, mode="json", exclude_none=True)
+    return plain
 
 
 def calibration_to_yaml(calibration: Calibration) -> str:

@@ -112,8 +112,8 @@ def as_written(answer: Answer) -> Answer:
 
 def chooser(seed: int, *words: str) -> random.Random:
     """The generator behind one candidate: the same whatever else is made, on every platform."""
-    said = "\0".join((str(seed), *words))
-    return random.Random(sha256(said.encode("utf-8", "surrogatepass")).digest())
+    seed_text = "\0".join((str(seed), *words))
+    return random.Random(sha256(seed_text.encode("utf-8", "surrogatepass")).digest())
 
 
 def source_of(golden: Golden, context: str) -> GoldenSource:

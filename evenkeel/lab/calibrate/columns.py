@@ -71,13 +71,13 @@ def encoder_columns(name: str | None, encoder: Encoder, coverage: Coverage) -> t
     """
     aligned = WorkflowComparison(EncoderAligner(encoder, coverage=coverage))
     chosen: list[Metric] = [built(listed, aligned) for listed in metrics() if listed.about.aligns]
-    return tuple(column(found, metric(found.name).blind_as, name) for found in chosen)
+    return tuple(column(metric_class, metric(metric_class.name).blind_as, name) for metric_class in chosen)
 
 
 def chosen_columns(columns: Sequence[MetricColumn], names: Sequence[str]) -> tuple[MetricColumn, ...]:
     """The columns of these names, in their order; of two with the same name the last one given."""
-    found = {column.name: column for column in columns}
-    return tuple(found[name] for name in dict.fromkeys(names) if name in found)
+    by_name = {column.name: column for column in columns}
+    return tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name)
 
 
 class CachedEncoder:
@@ -143,9 +143,9 @@ def bert_score_column(
     loaded = load_bert_score(name, bert.layer, rescale=bert.rescale, language_of=language_of)
     details = f" at layer {bert.layer or 'as recommended'}{', rescaled' if bert.rescale else ''}"
     own = bert != BertModel()
-    found = column(
+    bert_column = column(
         StepBertScore(loaded),
         "semantic",
         f"{name or MINILM}{details if own else ''}",
     )
-    return replace(found, encoder=None) if own else found
+    return replace(bert_column, encoder=None) if own else bert_column

@@ -100,31 +100,31 @@ _LETTERS: Final = re.compile(r"[a-z]+")
 
 
 def _degradation(name: str, mode: FailureMode, change: Change, *, left: int = 0) -> Degradation[Workflow]:
-    def apply(given: Workflow, severity: float, rng: random.Random) -> Workflow:
-        touched = steps_touched(len(given.steps), severity)
-        if len(given.steps) < touched + left:
-            detail = f"{touched} of {len(given.steps)} steps cannot be changed with {left} left over"
+    def apply(original: Workflow, severity: float, rng: random.Random) -> Workflow:
+        touched = steps_touched(len(original.steps), severity)
+        if len(original.steps) < touched + left:
+            detail = f"{touched} of {len(original.steps)} steps cannot be changed with {left} left over"
             raise WorkflowError("not_degradable", detail)
-        return change(given.arranged(), touched, rng)
+        return change(original.arranged(), touched, rng)
 
     return Degradation(name, mode, apply)
 
 
-def _missing(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+def _missing(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Leaves steps out."""
-    return without(given, set(rng.sample(range(len(given.steps)), touched)))
+    return without(original, set(rng.sample(range(len(original.steps)), touched)))
 
 
-def _missing_last(given: Workflow, touched: int, _: random.Random) -> Workflow:
+def _missing_last(original: Workflow, touched: int, _: random.Random) -> Workflow:
     """Leaves the last steps out."""
-    size = len(given.steps)
-    return without(given, set(range(size - touched, size)))
+    size = len(original.steps)
+    return without(original, set(range(size - touched, size)))
 
 
-def without(given: Workflow, gone: set[int]) -> Workflow:
+def without(original: Workflow, gone: set[int]) -> Workflow:
     """The workflow without some steps; what came before one of them now comes before what came after."""
-    before, after = ([set(ends) for ends in side] for side in neighbours(len(given.steps), given.edges))
-    for index in given.order:
+    before, after = ([set(ends) for ends in side] for side in neighbours(len(original.steps), original.edges))
+    for index in original.order:
         if index not in gone:
             continue
         for earlier in before[index]:
@@ -133,17 +133,17 @@ def without(given: Workflow, gone: set[int]) -> Workflow:
         for later in after[index]:
             before[later].discard(index)
             before[later] |= before[index]
-    kept = [index for index in range(len(given.steps)) if index not in gone]
+    kept = [index for index in range(len(original.steps)) if index not in gone]
     place = {index: rank for rank, index in enumerate(kept)}
     return workflow(
-        (given.steps[index] for index in kept),
+        (original.steps[index] for index in kept),
         (Edge(place[index], place[later]) for index in kept for later in after[index]),
     )
 
 
-def _compressed(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+def _compressed(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Merges steps with those before them, so mostly in pairs; see `merged`."""
-    return merged(given, set(rng.sample(range(1, len(given.steps)), touched)))
+    return merged(original, set(rng.sample(range(1, len(original.steps)), touched)))
 
 
 def merged(arranged: Workflow, joints: Collection[int]) -> Workflow:
@@ -180,38 +180,40 @@ def joined(steps: Sequence[str]) -> str:
     return " and ".join([plain[0], *map(uncapitalised, plain[1:])]) + ending
 
 
-def _reworded(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+def _reworded(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Says steps in other words, by tables of English synonyms; nothing is lost."""
     changed: dict[int, str] = {}
-    for index in rng.sample(range(len(given.steps)), len(given.steps)):
+    for index in rng.sample(range(len(original.steps)), len(original.steps)):
         if len(changed) == touched:
             break
-        other = reworded_step(given.steps[index], rng)
+        other = reworded_step(original.steps[index], rng)
         if other is not None:
             changed[index] = other
     if len(changed) < touched:
         detail = f"{len(changed)} steps can be reworded by rule, not {touched}"
         raise WorkflowError("not_degradable", detail)
-    return Workflow(tuple(changed.get(index, step) for index, step in enumerate(given.steps)), given.edges)
+    return Workflow(
+        tuple(changed.get(index, step) for index, step in enumerate(original.steps)), original.edges
+    )
 
 
-def _reordered(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+def _reordered(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Exchanges texts so that exactly so many steps are out of order against all that the edges allow.
 
     Steps that may be done side by side can change places without harm, so that is not counted. The edges
     stay.
     """
-    size = len(given.steps)
+    size = len(original.steps)
     for _ in range(_TRIES):
         places = _moved(size, rng.sample(range(size), touched), rng)
-        if _in_order(given, places) == size - touched:
+        if _in_order(original, places) == size - touched:
             break
     else:
         # The last ones first and in reverse: out of order if anything can be.
         places = [*range(size - 1, size - touched - 1, -1), *range(size - touched)]
-        if _in_order(given, places) != size - touched:
+        if _in_order(original, places) != size - touched:
             raise WorkflowError("not_degradable", f"no {touched} steps can be brought out of order")
-    return Workflow(tuple(given.steps[place] for place in places), given.edges)
+    return Workflow(tuple(original.steps[place] for place in places), original.edges)
 
 
 def _moved(size: int, chosen: Sequence[int], rng: random.Random) -> list[int]:
@@ -223,32 +225,32 @@ def _moved(size: int, chosen: Sequence[int], rng: random.Random) -> list[int]:
     return places
 
 
-def _in_order(given: Workflow, places: Sequence[int]) -> int:
+def _in_order(original: Workflow, places: Sequence[int]) -> int:
     alignment = Alignment(tuple(StepMatch(index, place) for index, place in enumerate(places)))
-    return chain_f1(given, given, alignment).length
+    return chain_f1(original, original, alignment).length
 
 
-def _duplicated(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+def _duplicated(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Does steps twice in a row; what came after such a step now comes after its repetition."""
-    again = set(rng.sample(range(len(given.steps)), touched))
+    again = set(rng.sample(range(len(original.steps)), touched))
     steps: list[str] = []
     first: list[int] = []
-    for index, step in enumerate(given.steps):
+    for index, step in enumerate(original.steps):
         first.append(len(steps))
         steps += [step, step] if index in again else [step]
-    edges = [(first[before] + (before in again), first[after]) for before, after in given.edges]
+    edges = [(first[before] + (before in again), first[after]) for before, after in original.edges]
     return workflow(steps, [*edges, *((first[index], first[index] + 1) for index in again)])
 
 
-def _added(given: Workflow, touched: int, rng: random.Random) -> Workflow:
+def _added(original: Workflow, touched: int, rng: random.Random) -> Workflow:
     """Puts foreign steps into edges or behind the last; none is put in twice before all have been."""
-    size = len(given.steps)
-    own = {canonical_text(step) for step in given.steps}
+    size = len(original.steps)
+    own = {canonical_text(step) for step in original.steps}
     free = [step for step in FOREIGN_STEPS if canonical_text(step) not in own]
     if not free:
         raise WorkflowError("not_degradable", "the workflow has every step that could be added")
-    steps = list(given.steps)
-    edges = [(edge.before, edge.after) for edge in given.edges]
+    steps = list(original.steps)
+    edges = [(edge.before, edge.after) for edge in original.edges]
     listed = list(range(size))
     for text in foreign_steps(free, touched, rng):
         at = rng.randrange(len(edges) + 1)
@@ -285,27 +287,27 @@ def _of_answers(name: str, of_steps: Degradation[Workflow]) -> Degradation[Answe
     an added call has a foreign name and no arguments. Calls cannot be compressed or reworded: "tool_calls".
     """
 
-    def apply(given: Answer, severity: float, rng: random.Random) -> Answer:
-        if given.tool_calls:
-            return _with_calls(of_steps, given, severity, rng)
-        found = of_steps.apply(read_answer(given), severity, rng)
-        return replace(given, text=write_node_edge(found))
+    def apply(answer: Answer, severity: float, rng: random.Random) -> Answer:
+        if answer.tool_calls:
+            return _with_calls(of_steps, answer, severity, rng)
+        degraded = of_steps.apply(read_answer(answer), severity, rng)
+        return replace(answer, text=write_node_edge(degraded))
 
     return Degradation(name, of_steps.mode, apply)
 
 
 def _with_calls(
-    of_steps: Degradation[Workflow], given: Answer, severity: float, rng: random.Random
+    of_steps: Degradation[Workflow], answer: Answer, severity: float, rng: random.Random
 ) -> Answer:
     if of_steps.mode in _OF_TEXTS:
         raise WorkflowError("tool_calls", f"tool calls cannot be {of_steps.mode}")
     # Calls are told apart by their number, as many may have the same name.
-    own = {f"call {number}": call for number, call in enumerate(given.tool_calls)}
-    found = of_steps.apply(sequence(own), severity, rng)
+    own = {f"call {number}": call for number, call in enumerate(answer.tool_calls)}
+    degraded = of_steps.apply(sequence(own), severity, rng)
     calls = (
-        own.get(step) or ToolCall("_".join(_LETTERS.findall(step.lower())), "{}") for step in found.chain
+        own.get(step) or ToolCall("_".join(_LETTERS.findall(step.lower())), "{}") for step in degraded.chain
     )
-    return replace(given, tool_calls=tuple(calls))
+    return replace(answer, tool_calls=tuple(calls))
 
 
 WORKFLOWS: Final[tuple[Degradation[Answer], ...]] = (

@@ -177,10 +177,10 @@ def gather(rows: Iterable[CandidateRow], fields: Sequence[MetricField]) -> Journ
     inapplicable: dict[str, str] = {}
     unmoved: list[str] = []
     for column in fields:
-        given = [row.scores[column.key] for row in candidates if column.key in row.scores]
-        numbers = [score for score in given if not isinstance(score, str)]
+        scores = [row.scores[column.key] for row in candidates if column.key in row.scores]
+        numbers = [score for score in scores if not isinstance(score, str)]
         if not numbers:
-            reasons = Counter(score for score in given if isinstance(score, str))
+            reasons = Counter(score for score in scores if isinstance(score, str))
             inapplicable[column.name] = reasons.most_common(1)[0][0] if reasons else "not_measured"
         elif min(numbers) == max(numbers):
             unmoved.append(column.name)

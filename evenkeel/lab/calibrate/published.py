@@ -130,8 +130,8 @@ def sections(calibration: Calibration, ways: Sequence[Trajectory]) -> tuple[Repo
     """
     by_mode = {(way.mode, way.metric): way for way in ways}
     modes = [mode for mode in TABLES if calibration.of(mode) is not None]
-    found = [_spreads(mode, {name: by_mode.get((mode, name)) for name in PAPER}) for mode in modes]
-    return (_bundle(calibration, modes), *found, _sensitivities(calibration, modes))
+    parts = [_spreads(mode, {name: by_mode.get((mode, name)) for name in PAPER}) for mode in modes]
+    return (_bundle(calibration, modes), *parts, _sensitivities(calibration, modes))
 
 
 def _bundle(calibration: Calibration, modes: Sequence[FailureMode]) -> ReportSection:

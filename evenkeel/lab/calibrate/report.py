@@ -297,19 +297,19 @@ def _sensitivities(calibration: Calibration, table: ScoreTable) -> ReportSection
     )
 
 
-def sensitivity_cell(found: BootstrapFigure | None, about: str) -> TableCell:
+def sensitivity_cell(figure: BootstrapFigure | None, about: str) -> TableCell:
     """A sensitivity with its colour; where a pointer rests, its interval.
 
     Args:
-        found: None = not measured.
+        figure: None = not measured.
         about: of what it is.
     """
-    if found is None:
+    if figure is None:
         return TableCell("–", shade=0, title="not measured")
     return TableCell(
-        plain_number(0.0) if not found.value else f"{found.value:.2f}".replace("-", "\u2212"),
-        shade=sum(found.value >= step for step in SHADES),
-        title=f"{about}: [{found.lower:.2f}, {found.upper:.2f}], n = {found.n}",
+        plain_number(0.0) if not figure.value else f"{figure.value:.2f}".replace("-", "\u2212"),
+        shade=sum(figure.value >= step for step in SHADES),
+        title=f"{about}: [{figure.lower:.2f}, {figure.upper:.2f}], n = {figure.n}",
     )
 
 

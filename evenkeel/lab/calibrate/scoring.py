@@ -105,9 +105,9 @@ def _row(
     for column in columns:
         if column.key in task.missing[candidate.key.condition]:
             start = time.perf_counter()
-            found = column.metric.score(candidate.pair)
+            score = column.metric.score(candidate.pair)
             row.ms[column.key] = round((time.perf_counter() - start) * _MILLI, 4)
-            row.scores[column.key] = found.reason if isinstance(found, Failure) else found
+            row.scores[column.key] = score.reason if isinstance(score, Failure) else score
     return row
 
 
@@ -204,12 +204,12 @@ class CandidateScoring:
             with self.err.status("loading BERTScore"):
                 column = bert_score_column(self.options.bert, language_of, encoder=self.options.encoder)
             matched = chosen_columns([column], names)
-        found = chosen_columns((*free, *from_encoder, *matched), names)
-        self._check(found)
+        columns = chosen_columns((*free, *from_encoder, *matched), names)
+        self._check(columns)
         self._score("scoring", free, lambda tasks: scored(tasks, self.options.processes))
         self._score("encoding", from_encoder, lambda tasks: scored_with_encoder(tasks, from_encoder, kept))
         self._score("BERTScore", matched, lambda tasks: scored_with_encoder(tasks, matched, None))
-        return found
+        return columns
 
     def _encoder(self) -> tuple[BatchEncoder, tuple[MetricColumn, ...]]:
         encoders: list[BatchEncoder] = []
@@ -221,9 +221,9 @@ class CandidateScoring:
         columns = load_encoder_columns(self.options.encoder, language_of, keep)
         return encoders[0], columns
 
-    def _check(self, found: Sequence[MetricColumn]) -> None:
+    def _check(self, columns: Sequence[MetricColumn]) -> None:
         """Refuse a named metric that cannot be measured."""
-        there = {column.name for column in found} | {WorkflowJudge.name}
+        there = {column.name for column in columns} | {WorkflowJudge.name}
         for name in self.options.metrics:
             if name not in there:
                 raise UnfitGoldensError(_ELSEWHERE.format(name=name))

@@ -126,7 +126,9 @@ def trajectories(table: ScoreTable, drawn: NDArray[np.float64]) -> tuple[Traject
         Trajectory(
             facts.name,
             mode,
-            tuple(found for place in table.places(mode) if (found := point(place, column)) is not None),
+            tuple(
+                trajectory for place in table.places(mode) if (trajectory := point(place, column)) is not None
+            ),
         )
         for mode in table.modes
         for column, facts in enumerate(table.metrics)

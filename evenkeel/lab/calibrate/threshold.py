@@ -126,8 +126,8 @@ class _Worst:
         """Return for each resample the ⌊rate · (n + 1)⌋-th smallest score; NaN where that is none."""
         below = np.cumsum(weights[:, self.members], axis=1)
         wanted = np.floor(rate * (below[:, -1:] + 1) + _SLACK)
-        found = self.scores[np.argmax(below >= wanted, axis=1)]
-        placed: NDArray[np.float64] = np.where(wanted[:, 0] >= 1, found, np.nan)
+        thresholds = self.scores[np.argmax(below >= wanted, axis=1)]
+        placed: NDArray[np.float64] = np.where(wanted[:, 0] >= 1, thresholds, np.nan)
         return placed
 
 
@@ -156,12 +156,12 @@ def _rate(shares: NDArray[np.float64], n: int) -> BootstrapFigure:
 
     The percentiles alone would claim that what never happened among these goldens cannot happen.
     """
-    found = measured(float(np.nanmean(shares)), shares, n)
+    figure = measured(float(np.nanmean(shares)), shares, n)
     z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
-    centre = (found.value + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * sqrt(found.value * (1 - found.value) / n + z * z / (4 * n * n))
+    centre = (figure.value + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * sqrt(figure.value * (1 - figure.value) / n + z * z / (4 * n * n))
     low, high = rounded(max(0.0, centre - reach)), rounded(min(1.0, centre + reach))
-    return BootstrapFigure(found.value, min(found.lower, low), max(found.upper, high), n)
+    return BootstrapFigure(figure.value, min(figure.lower, low), max(figure.upper, high), n)
 
 
 def _shares(flagged: NDArray[np.bool_], counted: NDArray[np.bool_]) -> NDArray[np.float64]:

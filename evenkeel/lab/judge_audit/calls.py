@@ -93,18 +93,18 @@ class ReplyCache:
             return
         self._replies[key] = reply
         if self._file:
-            said: dict[str, Any]
+            entry: dict[str, Any]
             if isinstance(outcome, Failure):
-                said = {"failure": [outcome.metric, outcome.version, outcome.reason, outcome.detail]}
+                entry = {"failure": [outcome.metric, outcome.version, outcome.reason, outcome.detail]}
             else:
-                said = {"rating": outcome.rating, "explanation": outcome.explanation}
+                entry = {"rating": outcome.rating, "explanation": outcome.explanation}
             self._file.add(
                 {
                     "key": key,
                     "prompt_tokens": reply.prompt_tokens,
                     "completion_tokens": reply.completion_tokens,
                     "cost_usd": reply.cost_usd,
-                    **said,
+                    **entry,
                 }
             )
 

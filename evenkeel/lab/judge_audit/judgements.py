@@ -118,12 +118,12 @@ def recorded_lines(judgements: Judgements) -> Iterator[str]:
 
 
 def _condition(row: InputRow) -> AttackCondition:
-    said = metric_key(row.text("condition", AttackCondition.PLAIN))
+    stated = metric_key(row.text("condition", AttackCondition.PLAIN))
     try:
-        return AttackCondition(said)
+        return AttackCondition(stated)
     except ValueError:
         known = [condition.value for condition in AttackCondition]
-        wrong = f'"{said}" is none of {", ".join(known)}{suggestion(said, known)}'
+        wrong = f'"{stated}" is none of {", ".join(known)}{suggestion(stated, known)}'
         raise row.error("condition", wrong) from None
 
 

@@ -281,8 +281,8 @@ class _Metric:
 
     def _judged(self, strategy: str, condition: AttackCondition) -> list[RatingWithReason | None]:
         """Return what the judge said of each item, None if it was not asked or failed."""
-        found = [self._judgements.get(RatingSlot(i.id, i.metric, strategy, condition)) for i in self._items]
-        return [judged if isinstance(judged, RatingWithReason) else None for judged in found]
+        ratings = [self._judgements.get(RatingSlot(i.id, i.metric, strategy, condition)) for i in self._items]
+        return [judged if isinstance(judged, RatingWithReason) else None for judged in ratings]
 
     def _ratings(self, strategy: str, condition: AttackCondition) -> list[float | None]:
         return [judged.rating if judged else None for judged in self._judged(strategy, condition)]
@@ -345,8 +345,8 @@ class _Metric:
     def _share(self, outcomes: Sequence[bool | None]) -> Share:
         """The share of items of which something holds, those left out where it is None."""
         if self._clusters is None:
-            given = [each for each in outcomes if each is not None]
-            return wilson(sum(given), len(given))
+            outcomes_known = [each for each in outcomes if each is not None]
+            return wilson(sum(outcomes_known), len(outcomes_known))
         parts: dict[str, tuple[int, int]] = {}
         for cluster, each in zip(self._clusters, outcomes, strict=True):
             if each is not None:

@@ -62,7 +62,7 @@ def recorded_preferences(rows: Sequence[InputRow]) -> list[InputRow]:
 
     A winner that is neither of the two is left as a failure. Returns: nothing for any other file.
     """
-    found: list[InputRow] = []
+    input_rows: list[InputRow] = []
     for number, row in enumerate(rows, start=1):
         results = row.cells.get("results")
         if not _PAIR.issubset(row.cells) or not isinstance(results, list):
@@ -72,11 +72,11 @@ def recorded_preferences(rows: Sequence[InputRow]) -> list[InputRow]:
             (part for part in results if isinstance(part, dict) and _ORDERS.keys() <= part.keys()), {}
         )
         for order, strategy in _ORDERS.items():
-            said = judged.get(order, {}).get("winner")
-            rating = {"rating": said} if said in _SIDES else {"rating": None, "failure": "no_winner"}
+            winner = judged.get(order, {}).get("winner")
+            rating = {"rating": winner} if winner in _SIDES else {"rating": None, "failure": "no_winner"}
             cells = {"item": f"pair {number}", "metric": _BETTER, "strategy": strategy, **rating}
-            found.append(InputRow(row.source, row.place, cells))
-    return found
+            input_rows.append(InputRow(row.source, row.place, cells))
+    return input_rows
 
 
 def _preference(row: InputRow, number: int) -> InputRow:
@@ -99,8 +99,8 @@ def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:
             known = ", ".join(_SUMMEVAL_RATERS)
             hint = suggestion(column, _SUMMEVAL_RATERS)
             raise InputError(f'{row.source}: "{column}" is none of SummEval\'s {known}{hint}')
-        for place, said in enumerate(_objects(row, column), start=1):
-            by_rater[f"{_SUMMEVAL_RATERS[column]}_{place}"] = said
+        for place, summary in enumerate(_objects(row, column), start=1):
+            by_rater[f"{_SUMMEVAL_RATERS[column]}_{place}"] = summary
     article, system = row.text("id"), row.text("model_id")
     for metric in _SUMMEVAL_METRICS:
         yield InputRow(
@@ -112,7 +112,7 @@ def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:
                 "scale": _SUMMEVAL_SCALE,
                 "text": row.text("decoded", ""),
                 "context": row.text("text", ""),
-                "ratings": {rater: said.get(metric) for rater, said in by_rater.items()},
+                "ratings": {rater: summary.get(metric) for rater, summary in by_rater.items()},
                 "article": article,
                 "system": system,
             },
@@ -122,25 +122,25 @@ def _summary(row: InputRow, rater_columns: Sequence[str]) -> Iterator[InputRow]:
 def _dialogue(row: InputRow, number: int) -> Iterator[InputRow]:
     context, fact = row.text("context", "").strip(), row.text("fact", "").strip()
     for place, response in enumerate(_objects(row, "responses"), start=1):
-        said = InputRow(
+        row_read = InputRow(
             row.source,
             f"{row.place}, response {place}",
             {column_name(field): value for field, value in response.items()},
         )
         for field, (metric, scale) in _USR_METRICS.items():
-            if said.has(field):
+            if row_read.has(field):
                 yield InputRow(
-                    said.source,
-                    said.place,
+                    row_read.source,
+                    row_read.place,
                     {
                         "item": f"{number}.{place}",
                         "metric": metric,
                         "scale": scale,
-                        "text": said.text("response").strip(),
+                        "text": row_read.text("response").strip(),
                         "context": f"{context}\n\nFact: {fact}" if fact else context,
-                        "ratings": said.cells[field],
+                        "ratings": row_read.cells[field],
                         "dialogue": str(number),
-                        "system": said.text("model", ""),
+                        "system": row_read.text("model", ""),
                     },
                 )
 

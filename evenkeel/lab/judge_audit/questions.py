@@ -73,11 +73,11 @@ def rubrics(path: Path | None = None) -> Mapping[str, Rubric]:
 
 
 def _read(path: Path) -> dict[str, Rubric]:
-    found = (
+    parsed = (
         _rubric(f'{path.name}, metric "{name}"', metric_key(str(name)), value)
         for name, value in _mapping(path).items()
     )
-    return {rubric.metric: rubric for rubric in found}
+    return {rubric.metric: rubric for rubric in parsed}
 
 
 def _mapping(path: Path) -> dict[Any, Any]:
@@ -307,11 +307,11 @@ def choose(ratings: Ratings, design: Design, *, max_items: int | None, seed: int
     examples: dict[str, Examples] = {}
     if Strategy.FEW_SHOT in design.strategies:
         for metric in dict.fromkeys(item.metric for item in rated):
-            found = choose_examples(
+            choice = choose_examples(
                 [item for item in rated if item.metric == metric], Random(f"{seed}:examples:{metric}")
             )
-            if found:
-                examples[metric] = found
+            if choice:
+                examples[metric] = choice
             else:
                 notes.append(f"{metric}: people rated everything alike, so few-shot has no two examples.")
     shown = {(each.id, each.metric) for pair in examples.values() for each in (pair.best, pair.worst)}

@@ -126,13 +126,13 @@ def _tables(report: AuditReport) -> Iterator[ReportSection]:
         ("metric", "strategy", "asked", "rated", "with all of them", "with their mode", "with their median"),
         [
             (
-                metric.metric, _strategy(each.strategy), label, found.rated, found.all_raters,
-                found.with_mode, found.with_median,
+                metric.metric, _strategy(each.strategy), label, blocks.rated, blocks.all_raters,
+                blocks.with_mode, blocks.with_median,
             )
             for metric in report.metrics
             for each in metric.strategies
-            for label, found in (("plain", each.plain), ("attacked", each.attacked))
-            if found
+            for label, blocks in (("plain", each.plain), ("attacked", each.attacked))
+            if blocks
         ],
         words=3,
     )  # fmt: skip
@@ -201,7 +201,7 @@ def _tone(value: ToneShift) -> str:
 def _pictures(metric: MetricReport) -> ReportSection:
     """Draw a metric: agreement, ratings kept, where they went, and the tone."""
     name = metric.metric.replace("_", " ")
-    found: list[Block] = [
+    pictures: list[Block] = [
         Picture(
             dot_plot(f"Agreement on {name}", list(_agreement(metric)), low=-1, high=1, ticks=_ALPHA_TICKS),
             "Agreement",
@@ -217,7 +217,7 @@ def _pictures(metric: MetricReport) -> ReportSection:
         )
     ]
     if kept := list(_kept(metric)):
-        found.append(
+        pictures.append(
             Picture(
                 dot_plot(f"Ratings of {name} kept", kept, low=0, high=1, ticks=_SHARE_TICKS),
                 "Ratings that stayed the same",
@@ -231,16 +231,16 @@ def _pictures(metric: MetricReport) -> ReportSection:
     if moves := tuple(_moves(metric)):
         counted = [Column(name, FigureForm.NUMBER) for name in ("Items", *MOVES.values())]
         columns = (Column("Strategy"), *counted)
-        found.append(Table(columns, moves, title="Where ratings went under attack"))
+        pictures.append(Table(columns, moves, title="Where ratings went under attack"))
     if tones := list(_tones(metric)):
         ends = [abs(end) for tone in tones for end in (tone.value, tone.lower, tone.upper) if end is not None]
         reach = next((nice for nice in _NICE_TONES if max(ends) <= nice), 2.0)
         ticks = (-reach, -reach / 2, 0, reach / 2, reach)
         plot_of = dot_plot(f"Tone of justifications about {name}", tones, low=-reach, high=reach, ticks=ticks)
         about = "under attack (left: more negative)"
-        found.append(Picture(plot_of, "Change in the tone of the justifications", about))
+        pictures.append(Picture(plot_of, "Change in the tone of the justifications", about))
     about = f"Scale {metric.scale}, {number(metric.items)} items, {number(metric.raters)} people."
-    return ReportSection(name.capitalize(), tuple(found), key=f"metric-{metric.metric}", about=about)
+    return ReportSection(name.capitalize(), tuple(pictures), key=f"metric-{metric.metric}", about=about)
 
 
 def _point(label: str, kind: str, value: IntervalFigure | Failure, form: FigureForm, digits: int) -> Point:
@@ -297,13 +297,15 @@ def _failures(report: AuditReport) -> Iterator[ReportSection]:
     for each in report.failures:
         reasons[each.reason] += each.count
     if reasons:
-        said = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(reasons.items()))
+        listed = ", ".join(f"{reason} {number(count)}" for reason, count in sorted(reasons.items()))
         rows = tuple(
             (_strategy(each.strategy), each.condition.value, each.reason, each.count)
             for each in report.failures
         )
         columns = (Column("strategy"), Column("asked"), Column("reason"), Column("count", FigureForm.NUMBER))
-        line = f"{number(reasons.total())} of {number(report.judgements)} judgements gave no rating: {said}."
+        line = (
+            f"{number(reasons.total())} of {number(report.judgements)} judgements gave no rating: {listed}."
+        )
         yield ReportSection(
             "Judgements without a rating",
             (Bullets((line,)), Table(columns, rows, on=frozenset(("html", "markdown")))),

@@ -171,8 +171,8 @@ class _AuditRun:
         async with address.judge() as judge:
             failure = await judge.check() if check else None
             if failure and failure.reason not in FINAL - {"truncated"}:
-                said = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
-                raise JudgeFailedError(f"{address.model} cannot be used ({failure.reason}): {said}")
+                problem = advised(failure.reason, failure.detail, **_OPTIONS, variable=address.key_variable)
+                raise JudgeFailedError(f"{address.model} cannot be used ({failure.reason}): {problem}")
             return await self._put(address, judge, calls, cache)
 
     async def _put(

@@ -70,11 +70,13 @@ class RecordedAnswers:
             samples[place][recording.version].extend(recording.samples)
         self.prompts: tuple[RecordedPrompt, ...] = tuple(prompts)
         """Prompts in the order of the files."""
-        self.versions: tuple[str, ...] = tuple(dict.fromkeys(name for said in samples for name in said))
+        self.versions: tuple[str, ...] = tuple(dict.fromkeys(name for sample in samples for name in sample))
         """Versions in the order of the files."""
         self.skipped: tuple[SkippedPlace, ...] = tuple(skipped)
         """Lines and files that were not used."""
-        self._samples = [{name: tuple(found) for name, found in said.items()} for said in samples]
+        self._samples = [
+            {name: tuple(answers_of) for name, answers_of in sample.items()} for sample in samples
+        ]
         self._index = PromptIndex([prompt.messages for prompt in prompts])
 
     @classmethod
@@ -97,8 +99,8 @@ class RecordedAnswers:
 
     def answers(self, prompt: Asked, version: str) -> tuple[str, ...]:
         """The texts of all answers of a version to a prompt; () if the prompt or its answers are unknown."""
-        found = self.find(prompt)
-        return tuple(sample.text for sample in self.samples(found.place, version)) if found else ()
+        match = self.find(prompt)
+        return tuple(sample.text for sample in self.samples(match.place, version)) if match else ()
 
     def answer(
         self,
@@ -118,8 +120,8 @@ class RecordedAnswers:
 
         Returns: None if the prompt or its answers are unknown.
         """
-        found = self.find(prompt)
-        return found and self.draw(found.place, version, rng, temperature=temperature)
+        match = self.find(prompt)
+        return match and self.draw(match.place, version, rng, temperature=temperature)
 
     def draw(
         self,
@@ -278,8 +280,8 @@ class RecordedEndpoint:
 
         Raises: WireError (404) if the prompt is not recorded, or not for the version that is served.
         """
-        found = self.recorded.find(messages)
-        if found is None:
+        match = self.recorded.find(messages)
+        if match is None:
             begin = messages[-1].text[:_SHOWN]
             self._unknown += 1
             self._last_unknown.append(begin)
@@ -291,7 +293,7 @@ class RecordedEndpoint:
                 param="messages",
             )
         deployment = self._serving[name]
-        sample = self.recorded.draw(found.place, deployment.version, rng, temperature=temperature)
+        sample = self.recorded.draw(match.place, deployment.version, rng, temperature=temperature)
         if sample is None:
             self._unanswered += 1
             raise WireError(
@@ -300,7 +302,7 @@ class RecordedEndpoint:
                 code="answer_not_recorded",
                 param="messages",
             )
-        self._found[found.how] += 1
+        self._found[match.how] += 1
         self._served[deployment.version] += 1
         return RecordedReply(
             sample.text, sample.finish_reason, deployment.returned_name, deployment.system_fingerprint

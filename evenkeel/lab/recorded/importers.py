@@ -133,13 +133,13 @@ def read_own(source: Source) -> Iterator[Recording]:
         try:
             line = _RecordingLine.model_validate(row)
         except ValidationError as error:
-            found = error.errors(include_url=False)[0]
-            source.skip(number, f"{'.'.join(map(str, found['loc']))}: {found['msg']}")
+            problem = error.errors(include_url=False)[0]
+            source.skip(number, f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
             continue
         version = line.version or line.model
-        said = [*([] if line.answer is None else [line.answer]), *(line.answers or ())]
+        answers = [*([] if line.answer is None else [line.answer]), *(line.answers or ())]
         asked = line.prompt if line.messages is None else line.messages
-        if not version or not said or not asked:
+        if not version or not answers or not asked:
             missing = (
                 "version or model" if not version else "answer or answers" if asked else "prompt or messages"
             )
@@ -147,7 +147,7 @@ def read_own(source: Source) -> Iterator[Recording]:
             continue
         messages = _messages(source, number, asked)
         if messages:
-            samples = tuple(RecordedSample(text, line.temperature, line.finish_reason) for text in said)
+            samples = tuple(RecordedSample(text, line.temperature, line.finish_reason) for text in answers)
             yield Recording(messages, version, samples, line.task)
 
 
@@ -372,9 +372,9 @@ def import_files(
             raise RecordingError(f"{path}: no {', '.join(_SUFFIXES)} in this folder, plain or with .gz")
         for file in files:
             source = Source(str(file), read_text(file), version_from)
-            found = form or _recognise(source.text)
-            if found is not None:
-                recordings.extend(FORMATS[found].read(source))
+            form_found = form or _recognise(source.text)
+            if form_found is not None:
+                recordings.extend(FORMATS[form_found].read(source))
             elif path.is_dir():
                 source.skip(None, "no known format")
             else:
@@ -423,7 +423,7 @@ def _fields(text: str) -> frozenset[str]:
 
 def _unknown(source: Source) -> str:
     begin = source.text.lstrip()[:_SHOWN]
-    known = "; ".join(f"{name}: {found.fields}" for name, found in FORMATS.items())
+    known = "; ".join(f"{name}: {format_known.fields}" for name, format_known in FORMATS.items())
     return (
         f"{source.name}: no known format of recorded answers; it begins {begin!r}. Known formats: {known}. "
         "Use --format to say which it is."

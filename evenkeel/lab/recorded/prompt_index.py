@@ -96,9 +96,9 @@ class _Request(NamedTuple):
         others = _plain(_text(message for message in messages if message.role != "user"))
         numbers = Counter(_NUMBER.findall(text))
         sentences = tuple(
-            _Sentence(_NUMBER.sub("0", sentence), found)
+            _Sentence(_NUMBER.sub("0", sentence), match)
             for sentence in map(_plain, _SENTENCE_END.split(raw))
-            if (found := frozenset(_NUMBER.findall(sentence))) and len(_WORD.findall(sentence)) > len(found)
+            if (match := frozenset(_NUMBER.findall(sentence))) and len(_WORD.findall(sentence)) > len(match)
         )
         return cls(raw, text, others, _features(text), _TOKEN.findall(text), numbers, sentences)
 
@@ -127,7 +127,9 @@ class PromptIndex:
                 places[key(messages)].append(place)
             # Words that several prompts share decide nothing; of equal texts the first one stands for all.
             alike = key is not _user_key
-            self._exact.append({text: found[0] for text, found in places.items() if alike or len(found) == 1})
+            self._exact.append(
+                {text: numbers[0] for text, numbers in places.items() if alike or len(numbers) == 1}
+            )
         postings: defaultdict[str, list[int]] = defaultdict(list)
         read = [_Request.read(messages) for messages in prompts]
         for place, asked in enumerate(read):
@@ -257,16 +259,16 @@ _KEYS: Final = (_raw_key, _plain_key, _user_key)
 
 def _features(text: str) -> frozenset[str]:
     """Words, and the beginnings and ends of long ones; pairs of characters where a script has no spaces."""
-    found: set[str] = set()
+    features: set[str] = set()
     for word in _WORD.findall(text):
         if _IS_UNSPACED.match(word):
-            found.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
+            features.update(word[place : place + 2] for place in range(max(1, len(word) - 1)))
             continue
-        found.add(word)
+        features.add(word)
         if len(word) >= _LONG_WORD and not word.isdecimal():
-            found.add(f"{word[:_END]}-")
-            found.add(f"-{word[-_END:]}")
-    return frozenset(found)
+            features.add(f"{word[:_END]}-")
+            features.add(f"-{word[-_END:]}")
+    return frozenset(features)
 
 
 def _units(tokens: Sequence[str]) -> frozenset[str]:

@@ -202,28 +202,30 @@ class Folder:
     def _count(self, verdict: Verdict, model: str, outcome: RatedOutcome) -> None:
         route = verdict.route
         place = (verdict.exchange_id, route, model)
-        one = self._open.get(place)
-        if one is None:
-            one = _OpenReportExchange(_wholes(route, model), weight_sign(verdict.selection.exchange_weight))
-            self._open[place] = one
+        exchange = self._open.get(place)
+        if exchange is None:
+            exchange = _OpenReportExchange(
+                _wholes(route, model), weight_sign(verdict.selection.exchange_weight)
+            )
+            self._open[place] = exchange
             if len(self._open) > UNFINISHED:
                 self._finish(self._open.pop(next(iter(self._open))))
         groups = () if verdict.perturbation == BASELINE else _groups_of(route, model, verdict.perturbation)
         if together_count(verdict.perturbation) == 1:
-            one.add(verdict, outcome, groups)
+            exchange.add(verdict, outcome, groups)
         else:
             for key in groups:
-                one.parts[key].add_trial(outcome)
+                exchange.parts[key].add_trial(outcome)
 
-    def _finish(self, one: _OpenReportExchange, *, whole: bool = True) -> None:
-        for key, tally in one.tallies():
+    def _finish(self, exchange: _OpenReportExchange, *, whole: bool = True) -> None:
+        for key, tally in exchange.tallies():
             group = self._groups.get(key)
             if group is None:
                 group = self._groups[key] = Group()
             group.trials += tally.trials
             if tally.trials and whole:
                 group.effect.add(tally.shifted / tally.trials)
-            group.words.update(tally.observation(one.sign).split())
+            group.words.update(tally.observation(exchange.sign).split())
 
 
 def worth_a_table(languages: Collection[str], perturbations: Iterable[str]) -> bool:

@@ -96,23 +96,23 @@ def _points(name: str) -> Column:
 
 def _picture(report: Report) -> ReportSection:
     """Robustness by route, model and category; where there are too many, the least robust of them."""
-    found = report.tables
-    named = {line.name for lines in found.categories.values() for line in lines}
+    report_tables = report.tables
+    named = {line.name for lines in report_tables.categories.values() for line in lines}
     categories = sorted(named, key=rewordings.position)
-    weakest = sorted(found.models, key=lambda line: line.robustness.value if line.robustness else 1.0)
+    weakest = sorted(report_tables.models, key=lambda line: line.robustness.value if line.robustness else 1.0)
     kept = {(line.route, line.model) for line in weakest[:_MOST_ROWS]}
     rows: list[tuple[Value, ...]] = []
-    for whole in found.models:
+    for whole in report_tables.models:
         if (whole.route, whole.model) in kept:
-            lines = {line.name: line for line in found.categories[whole.route, whole.model]}
+            lines = {line.name: line for line in report_tables.categories[whole.route, whole.model]}
             cells = (
                 _heat(lines[category], category) if category in lines else None for category in categories
             )
             rows.append((TableCell(whole.route, whole.model), _heat(whole, "all"), *cells))
     names = ("all", *("control" if category == BASELINE_CATEGORY else category for category in categories))
     columns = (Column("Route, model"), *map(_points, names))
-    left_out = len(found.models) - len(rows)
-    more = f" The {len(rows)} least robust models of {len(found.models)}." if left_out else ""
+    left_out = len(report_tables.models) - len(rows)
+    more = f" The {len(rows)} least robust models of {len(report_tables.models)}." if left_out else ""
     table = Table(columns, tuple(rows), heat=True, legend=True)
     return _section("picture", *((table,) if rows else ()), more=more, on=_HTML)
 
@@ -126,8 +126,8 @@ def _heat(line: ReportLine, name: str) -> TableCell:
             "observations",
             title=f"{where}: {trials}: too few for a figure",
         )
-    said = f"{where}: robustness {figures.points_text(estimate)}, {trials}"
-    return _coloured(estimate, said)
+    label = f"{where}: robustness {figures.points_text(estimate)}, {trials}"
+    return _coloured(estimate, label)
 
 
 def _coloured(estimate: Estimate, title: str = "") -> TableCell:
@@ -239,8 +239,8 @@ def _gap_lines(report: Report) -> Iterator[str]:
             yield f"{route}: trials without a rating: {figures.reasons(counts)}."
     for route, counts in gaps.unscored.items():
         if counts:
-            said = figures.reasons(counts)
-            yield f"{route}: changed answers of which a quality could not be measured: {said}."
+            listed = figures.reasons(counts)
+            yield f"{route}: changed answers of which a quality could not be measured: {listed}."
     for route, n in gaps.unsure.items():
         yield (
             f"{route}: {figures.number(n)} trials are unsure: the answers are not identical and no "
@@ -260,8 +260,8 @@ def _gap_lines(report: Report) -> Iterator[str]:
             for line in gaps.thin[:_MOST_UNTRIED]
         ]
         more = len(gaps.thin) - len(named)
-        said = "; ".join([*named, *([f"{figures.number(more)} more"] if more else [])])
-        yield f"Fewer than {figures.number(report.rules.min_trials)} observations, so no figure: {said}."
+        listed = "; ".join([*named, *([f"{figures.number(more)} more"] if more else [])])
+        yield f"Fewer than {figures.number(report.rules.min_trials)} observations, so no figure: {listed}."
     yield from gaps.notes
 
 

@@ -129,14 +129,14 @@ def alerts_of(
     for event in events:
         if route is None or event.route == route:
             cells[event.route, event.model, event.perturbation, event.what, event.change][event.id] = event
-    found = [
+    alerts = [
         alert
         for cell in cells.values()
         for alert in _paired(sorted(cell.values(), key=lambda event: (event.at, event.offset)))
         if (alert.raised_at is None or alert.raised_at < period.until)
         and (alert.resolved_at is None or alert.resolved_at >= period.since)
     ]
-    closed = [_as_of(alert, period.until) for alert in found]
+    closed = [_as_of(alert, period.until) for alert in alerts]
     return tuple(
         sorted(closed, key=lambda one: (-_time(one), one.route, one.model, one.perturbation, one.what))
     )
@@ -155,10 +155,18 @@ def _paired(events: list[AlertEvent]) -> Iterator[ReportAlert]:
 
 
 def _alert(raised: AlertEvent | None, resolved: AlertEvent | None) -> ReportAlert:
-    one = raised or resolved
-    assert one is not None
+    shown_event = raised or resolved
+    assert shown_event is not None
     began, ended = (event.at if event else None for event in (raised, resolved))
-    return ReportAlert(one.route, one.model, one.perturbation, one.what, began, ended, summary(one))
+    return ReportAlert(
+        shown_event.route,
+        shown_event.model,
+        shown_event.perturbation,
+        shown_event.what,
+        began,
+        ended,
+        summary(shown_event),
+    )
 
 
 def _as_of(alert: ReportAlert, until: float) -> ReportAlert:
@@ -278,16 +286,16 @@ def make_report(
 
 def _records(stores: ReportStores, settings: MonitorSettings) -> tuple[list[ChangeRecord], list[str]]:
     """The changes that the monitors know of, and why those of some are not known."""
-    found: list[Sequence[ChangeRecord]] = []
+    records: list[Sequence[ChangeRecord]] = []
     notes = []
     for store in stores.monitors():
         try:
-            found += [state.change_records() for state in stored_states([store], settings)]
+            records += [state.change_records() for state in stored_states([store], settings)]
         except CheckpointError as error:
             notes.append(
                 f"Changes are left out: the monitor's {error}; start `evenkeel up` on the store once."
             )
-    return latest_changes(found), notes
+    return latest_changes(records), notes
 
 
 def _folded(

@@ -82,7 +82,7 @@ def cell_line(
     route: str, model: str, name: str, counts: Counts, rules: Rules, *, noise_floor: Estimate | None
 ) -> ReportLine:
     """A perturbation of a model; the same figures as the monitor's for the same verdicts."""
-    found = counts.estimates(alpha=rules.alpha, min_trials=rules.min_trials)
+    estimates = counts.estimates(alpha=rules.alpha, min_trials=rules.min_trials)
     return ReportLine(
         route=route,
         model=model,
@@ -92,8 +92,8 @@ def cell_line(
         exchanges=None,
         noise_floor=noise_floor,
         # Excess is measured against the resend, so the resend has none.
-        excess=None if name in RESEND else found.excess,
-        **{each: getattr(found, each) for each in _FOUND},
+        excess=None if name in RESEND else estimates.excess,
+        **{each: getattr(estimates, each) for each in _FOUND},
     )
 
 
@@ -118,7 +118,7 @@ def group_line(
         noise_floor: Of the resend, for groups that have none of their own.
         mean_of_categories: See `ReportLine`.
     """
-    found = rollup_estimates(
+    estimates = rollup_estimates(
         group.words,
         alpha=rules.alpha,
         min_exchanges=rules.min_trials,
@@ -130,10 +130,10 @@ def group_line(
         name=name,
         trials=group.trials,
         effective=None,
-        exchanges=found.exchanges,
-        noise_floor=found.noise_floor or noise_floor,
-        excess=found.excess,
-        **{each: getattr(found, each) for each in _FOUND},
+        exchanges=estimates.exchanges,
+        noise_floor=estimates.noise_floor or noise_floor,
+        excess=estimates.excess,
+        **{each: getattr(estimates, each) for each in _FOUND},
         mean_of_categories=mean_of_categories,
     )
 
@@ -226,7 +226,8 @@ class _Maker:
             ),
         }
         tables = (
-            ReportTable(key=key, lines=tuple(found), **WORDS["tables"][key]) for key, found in lines.items()
+            ReportTable(key=key, lines=tuple(finished), **WORDS["tables"][key])
+            for key, finished in lines.items()
         )
         return Tables(whole, tuple(models), categories, tuple(table for table in tables if table.lines))
 
@@ -245,11 +246,11 @@ class _Maker:
         if whole is not None and len(models) > 1:
             yield whole
         routes = [line.route for line in models]
-        said = set()
+        summed = set()
         for line in models:
             route = line.route
-            if routes.count(route) > 1 and len(set(routes)) > 1 and route not in said:
-                said.add(route)
+            if routes.count(route) > 1 and len(set(routes)) > 1 and route not in summed:
+                summed.add(route)
                 yield group_line(route, "", "", self._groups[GroupKey(route, "")], self._rules)
             yield line
 
@@ -259,21 +260,21 @@ class _Maker:
         resend = self._cells.get(ReportCell(route, model, BASELINE))
         alpha = self._rules.alpha / (len(named) + 1)
         least = self._rules.min_trials
-        found = [
+        estimates = [
             rollup_estimates(group.words, alpha=alpha, min_exchanges=least).robustness
             for group in named.values()
         ]
-        found.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
-        known = [estimate for estimate in found if estimate is not None]
-        return mean_of(known) if len(known) == len(found) > 1 else None
+        estimates.append(resend.robustness(alpha=alpha, min_trials=least) if resend else None)
+        known = [estimate for estimate in estimates if estimate is not None]
+        return mean_of(known) if len(known) == len(estimates) > 1 else None
 
     def _named(self, kind: Kind, route: str, model: str) -> dict[str, Group]:
-        found = {
+        groups = {
             key.name: group
             for key, group in self._groups.items()
             if (key.route, key.model, key.kind) == (route, model, kind)
         }
-        return dict(sorted(found.items(), key=lambda item: rewordings.position(item[0])))
+        return dict(sorted(groups.items(), key=lambda item: rewordings.position(item[0])))
 
     def _categories(self, route: str, model: str) -> Iterator[ReportLine]:
         resend = self._cells.get(ReportCell(route, model, BASELINE))

@@ -67,18 +67,18 @@ def read_limits(text: str) -> tuple[RouteLimit, ...]:
     Raises: LimitsError if it is no such text, of another version, or names a limit twice.
     """
     try:
-        found = _FILE.validate_json(text)
+        stored = _FILE.validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "the file"
         raise LimitsError(f"{field}: {first['msg'].lower()}: correct it, or calibrate again") from error
-    if found.version != VERSION:
-        raise LimitsError(f"version: must be {VERSION}, not {found.version}: calibrate again")
-    counted = Counter((limit.route, limit.measure) for limit in found.limits)
+    if stored.version != VERSION:
+        raise LimitsError(f"version: must be {VERSION}, not {stored.version}: calibrate again")
+    counted = Counter((limit.route, limit.measure) for limit in stored.limits)
     for (route, measure), count in counted.items():
         if count > 1:
             raise LimitsError(f"limits: {measure} of route {route} occurs {count} times: keep one")
-    return tuple(found.limits)
+    return tuple(stored.limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +136,17 @@ def place_all(
         today: For the sources.
     """
     placed = []
-    for name, found in sorted(quiet.items()):
+    for name, route_quiet in sorted(quiet.items()):
         if route not in {None, name}:
             continue
-        if found.alert:
+        if route_quiet.alert:
             why = "an alert is up, so its traffic is not quiet; --quiet-from says from when on it is"
             placed.append(PlacedLimits(name, (), (why,)))
             continue
         placed.append(
             place_limits(
                 name,
-                found.traffic,
+                route_quiet.traffic,
                 trials_between_false_alerts=trials_between_false_alerts,
                 today=today,
             )
@@ -165,7 +165,7 @@ def lines_of(placed: PlacedLimits) -> Iterator[str]:
 
 def merged(before: Iterable[RouteLimit], placed: Iterable[PlacedLimits]) -> Iterator[RouteLimit]:
     """The limits of a file after some routes were calibrated again: those of other routes stay."""
-    again = {found.route: found for found in placed}
+    again = {limits_placed.route: limits_placed for limits_placed in placed}
     yield from (limit for limit in before if limit.route not in again)
-    for found in again.values():
-        yield from found.limits
+    for limits_placed in again.values():
+        yield from limits_placed.limits

@@ -80,10 +80,10 @@ class QuietTraffic:
     @classmethod
     def of(cls, verdicts: Iterable[Verdict]) -> QuietTraffic:
         """Collect the verdicts of one route, in the order of the log."""
-        found = cls()
+        traffic = cls()
         for verdict in verdicts:
-            found.add(verdict)
-        return found
+            traffic.add(verdict)
+        return traffic
 
     def upper_ends(self, measure: Measure) -> list[float]:
         """Return the upper end of the mean of each cell with enough trials, from means of blocks in a row.
@@ -177,11 +177,11 @@ def quiet_limits(quiet: QuietTraffic) -> QuietLimits:
         ends = quiet.upper_ends(measure)
         if not ends:
             continue
-        found = next((limit for limit in GRID if limit >= max(ends)), None)
-        if found is None:
+        smallest = next((limit for limit in GRID if limit >= max(ends)), None)
+        if smallest is None:
             notes.append(f"{measure}: quiet traffic may be above every limit up to {GRID[-1]:g}")
         else:
-            limits[name] = found
+            limits[name] = smallest
     if not limits and not notes:
         notes.append(f"no cell has {_FEWEST_OF_CELL} quiet trials yet")
     return QuietLimits(limits, notes)

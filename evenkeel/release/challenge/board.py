@@ -69,7 +69,7 @@ class ChallengeBoard:
         )
         states = [ChallengeState(challenge, self._figures(challenge)) for challenge in every]
         self._remembered = {
-            challenge: found for challenge, found in self._remembered.items() if challenge in every
+            challenge: state for challenge, state in self._remembered.items() if challenge in every
         }
         return states
 

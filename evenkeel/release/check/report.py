@@ -96,12 +96,12 @@ def headline(outcome: CheckOutcome) -> str:
 
 def _said(figures: tuple[CategoryFigures, ...]) -> str:
     """Return where the categories of an arm stand."""
-    said: list[str] = []
+    sentences: list[str] = []
     for standing in ("over", "unknown", "within"):
         named = [_label(each.category) for each in figures if each.standing == standing]
         if named:
-            said.append(f"{listing(named)} {_WORDS_FOR[standing]}")
-    return "; ".join(said) or "nothing was measured"
+            sentences.append(f"{listing(named)} {_WORDS_FOR[standing]}")
+    return "; ".join(sentences) or "nothing was measured"
 
 
 def _label(name: str) -> str:
@@ -186,12 +186,12 @@ def standing_text(figures: CategoryFigures) -> str:
     """Return where a category stands, in words."""
     if figures.not_applicable:
         return f"not applicable: {figures.not_applicable.replace('_', ' ')}"
-    said = _WORDS_FOR[figures.standing]
+    words = _WORDS_FOR[figures.standing]
     if figures.standing == "unknown" and figures.more_rounds:
-        return f"{said} (about {count(rounded(figures.more_rounds), 'more round')})"
+        return f"{words} (about {count(rounded(figures.more_rounds), 'more round')})"
     if figures.standing == "unmeasured" and figures.failures:
-        return f"{said}: {', '.join(figures.failures).replace('_', ' ')}"
-    return said
+        return f"{words}: {', '.join(figures.failures).replace('_', ' ')}"
+    return words
 
 
 def _picture(outcome: CheckOutcome, arm: str) -> Picture:
@@ -347,8 +347,8 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
             for figures in arm:
                 for reason, times in figures.failures.items():
                     reasons[reason] = reasons.get(reason, 0) + times
-        said = ", ".join(f"{reason.replace('_', ' ')} {times}" for reason, times in reasons.items())
-        yield f"{count(failed, 'trial')} without an outcome: {said}."
+        listed = ", ".join(f"{reason.replace('_', ' ')} {times}" for reason, times in reasons.items())
+        yield f"{count(failed, 'trial')} without an outcome: {listed}."
     if outcome.stopped:
         yield f"Not all is settled: {outcome.stopped}."
     yield f"evenkeel {VERSION}."
@@ -357,7 +357,7 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
 def as_json(outcome: CheckOutcome) -> str:
     """Return the outcome as JSON: every figure with its interval and number of rounds."""
     options = outcome.options
-    found: dict[str, Any] = {
+    figures_json: dict[str, Any] = {
         "schema": SCHEMA,
         "evenkeel": VERSION,
         "prompt": options.source,
@@ -378,7 +378,7 @@ def as_json(outcome: CheckOutcome) -> str:
         "tokens": outcome.costs.tokens,
         "usd": outcome.costs.usd,
     }
-    return json_text(found)
+    return json_text(figures_json)
 
 
 def _arm_as_json(outcome: CheckOutcome, arm: str, name: str) -> dict[str, Any]:
@@ -454,17 +454,17 @@ def as_junit(outcome: CheckOutcome) -> str:
     for arm, name in outcome.options.models.items():
         for each in outcome.arms[arm]:
             figure = both(each.points, FigureForm.SIGNED_POINTS, 1) if each.points else MISSING
-            said = f"{figure} points above noise: {standing_text(each)}"
+            text = f"{figure} points above noise: {standing_text(each)}"
             skipped = each.standing == "unmeasured" or bool(each.not_applicable)
             failure = None
             if each.standing == "over":
-                failure = ("over_limit", said, said)
+                failure = ("over_limit", text, text)
             elif each.standing == "unknown":
-                failure = ("not_known", said, said)
+                failure = ("not_known", text, text)
             cases.append(
                 JUnitCase(
                     name=f"{name}: {_label(each.category)}",
-                    output=said,
+                    output=text,
                     failure=failure,
                     skipped=standing_text(each) if skipped else None,
                 )

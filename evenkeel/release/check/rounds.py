@@ -320,12 +320,12 @@ def changed_words(view: PromptView, variant: PromptView) -> tuple[str, ...]:
     changes nothing but the arrangement.
     """
     before, after = view.input_text.split()[:_MOST_WORDS], variant.input_text.split()[:_MOST_WORDS]
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for tag, start, end, _, _ in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
             continue
         for token in before[start:end]:
             word = _WORD.search(token)
             if word:
-                found[word[0]] = None
-    return tuple(found)
+                words[word[0]] = None
+    return tuple(words)

@@ -156,7 +156,7 @@ class _Book:
 
     def open_categories(self, rounds: int) -> list[str]:
         """Return the categories that need further rounds, the contrasts among them."""
-        found = []
+        open_ones = []
         for category in self._options.categories:
             applies = any(self.of(arm, category) for arm in self._options.models)
             if rounds and not applies:
@@ -164,10 +164,10 @@ class _Book:
             standings = [self.figures(arm, category).standing for arm in self._options.models]
             undecided = len(self._options.models) > 1 and self.comparison(category).more_fragile == "unknown"
             if undecided or any(standing in ("unknown", "unmeasured") for standing in standings):
-                found.append(category)
-        if found and self._options.judge and rounds < _CONTRAST_ROUNDS:
-            found.append(CONTRAST)
-        return found
+                open_ones.append(category)
+        if open_ones and self._options.judge and rounds < _CONTRAST_ROUNDS:
+            open_ones.append(CONTRAST)
+        return open_ones
 
 
 async def run_check(

@@ -130,17 +130,17 @@ def kinds_by_category(patterns: Sequence[str], *, rewriter: bool) -> dict[str, l
         chosen = by_name(patterns or CATEGORIES, known)
     except ValueError as error:
         raise InputError(f"--perturbations: {error}") from error
-    found: dict[str, list[Perturbation]] = {}
+    by_category: dict[str, list[Perturbation]] = {}
     for kind in chosen:
         category = kind.rewording.category.name
         if category in ("baseline", CONTRAST) or ("rewriter" in kind.requires and not rewriter):
             continue
-        found.setdefault(category, []).append(kind)
-    if not found:
+        by_category.setdefault(category, []).append(kind)
+    if not by_category:
         raise InputError("--perturbations: all of these need a model that rewrites; name a --judge")
     if rewriter:
-        found[CONTRAST] = [kind for kind in known if kind.rewording.category.must_move]
-    return found
+        by_category[CONTRAST] = [kind for kind in known if kind.rewording.category.must_move]
+    return by_category
 
 
 def make_check(request: CheckRequest, *, progress: Callable[[], None] = lambda: None) -> CheckOutcome:

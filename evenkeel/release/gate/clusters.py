@@ -30,19 +30,19 @@ def clusters(goldens: Sequence[Golden]) -> dict[str, str]:
     last user message shares at least half of the words of both; digits do not count as words. A cluster is
     named after its first golden, in the order of ids.
     """
-    found: dict[str, str] = {}
+    by_golden: dict[str, str] = {}
     leaders: list[tuple[str, frozenset[str]]] = []
     for golden in sorted(goldens, key=lambda golden: golden.id):
         if golden.cluster is not None:
-            found[golden.id] = f"cluster {golden.cluster}"
+            by_golden[golden.id] = f"cluster {golden.cluster}"
             continue
-        said = _words(golden)
-        leader = next((name for name, theirs in leaders if nearly_equal(said, theirs)), None)
+        golden_words = _words(golden)
+        leader = next((name for name, theirs in leaders if nearly_equal(golden_words, theirs)), None)
         if leader is None:
             leader = golden.id
-            leaders.append((leader, said))
-        found[golden.id] = leader
-    return found
+            leaders.append((leader, golden_words))
+        by_golden[golden.id] = leader
+    return by_golden
 
 
 def sentence(sizes: Counter[str]) -> str:

@@ -22,7 +22,7 @@ class EditError(ValueError):
 class NewSystemPrompt:
     """Replaces the text of the system message."""
 
-    def __init__(self, text: str, said: str = "another system prompt") -> None:
+    def __init__(self, text: str, description: str = "another system prompt") -> None:
         """Take the new text.
 
         Raises: EditError if it is empty.
@@ -30,21 +30,21 @@ class NewSystemPrompt:
         if not text.strip():
             raise EditError("the new system prompt is empty")
         self._text = text
-        self.said = said
+        self.said = description
 
     def __call__(self, view: PromptView) -> PromptView | Failure:
         """The prompt with the one system message replaced."""
-        found = [segment.index for segment in view.segments if segment.role in _SYSTEM]
-        if len(found) != 1:
-            what = "no system message" if not found else f"{len(found)} system texts"
+        indices = [segment.index for segment in view.segments if segment.role in _SYSTEM]
+        if len(indices) != 1:
+            what = "no system message" if not indices else f"{len(indices)} system texts"
             return _does_not_fit(f"the request has {what}, so there is not one to replace")
-        return view.with_texts({found[0]: self._text})
+        return view.with_texts({indices[0]: self._text})
 
 
 class NewTemplate:
     """Takes the inputs out of a text that fits the old template, and puts them into the new one."""
 
-    def __init__(self, old: str, new: str, said: str = "another template") -> None:
+    def __init__(self, old: str, new: str, description: str = "another template") -> None:
         """Take both templates, texts with `{placeholders}`.
 
         Raises: EditError if the old one does not tell where inputs begin and end, or the new one asks for
@@ -55,7 +55,7 @@ class NewTemplate:
         self._names = PLACEHOLDER.findall(old)
         self._fragments = tuple(PLACEHOLDER.split(padded(old)))
         self._new = new
-        self.said = said
+        self.said = description
         if not self._names:
             raise EditError("the old template has no {placeholder}, so there is no input to take over")
         if fixed_characters(self._fragments) == 0:

@@ -85,7 +85,7 @@ def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tup
     worse, harmless = _evidence(differences, rules.tolerance), _evidence(-differences, -rules.limit)
     worse_at = _first(worse >= log(scenario.measures / (rules.alpha * rules.sequential)))
     passed_at = _first(harmless >= log(1 / (rules.beta * rules.sequential)))
-    found = []
+    outlooks_found = []
     for n in numbers:
         regression = (worse_at <= n) & (worse_at < passed_at)
         passed = (passed_at <= n) & ~regression
@@ -102,8 +102,8 @@ def outlooks(scenario: Scenario, excess: float, numbers: tuple[int, ...]) -> tup
                 regression[left] = _rejected(ups, downs, n, rules.tolerance, alpha)
                 passed[left] = ~regression[left] & _rejected(downs, ups, n, -rules.limit, beta)
         asked = np.minimum(np.minimum(worse_at, passed_at), n).mean()
-        found.append(Outlook(n, float(regression.mean()), float(passed.mean()), float(asked)))
-    return tuple(found)
+        outlooks_found.append(Outlook(n, float(regression.mean()), float(passed.mean()), float(asked)))
+    return tuple(outlooks_found)
 
 
 def _evidence(differences: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
@@ -133,8 +133,8 @@ def _rejected(
 
     first = bisect_left(places, x=True, key=rejected)
     least = standing[places[first]] if first < len(places) else np.inf
-    found: NDArray[np.bool_] = standing >= least
-    return found
+    crossed: NDArray[np.bool_] = standing >= least
+    return crossed
 
 
 def enough(scenario: Scenario, excess: float) -> int | None:
@@ -175,17 +175,17 @@ def sentence(scenario: Scenario, goldens: int, clusters: int | None = None, exce
         excess: Size of the regression.
     """
     units = goldens if clusters is None else clusters
-    (found,), (equal,) = outlooks(scenario, excess, (units,)), outlooks(scenario, 0.0, (units,))
+    (outlook,), (equal,) = outlooks(scenario, excess, (units,)), outlooks(scenario, 0.0, (units,))
     least = enough(scenario, 0.0)
-    told = count(goldens, "golden")
+    sample = count(goldens, "golden")
     what = "goldens"
     if units < goldens:
-        told, what = f"{told} in {count(units, 'cluster')}", "clusters"
+        sample, what = f"{sample} in {count(units, 'cluster')}", "clusters"
     passes = f"takes {number(least)} {what}" if least else f"takes more than {number(LADDER[-1])} {what}"
     return (
-        f"With {told} at {percent(scenario.noise)} noise, the gate finds a regression of "
-        f"{round(100 * excess)} points in {_tenths(found.regression)} runs, and passes an equal candidate in "
-        f"{_tenths(equal.passed)}. To pass it in {percent(LIKELY)} of them {passes}."
+        f"With {sample} at {percent(scenario.noise)} noise, the gate finds a regression of "
+        f"{round(100 * excess)} points in {_tenths(outlook.regression)} runs, and passes an equal candidate "
+        f"in {_tenths(equal.passed)}. To pass it in {percent(LIKELY)} of them {passes}."
     )
 
 
@@ -211,12 +211,12 @@ def prospects(scenario: Scenario, clusters: int) -> list[Prospect]:
         scenario: What is known.
         clusters: How many there are today.
     """
-    found = []
+    prospects_found = []
     for excess in (0.0, *(each for each in EXCESSES if each + scenario.noise < 1)):
         seen = outlooks(scenario, excess, _numbers(clusters))
         chances = {outlook.clusters: outlook.regression if excess else outlook.passed for outlook in seen}
-        found.append(Prospect(excess, enough(scenario, excess), chances))
-    return found
+        prospects_found.append(Prospect(excess, enough(scenario, excess), chances))
+    return prospects_found
 
 
 def _numbers(clusters: int) -> tuple[int, ...]:

@@ -86,18 +86,20 @@ def headline(report: GateReport) -> str:
         return f"{word}: {report.reason}."
     if not report.settled:
         which = [finding for finding in deciding if finding.state == "not_settled"]
-        said = "; ".join(f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which)
+        listed = "; ".join(
+            f"{finding.measure.name} {excess(finding)}, {settled(finding)}" for finding in which
+        )
         if report.verdict is GateVerdict.PASS:
-            return f"{word} only because what is undecided passes (--undecided). Not settled: {said}."
+            return f"{word} only because what is undecided passes (--undecided). Not settled: {listed}."
         goldens = count(report.measured, "golden")
         clusters = max((finding.clusters for finding in deciding), default=0)
         if clusters < max((finding.n for finding in deciding), default=0):
             goldens += f" in {count(clusters, 'cluster')}"
-        return f"{word}: {goldens} settle nothing. Not settled: {said}."
+        return f"{word}: {goldens} settle nothing. Not settled: {listed}."
     if report.verdict is GateVerdict.REGRESSION:
         which = [finding for finding in deciding if finding.state == "regression"]
-        said = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
-        return f"{word}: {said} over {_beside(report)}{_look(which)}."
+        listed = "; ".join(f"{finding.measure.name} {excess(finding)}" for finding in which)
+        return f"{word}: {listed} over {_beside(report)}{_look(which)}."
     return (
         f"{word}: an excess of {percent(report.rules.limit)} or more over {_beside(report)} is ruled out for "
         f"{', '.join(finding.measure.name for finding in deciding)}{_look(deciding)}."
@@ -158,17 +160,19 @@ def lost(report: GateReport, details: Mapping[str, str]) -> list[str]:
         report: Of the gate.
         details: What was said about each reason.
     """
-    found = []
+    lines = []
     for reasons, of, what in (
         (report.left_out, report.goldens, "cannot be asked"),
         (report.unmeasured, report.asked, "could not be measured"),
     ):
         if reasons:
             most = next(iter(reasons))
-            said = ", ".join(f"{reason} {number(count)}" for reason, count in reasons.items())
+            listed = ", ".join(f"{reason} {number(count)}" for reason, count in reasons.items())
             detail = f"; {most}: {details[most]}" if details.get(most) else ""
-            found.append(f"{number(sum(reasons.values()))} of {number(of)} goldens {what} ({said}){detail}.")
-    return found
+            lines.append(
+                f"{number(sum(reasons.values()))} of {number(of)} goldens {what} ({listed}){detail}."
+            )
+    return lines
 
 
 def effort(outcome: GateOutcome) -> str:
@@ -285,8 +289,8 @@ def diff(approved: Answer, answer: Answer) -> Iterator[str]:
 
 
 def _sentences(answer: Answer) -> list[str]:
-    said = [part.strip() for part in _SENTENCE_END.split(answer.text) if part.strip()]
-    return [*said, *(f"calls {call.name}({call.arguments})" for call in answer.tool_calls)]
+    sentences = [part.strip() for part in _SENTENCE_END.split(answer.text) if part.strip()]
+    return [*sentences, *(f"calls {call.name}({call.arguments})" for call in answer.tool_calls)]
 
 
 def _cut(text: str) -> str:
@@ -299,7 +303,7 @@ def as_json(outcome: GateOutcome) -> str:
     Shares are in [0, 1]. Goldens are named by id and version; those that were answered worse come with the
     approved answer and the candidate's.
     """
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "schema_version": SCHEMA,
         "evenkeel": VERSION,
         "verdict": outcome.report.verdict.value,
@@ -319,7 +323,7 @@ def as_json(outcome: GateOutcome) -> str:
             for fallen in outcome.fallen
         ],
     }
-    return json_text(found)
+    return json_text(result)
 
 
 def as_junit(outcome: GateOutcome) -> str:
@@ -345,15 +349,15 @@ def as_junit(outcome: GateOutcome) -> str:
 
 
 def _case(finding: GateFinding, outcome: GateOutcome) -> JUnitCase:
-    said = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
+    summary = f"excess {excess(finding)}, {STATES[finding.state]}, {settled(finding)}"
     report, name = outcome.report, finding.measure.name
     if not finding.measure.decides:
-        return JUnitCase(name=name, output=said, skipped=f"{finding.measure.why_not}: does not decide")
+        return JUnitCase(name=name, output=summary, skipped=f"{finding.measure.why_not}: does not decide")
     # Where evidence settled the gate, what is still open has not failed.
     still_open = finding.state == "not_settled" and not report.settled
     failed = finding.state == "regression" or still_open
     if not failed or report.verdict is GateVerdict.PASS:
-        return JUnitCase(name=name, output=said)
+        return JUnitCase(name=name, output=summary)
     named = ", ".join(fallen.golden.id for fallen in outcome.fallen if name in fallen.differences)
     text = f"worse than by the reference: {named}" if named else ""
-    return JUnitCase(name=name, output=said, failure=(finding.state, said, text))
+    return JUnitCase(name=name, output=summary, failure=(finding.state, summary, text))

@@ -289,12 +289,12 @@ class Run:
         failure = next((answer for answer in answers if isinstance(answer, Failure)), None)
         if failure is not None:
             return GoldenLook(failure)
-        said = [answer for answer in answers if not isinstance(answer, Failure)]
-        scored = await self._scores(task, task.golden.answer, said)
-        found: dict[SideName, list[tuple[Answer, ScoredAnswer]]] = {}
-        for (side, _), answer, score in zip(places, said, scored, strict=True):
-            found.setdefault(side, []).append((answer, score))
-        return _looked(task, found)
+        read_answers = [answer for answer in answers if not isinstance(answer, Failure)]
+        scored = await self._scores(task, task.golden.answer, read_answers)
+        scored_by_side: dict[SideName, list[tuple[Answer, ScoredAnswer]]] = {}
+        for (side, _), answer, score in zip(places, read_answers, scored, strict=True):
+            scored_by_side.setdefault(side, []).append((answer, score))
+        return _looked(task, scored_by_side)
 
     async def _scores(
         self, task: SideTask, approved: Answer, answers: Sequence[Answer]
@@ -318,14 +318,16 @@ def draws(task: SideTask, repeats: int) -> list[tuple[SideName, int]]:
     return [(side, number) for side in task.requests for number in range(repeats)]
 
 
-def _looked(task: SideTask, found: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]) -> GoldenLook:
+def _looked(
+    task: SideTask, scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]
+) -> GoldenLook:
     measured: Measured = {}
-    names = dict.fromkeys(name for _, scored in found["candidate"] for name in scored.breaches)
+    names = dict.fromkeys(name for _, scored in scored_by_side["candidate"] for name in scored.breaches)
     for name in names:
-        if name == DIFFERS and "reference" in found:
-            measured[name] = _less_similar(found)
+        if name == DIFFERS and "reference" in scored_by_side:
+            measured[name] = _less_similar(scored_by_side)
             continue
-        shares = {side: _share([scored for _, scored in each], name) for side, each in found.items()}
+        shares = {side: _share([scored for _, scored in each], name) for side, each in scored_by_side.items()}
         failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
         known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
         measured[name] = failure or Shares(known["candidate"], known.get("reference"))
@@ -337,7 +339,9 @@ def _looked(task: SideTask, found: Mapping[SideName, Sequence[tuple[Answer, Scor
     if not differences:
         return GoldenLook(measured)
     answer, scored = next(
-        pair for pair in found["candidate"] if any(pair[1].breaches[name] is True for name in differences)
+        pair
+        for pair in scored_by_side["candidate"]
+        if any(pair[1].breaches[name] is True for name in differences)
     )
     judgement = scored.judgement
     return GoldenLook(
@@ -345,13 +349,15 @@ def _looked(task: SideTask, found: Mapping[SideName, Sequence[tuple[Answer, Scor
     )
 
 
-def _less_similar(found: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]) -> Shares | Failure:
+def _less_similar(
+    scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]],
+) -> Shares | Failure:
     """Return how often the answers of each side are less similar to the approved one than the other side's.
 
     Without a judge this is all that can be compared. If nothing has changed, both sides do so equally often.
     """
     similarities: dict[SideName, list[float]] = {}
-    for side, answers in found.items():
+    for side, answers in scored_by_side.items():
         for _, scored in answers:
             breach = scored.breaches[DIFFERS]
             if isinstance(breach, Failure):
@@ -377,7 +383,7 @@ def give_up(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], None]:
 
     def end(call: AskedCall, failure: Failure) -> None:
         side = by_name["candidate" if call.payee == "candidate" else "reference"]
-        told = advised(
+        advice = advised(
             failure.reason,
             failure.detail,
             variable=side.key_variable,
@@ -385,7 +391,7 @@ def give_up(sides: Sequence[Side]) -> Callable[[AskedCall, Failure], None]:
             url_option="--base-url" if side.name == "candidate" else "--reference-url",
             members="the goldens' requests",
         )
-        raise UnusableError(f"the {side.name} at {call.target.url} gives no answers: {told}")
+        raise UnusableError(f"the {side.name} at {call.target.url} gives no answers: {advice}")
 
     return end
 
@@ -410,7 +416,7 @@ def estimate(
     spend = Spend(0, 0.0)
     for task in asked:
         answer = task.golden.answer
-        said = answer.completion_tokens or estimate_tokens(answer.text)
+        tokens = answer.completion_tokens or estimate_tokens(answer.text)
         places = draws(task, options.repeats)
         for side, repeat in places:
             request = task.requests[side]
@@ -418,8 +424,8 @@ def estimate(
                 remembered += 1
                 continue
             calls += 1
-            cost = options.prices.usd(request.model, request.prompt_tokens, said)
-            spend = spend.plus(Spend(request.prompt_tokens + said, cost))
+            cost = options.prices.usd(request.model, request.prompt_tokens, tokens)
+            spend = spend.plus(Spend(request.prompt_tokens + tokens, cost))
         name = task_of(task.golden, options.route_tasks, options.task)
         if rating is not None:
             ruling = rating.estimate(2 * len(answer.text), len(task.context), name)
@@ -523,8 +529,8 @@ def _spent_so_far(costs: Costs) -> str:
 
 
 def _notes(options: GateOptions, sizes: Counter[str], gate: Gate) -> Iterator[str]:
-    if said := sentence(sizes):
-        yield said
+    if note := sentence(sizes):
+        yield note
     deciding = sum(measure.decides for measure in gate.measures)
     least, for_regression = least_clusters(options.rules), least_for_regression(options.rules, deciding)
     what = count(len(sizes), "golden" if len(sizes) == sizes.total() else "cluster")

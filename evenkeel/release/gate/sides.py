@@ -109,9 +109,9 @@ def view_of(golden: Golden) -> PromptView | Failure:
 
 def task_of(golden: Golden, by_route: Mapping[str, str | None], otherwise: str | None = None) -> str | None:
     """The task of a golden: as it says, else its route, else as stated, else as the prompt plainly shows."""
-    said = golden.task or by_route.get(golden.route) or otherwise
-    if said is not None:
-        return said
+    named_task = golden.task or by_route.get(golden.route) or otherwise
+    if named_task is not None:
+        return named_task
     view = view_of(golden)
     if isinstance(view, Failure):
         return None

@@ -107,7 +107,7 @@ def candidates(
         versions = goldens.history(golden.id) if golden.version > 1 else (golden,)
         for version in versions:
             seen.add(_said(version))
-    found: list[GoldenCandidate] = []
+    candidates_found: list[GoldenCandidate] = []
     for exchange in archived:
         answer = exchange.answer
         if (
@@ -122,17 +122,17 @@ def candidates(
             continue
         if model in (None, golden.model) and _said(golden) not in seen:
             seen.add(_said(golden))
-            found.append(GoldenCandidate(exchange, golden))
-    return found
+            candidates_found.append(GoldenCandidate(exchange, golden))
+    return candidates_found
 
 
 def chosen(
-    found: Sequence[GoldenCandidate], count: int, rng: Random, *, spread_out: bool
+    choices: Sequence[GoldenCandidate], count: int, rng: Random, *, spread_out: bool
 ) -> list[GoldenCandidate]:
     """Up to `count` of the candidates: at random, or of prompts that are not nearly equal."""
     if not spread_out:
-        return rng.sample(found, min(count, len(found)))
-    return [found[place] for place in spread([candidate.prompt for candidate in found], count, rng)]
+        return rng.sample(choices, min(count, len(choices)))
+    return [choices[place] for place in spread([candidate.prompt for candidate in choices], count, rng)]
 
 
 def _said(golden: Golden) -> tuple[object, ...]:

@@ -87,13 +87,15 @@ def read_approved(value: Any) -> Answer:
 
 def written_answer(answer: Answer) -> Any:
     """A JSON value that `read_approved` reads as this answer: its text if there is nothing else."""
-    said: dict[str, Any] = {"text": answer.text}
+    content: dict[str, Any] = {"text": answer.text}
     if answer.tool_calls:
-        said["tool_calls"] = [{"name": call.name, "arguments": call.arguments} for call in answer.tool_calls]
+        content["tool_calls"] = [
+            {"name": call.name, "arguments": call.arguments} for call in answer.tool_calls
+        ]
     for name in _FIELDS[2:]:
         if getattr(answer, name) is not None:
-            said[name] = getattr(answer, name)
-    return said["text"] if len(said) == 1 else said
+            content[name] = getattr(answer, name)
+    return content["text"] if len(content) == 1 else content
 
 
 def _of_fields(value: dict[str, Any]) -> Answer:
@@ -104,9 +106,9 @@ def _of_fields(value: dict[str, Any]) -> Answer:
     if not isinstance(calls, list):
         raise GoldenError('"tool_calls" is not a list')
     rest: dict[str, Any] = {name: value.get(name) for name in _FIELDS[2:]}
-    for name, given in rest.items():
+    for name, field_value in rest.items():
         wanted = int if name in _COUNTS else str
-        if given is not None and (not isinstance(given, wanted) or isinstance(given, bool)):
+        if field_value is not None and (not isinstance(field_value, wanted) or isinstance(field_value, bool)):
             raise GoldenError(f'"{name}" is not {"a whole number" if wanted is int else "text"}')
     text = value.get("text")
     if text is not None and not isinstance(text, str | list):
@@ -209,15 +211,15 @@ def _of_worfbench(cells: dict[str, Any]) -> dict[str, Any]:
     if isinstance(turns, list) and len(turns) > 1 and all(isinstance(turn, dict) for turn in turns):
         *before, answer = turns
         asked: dict[str, Any] = {"messages": before}
-        said = answer.get("content")
+        text = answer.get("content")
     elif "gold_text" in cells:
         asked = {"prompt": cells.get("task")} if cells.get("task") else {}
-        said = cells["gold_text"]
+        text = cells["gold_text"]
     else:
         return cells
     named = "-".join(str(cells[name]) for name in ("source", "id") if cells.get(name) is not None)
-    found = {**asked, "answer": said, "task": "workflow"}
-    return {"id": named, **found} if cells.get("id") is not None else found
+    row = {**asked, "answer": text, "task": "workflow"}
+    return {"id": named, **row} if cells.get("id") is not None else row
 
 
 def newest_versions(goldens: Iterable[Golden]) -> tuple[Golden, ...]:
@@ -237,29 +239,29 @@ def golden_lines(goldens: Iterable[Golden]) -> Iterator[str]:
     for it or where some readers would see the end of a line.
     """
     for golden in goldens:
-        text = json.dumps(said := _fields(golden), ensure_ascii=False)
-        yield json.dumps(said) if _SURROGATE.search(text) else escaped(text.translate(_BREAKS))
+        text = json.dumps(fields_written := _fields(golden), ensure_ascii=False)
+        yield json.dumps(fields_written) if _SURROGATE.search(text) else escaped(text.translate(_BREAKS))
 
 
 def _fields(golden: Golden) -> dict[str, Any]:
     """Return the fields of a golden's line, without those that say nothing."""
-    said: dict[str, Any] = {"id": golden.id, "version": golden.version, "route": golden.route}
+    row: dict[str, Any] = {"id": golden.id, "version": golden.version, "route": golden.route}
     if golden.path != CHAT_COMPLETIONS:
-        said["path"] = golden.path
+        row["path"] = golden.path
     if golden.request is not None:
-        said["request"] = json.loads(golden.request)
+        row["request"] = json.loads(golden.request)
     if golden.headers:
-        said["headers"] = dict(golden.headers)
-    said["answer"] = written_answer(golden.answer)
+        row["headers"] = dict(golden.headers)
+    row["answer"] = written_answer(golden.answer)
     if golden.model != golden.answer.model:
-        said["model"] = golden.model  # null where the answer's own name is not to be taken
+        row["model"] = golden.model  # null where the answer's own name is not to be taken
     for name in ("task", "cluster", "prompt_version", "approved_by", "note", "retired_by"):
         if getattr(golden, name):
-            said[name] = getattr(golden, name)
+            row[name] = getattr(golden, name)
     for name in ("approved_at", "retired_at"):
         if getattr(golden, name) is not None:
-            said[name] = _written_time(getattr(golden, name))
-    return said
+            row[name] = _written_time(getattr(golden, name))
+    return row
 
 
 def write_goldens(path: Path, goldens: Iterable[Golden]) -> None:
@@ -297,8 +299,8 @@ def request_text(body: Any) -> str:
 
 def default_id(request: str | None, answer: Answer) -> str:
     """The id of a golden that has no other: 16 hex digits, made of its request and its answer."""
-    said = json.dumps([request, written_answer(answer)])
-    return blake2b(said.encode(), digest_size=8).hexdigest()
+    content = json.dumps([request, written_answer(answer)])
+    return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,16 +383,16 @@ class _Line:
         return path
 
     def _request(self, path: str) -> str | None:
-        given = [name for name in _ASKED if self.cells.get(name) is not None]
-        if not given:
+        members = [name for name in _ASKED if self.cells.get(name) is not None]
+        if not members:
             return None
-        if len(given) > 1:
-            raise self.fault(given[1], f'says the same as "{given[0]}"; keep one of them')
-        body = self._body(given[0], path)
+        if len(members) > 1:
+            raise self.fault(members[1], f'says the same as "{members[0]}"; keep one of them')
+        body = self._body(members[0], path)
         try:
             return request_text(body)
         except GoldenError as error:
-            raise self.fault(given[0], str(error)) from None
+            raise self.fault(members[0], str(error)) from None
 
     def _body(self, name: str, path: str) -> dict[str, Any]:
         value = self.cells[name]
@@ -434,18 +436,18 @@ class _Line:
 
 def _object(text: str, place: str) -> dict[str, Any]:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        members_read = dict(pairs)
+        if len(members_read) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise GoldenError(f'{place}, field "{twice}": stands twice in one object; keep one of them')
-        return found
+        return members_read
 
     def whole(digits: str) -> int | float:
         return int(digits) if len(digits) < _LONGEST_INT else math.inf
 
     try:
-        found = json.loads(text, object_pairs_hook=members, parse_int=whole)
+        value = json.loads(text, object_pairs_hook=members, parse_int=whole)
     except GoldenError:
         raise
     except RecursionError as error:
@@ -454,9 +456,9 @@ def _object(text: str, place: str) -> dict[str, Any]:
         raise GoldenError(
             f"{place}: is not JSON ({error.msg}, column {error.colno}); a golden is one object on one line"
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise GoldenError(f'{place}: is not an object; write {{"prompt": "…", "answer": "…"}}')
-    return found
+    return value
 
 
 def _written_time(moment: float) -> str | float:

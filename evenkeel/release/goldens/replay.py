@@ -109,8 +109,8 @@ class GoldenReplayer:
         asked = [task for task in todo if isinstance(task, SideTask)]
         left_out = Counter(task.failure.reason for task in todo if not isinstance(task, SideTask))
         urgent = trigger == "change"
-        found = await asyncio.gather(*(self._ask(task, route, slots, urgent=urgent) for task in asked))
-        models = Counter(model for _, model in found if model)
+        results = await asyncio.gather(*(self._ask(task, route, slots, urgent=urgent) for task in asked))
+        models = Counter(model for _, model in results if model)
         at = self.clock()
         digest = hashlib.sha256(f"{route}\0{trigger}\0{change}\0{at!r}".encode()).hexdigest()
         rating = self.scoring.rating
@@ -125,15 +125,15 @@ class GoldenReplayer:
             deciding=tuple(measure.name for measure in self.scoring.measures() if measure.decides),
             scorer=self.scoring.title,
             judged=rating.scorer == "judge",
-            results=tuple(result for result, _ in found),
+            results=tuple(result for result, _ in results),
             left_out=dict(sorted(left_out.items())),
         )
 
     def _goldens(self, route: str) -> tuple[Golden, ...]:
         """Return the goldens of a route that can be asked, always the same, spread by a hash of their ids."""
-        found = [golden for golden in self.store.select(route=route) if golden.request is not None]
-        found.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
-        return tuple(found[: self.most])
+        goldens = [golden for golden in self.store.select(route=route) if golden.request is not None]
+        goldens.sort(key=lambda golden: hashlib.sha256(golden.id.encode("utf-8", "replace")).digest())
+        return tuple(goldens[: self.most])
 
     def _today(self, route: str) -> Today:
         latest = self.log.latest(1, route=route)
@@ -150,8 +150,8 @@ class GoldenReplayer:
                 view = PromptView.parse(exchange.request.encode("utf-8", "surrogatepass"), api=api)
             except UnreadablePrompt:
                 continue
-            said = [segment.text for segment in view.segments if segment.role in _SYSTEM]
-            return said[0] if len(said) == 1 and said[0].strip() else None
+            texts = [segment.text for segment in view.segments if segment.role in _SYSTEM]
+            return texts[0] if len(texts) == 1 and texts[0].strip() else None
         return None
 
     def _side(self, route: str, today: Today, edit: Edit | None) -> Side:
@@ -217,9 +217,9 @@ class GoldenReplayer:
     def _estimates(self, task: SideTask) -> tuple[Quote, Spend]:
         """Estimate the cost of asking a golden and scoring its answer."""
         answer, request = task.golden.answer, task.requests["candidate"]
-        said = answer.completion_tokens or estimate_tokens(answer.text)
+        tokens = answer.completion_tokens or estimate_tokens(answer.text)
         names = (request.model, answer.model)
-        replay = Quote(self.prices, names, request.body, answer.prompt_tokens, said)
+        replay = Quote(self.prices, names, request.body, answer.prompt_tokens, tokens)
         expense = self.scoring.rating.estimate(
             2 * len(answer.text),
             len(task.context),

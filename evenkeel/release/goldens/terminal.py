@@ -40,7 +40,7 @@ def show_list(goldens: Sequence[Golden], console: Console) -> None:
     _show_table(console, columns, rows)
 
 
-def show_candidates(found: Sequence[GoldenCandidate], console: Console) -> None:
+def show_candidates(choices: Sequence[GoldenCandidate], console: Console) -> None:
     """Print one line an exchange."""
     rows = (
         (
@@ -52,7 +52,7 @@ def show_candidates(found: Sequence[GoldenCandidate], console: Console) -> None:
             _last(candidate.prompt),
             answer_text(candidate.exchange.answer),
         )
-        for candidate in found
+        for candidate in choices
     )
     columns = ("exchange", "route", "task", "received", "model", "prompt", "answer")
     _show_table(console, columns, rows)
@@ -105,7 +105,7 @@ def golden_as_json(golden: Golden, history: Sequence[Golden], trail: Sequence[En
     return json.dumps({"golden": shown, "versions": versions, "trail": entries}, indent=2)
 
 
-def candidates_as_json(found: Sequence[GoldenCandidate]) -> str:
+def candidates_as_json(choices: Sequence[GoldenCandidate]) -> str:
     """The candidates as an array."""
     names = ("route", "task", "received_at", "model", "prompt_version")
     rows = [
@@ -115,7 +115,7 @@ def candidates_as_json(found: Sequence[GoldenCandidate]) -> str:
             "prompt": candidate.prompt,
             "answer": answer_text(candidate.exchange.answer),
         }
-        for candidate in found
+        for candidate in choices
     ]
     return json.dumps(rows, indent=2)
 

@@ -87,10 +87,10 @@ def price(text: str) -> ModelPrice:
 
     Raises: InputError if it is not written so.
     """
-    found = _price(text)
-    if found is None:
+    price_read = _price(text)
+    if price_read is None:
         raise _not_a_price(text, "0.15/0.60")
-    return found
+    return price_read
 
 
 def named_price(text: str) -> tuple[str, ModelPrice]:
@@ -98,20 +98,24 @@ def named_price(text: str) -> tuple[str, ModelPrice]:
 
     Raises: InputError if it is not written so.
     """
-    model, _, said = text.rpartition("=")
-    found = _price(said)
-    if not model or found is None:
+    model, _, price_text = text.rpartition("=")
+    price_read = _price(price_text)
+    if not model or price_read is None:
         raise _not_a_price(text, "MODEL=0.15/0.60")
-    return model, found
+    return model, price_read
 
 
 def _price(text: str) -> ModelPrice | None:
     asked, _, answered = text.partition("/")
     try:
-        found = ModelPrice(float(asked), float(answered))
+        price_read = ModelPrice(float(asked), float(answered))
     except ValueError:
         return None
-    return found if all(0 <= usd < math.inf for usd in (found.input_usd, found.output_usd)) else None
+    return (
+        price_read
+        if all(0 <= usd < math.inf for usd in (price_read.input_usd, price_read.output_usd))
+        else None
+    )
 
 
 def _not_a_price(text: str, like: str) -> InputError:

@@ -64,11 +64,11 @@ def advised(reason: str, detail: str, **options: str) -> str:
         detail: Its sentence; advice in it for other commands is left out.
         options: `variable`, `key_option`, `url_option` and `members` of this endpoint.
     """
-    said = detail.partition(";")[0].removesuffix(".")
+    sentence = detail.partition(";")[0].removesuffix(".")
     for words in _OF_REPLAYS:
-        said = said.replace(words, "")
-    advice = _NO_CREDIT if "insufficient_quota" in said else _ADVICE.get(reason)
-    return f"{said}; {advice.format_map(options)}" if advice else said
+        sentence = sentence.replace(words, "")
+    advice = _NO_CREDIT if "insufficient_quota" in sentence else _ADVICE.get(reason)
+    return f"{sentence}; {advice.format_map(options)}" if advice else sentence
 
 
 async def work_through(

@@ -46,8 +46,8 @@ class DatasetRow:
     @property
     def values(self) -> Cells:
         """Return the values for the variables of a template, out of the envelope around them."""
-        found = self.cells if self._inside is None else self._inside
-        return {name: value for name, value in found.items() if not name.startswith(_PRIVATE)}
+        cells_read = self.cells if self._inside is None else self._inside
+        return {name: value for name, value in cells_read.items() if not name.startswith(_PRIVATE)}
 
     @property
     def prompt(self) -> object | None:
@@ -55,11 +55,11 @@ class DatasetRow:
         values = self.values
         if "messages" in values:
             return values
-        given = values.get("input")
-        if isinstance(given, list):
-            return given
-        if isinstance(given, str):
-            return _from_text(given)
+        prompt_value = values.get("input")
+        if isinstance(prompt_value, list):
+            return prompt_value
+        if isinstance(prompt_value, str):
+            return _from_text(prompt_value)
         return next(
             (values[name] for name in ("prompt", "question") if isinstance(values.get(name), str)), None
         )
@@ -68,13 +68,17 @@ class DatasetRow:
     def expected(self) -> str | None:
         """Return the answer that the dataset expects; None without one that can be compared as a text."""
         for cells in (self.cells, self._inside or {}):
-            given = next((cells[name] for name in _EXPECTED if cells.get(name)), None)
-            if given is None:
-                given = _asserted(cells.get("assert"))
-            if isinstance(given, list) and given:
-                given = given[0]
-            if given is not None:
-                return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            expected_value = next((cells[name] for name in _EXPECTED if cells.get(name)), None)
+            if expected_value is None:
+                expected_value = _asserted(cells.get("assert"))
+            if isinstance(expected_value, list) and expected_value:
+                expected_value = expected_value[0]
+            if expected_value is not None:
+                return (
+                    expected_value
+                    if isinstance(expected_value, str)
+                    else json.dumps(expected_value, ensure_ascii=False)
+                )
         return None
 
 

@@ -80,7 +80,11 @@ def _lines(
             return
         worked = made.done - made.remembered
         left_s = (clock() - started) / worked * (made.total - made.done) if worked else 0.0
-        said = (f"{number(made.done)} of {number(made.total)} {noun}", details(), f"{duration(left_s)} left")
-        err.print(f"{title}: {', '.join(filter(None, said))}", highlight=False)
+        columns = (
+            f"{number(made.done)} of {number(made.total)} {noun}",
+            details(),
+            f"{duration(left_s)} left",
+        )
+        err.print(f"{title}: {', '.join(filter(None, columns))}", highlight=False)
 
     return show

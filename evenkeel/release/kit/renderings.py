@@ -97,15 +97,15 @@ def _width(table: Table) -> int:
 def _widths(table: Table) -> list[int]:
     """Columns of a terminal that each column of a table needs at least."""
     cells = table.cells()
-    found = []
+    widths = []
     for place, column in enumerate(table.columns):
         longest = max([_longest(_stacked(row[place])) for row in cells], default=0)
         if place == 0 or column.is_text:
             limit = _HEAD if place == 0 else _WORDS if column.wide else longest
-            found.append(max(min(limit, longest), min(_HEAD, _longest(column.name))))
+            widths.append(max(min(limit, longest), min(_HEAD, _longest(column.name))))
         else:
-            found.append(max(longest, max(map(_longest, column.name.split()), default=0)))
-    return found
+            widths.append(max(longest, max(map(_longest, column.name.split()), default=0)))
+    return widths
 
 
 def _rich(table: Table, title: str, room: int) -> RichTable:
@@ -217,12 +217,12 @@ def _grouped(table: Table) -> list[tuple[str, list[tuple[TableCell, ...]]]]:
     return groups
 
 
-def json_text(found: Mapping[str, Any]) -> str:
+def json_text(data: Mapping[str, Any]) -> str:
     """An object as indented JSON that ends with a line break; field names are those of the classes in it.
 
     A failure is an object with "failure" and "detail" in place of what could not be measured.
     """
-    text = json.dumps(plain(found), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)
     return escaped_json(well_formed(text)) + "\n"
 
 
@@ -277,12 +277,14 @@ def junit(
         "time": time_s,
     }
     suites = ET.Element("testsuites", {"name": suite, **counts})
-    one = ET.SubElement(suites, "testsuite", {"name": suite, **counts})
-    described = ET.SubElement(one, "properties")
+    suite_element = ET.SubElement(suites, "testsuite", {"name": suite, **counts})
+    described = ET.SubElement(suite_element, "properties")
     for name, value in properties.items():
         ET.SubElement(described, "property", {"name": name, "value": _xml(value)})
     for case in cases:
-        element = ET.SubElement(one, "testcase", {"classname": classname, "name": case.name, "time": time_s})
+        element = ET.SubElement(
+            suite_element, "testcase", {"classname": classname, "name": case.name, "time": time_s}
+        )
         if case.error is not None:
             ET.SubElement(element, "error", {"type": case.error[0], "message": _xml(case.error[1])})
         if case.skipped is not None:
@@ -292,7 +294,7 @@ def junit(
             ET.SubElement(element, "failure", {"type": kind, "message": _xml(message)}).text = _xml(text)
         if case.output:
             ET.SubElement(element, "system-out").text = _xml(case.output)
-    ET.SubElement(one, "system-out").text = _xml(output)
+    ET.SubElement(suite_element, "system-out").text = _xml(output)
     ET.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 

@@ -57,7 +57,7 @@ class RedisCostTracker(CostTracker):
 
     def by_route_and_kind(self, ahead: int = 0) -> dict[tuple[str, SpendKind], Spend]:
         """Return the day's spending. See `CostTracker.by_route_and_kind`."""
-        found: dict[tuple[str, SpendKind], Spend] = {}
+        spend: dict[tuple[str, SpendKind], Spend] = {}
         fields = self._store.client.hgetall(self._key(ahead))
         for raw, tokens in fields.items():
             name = text(raw)
@@ -65,8 +65,8 @@ class RedisCostTracker(CostTracker):
             match = _SPLIT.fullmatch(name)
             if match is not None:
                 usd = fields.get(f"usd{name.removeprefix('tokens')}".encode(), 0.0)
-                found[match[2], cast("SpendKind", match[1])] = Spend(int(tokens), float(usd))
-        return dict(sorted(found.items()))
+                spend[match[2], cast("SpendKind", match[1])] = Spend(int(tokens), float(usd))
+        return dict(sorted(spend.items()))
 
     def reserve(
         self, estimate: Spend, route: str, *, urgent: bool = False, paced: bool = True, watch: bool = False
@@ -75,8 +75,8 @@ class RedisCostTracker(CostTracker):
         bounds = self._bounds(route, urgent=urgent, paced=paced, watch=watch)
         others = self._others(route, urgent=urgent, paced=paced, watch=watch)
         limits: list[Value] = [sum(map(len, bounds))]
-        for whose, found in enumerate(bounds, 1):
-            for bound in found:
+        for whose, limits_of_one in enumerate(bounds, 1):
+            for bound in limits_of_one:
                 limits += (whose, bound.refused, *_limit(bound.limit))
         if others:
             limits += (*_limit(bounds[0][-1].limit), *map(storable, others))

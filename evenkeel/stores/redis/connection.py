@@ -110,8 +110,8 @@ class RedisStore:
     def check(self) -> None:
         """Raise StoreError, in one line, unless the server answers, is recent enough and evicts no keys."""
         try:
-            found = self.client.info("server", **self._anywhere())
-            version = str(found["redis_version"])
+            info = self.client.info("server", **self._anywhere())
+            version = str(info["redis_version"])
             policy = self.client.config_get("maxmemory-policy", **self._anywhere()).get("maxmemory-policy")
         except NoPermissionError:
             return  # an ACL user that may not ask; the commands that are needed will tell
@@ -168,12 +168,12 @@ class Script:
         if not wanted:
             return self(keys, *arguments)
         try:
-            given, reached = self._awaited(wanted, "EVALSHA", self._digest, keys, arguments)
+            answer, reached = self._awaited(wanted, "EVALSHA", self._digest, keys, arguments)
         except NoScriptError:
-            given, reached = self._awaited(wanted, "EVAL", self._text, keys, arguments)
+            answer, reached = self._awaited(wanted, "EVAL", self._text, keys, arguments)
         if reached < wanted:
             raise NotReplicatedError(f"{reached} replica(s) have what was written, {wanted} are wanted")
-        return given
+        return answer
 
     def _awaited(
         self, wanted: int, verb: str, what: str, keys: Sequence[str], arguments: Sequence[Value]
@@ -185,8 +185,8 @@ class Script:
             sent.incr(self._store.key("main", "written"))
             sent.execute_command(verb, what, len(keys), *keys, *arguments)
             sent.execute_command("WAIT", wanted, patience_ms)
-            _, given, reached = sent.execute()
-        return given, int(reached)
+            _, answer, reached = sent.execute()
+        return answer, int(reached)
 
 
 def text(value: Any) -> str:

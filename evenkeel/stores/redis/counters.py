@@ -81,7 +81,7 @@ class RedisCounterStore:
         bodies = self._mine(client.hgetall(self._snapshots))
         seen = {name: float(at) for name, at in client.hgetall(self._times).items()}
         now = self._clock()
-        found = []
+        snapshots = []
         for name in sorted(bodies):
             snapshot = json.loads(bodies[name])
             silent_s = now - seen.get(name, now)
@@ -90,8 +90,8 @@ class RedisCounterStore:
             if silent_s > _FORGOTTEN_S:
                 group = text(name).rpartition(" ")[0]
                 self._retire(text(name), f"{group} {_RETIRED}" if group else _RETIRED)
-            found.append(snapshot)
-        return found
+            snapshots.append(snapshot)
+        return snapshots
 
     def _mine(self, by_source: dict[bytes, bytes]) -> dict[bytes, bytes]:
         prefix = self._group.encode()

@@ -128,9 +128,9 @@ class RedisDocuments:
             rows[text(name)] = dict(zip(collection.fields, json.loads(row), strict=True))
         return rows
 
-    def newest(self, place: str, key: str) -> int:
+    def newest(self, hash_key: str, key: str) -> int:
         """Return the newest version of a document, 0 if there is none."""
-        return int(self._store.client.hget(place, key) or 0)
+        return int(self._store.client.hget(hash_key, key) or 0)
 
     def place(self, collection: Collection[Any], part: str) -> str:
         """Return the key of a part of a collection."""
@@ -186,10 +186,10 @@ class _RedisWriting:
         name = _name(key, version)
         self.count += 1
         # A version that is replaced stays at its place in the order.
-        place = ["NX"] if collection.version else []
+        condition = ["NX"] if collection.version else []
         self.commands += [
             ["HSET", bodies, name, collection.body.pack(item, documents.seal)],
-            ["ZADD", order, *place, self.seen + self.count, name],
+            ["ZADD", order, *condition, self.seen + self.count, name],
         ]
         values = {field: _plain(value) for field, value in collection.values_of(item).items()}
         if values:
@@ -200,8 +200,8 @@ class _RedisWriting:
         if collection.kept is not None:
             others = [other for other in documents.names(collection) if other != name]
             if collection.kept_of:
-                found, same = documents.rows(collection), values[collection.kept_of]
-                others = [name for name in others if found[name][collection.kept_of] == same]
+                rows, same = documents.rows(collection), values[collection.kept_of]
+                others = [name for name in others if rows[name][collection.kept_of] == same]
             self._remove(collection, others[: max(0, len(others) + 1 - collection.kept)])
 
     def add(self, collection: Collection[Item], item: Item) -> bool:
@@ -220,16 +220,16 @@ class _RedisWriting:
 
     def _note_version(self, newest: str, key: str, version: int) -> None:
         """Say which version is the newest, if this is."""
-        known = self._newest.get(key) or self._documents.newest(newest, key)
-        if version > known:
+        newest_known = self._newest.get(key) or self._documents.newest(newest, key)
+        if version > newest_known:
             self._newest[key] = version
             self.commands.append(["HSET", newest, key, version])
 
     def _remove(self, collection: Collection[Any], names: Sequence[str]) -> None:
-        places = [self._documents.place(collection, part) for part in ("bodies", "fields")]
+        keys = [self._documents.place(collection, part) for part in ("bodies", "fields")]
         order = self._documents.place(collection, "order")
         for name in names:
-            self.commands += [["HDEL", place, name] for place in places]
+            self.commands += [["HDEL", key, name] for key in keys]
             self.commands.append(["ZREM", order, name])
 
 

@@ -76,8 +76,8 @@ class RedisMonitorStore:
         """Return every part of the checkpoint by name; after `load`, those of the checkpoint it returned."""
         read, self._read = self._read, None
         if read is None:
-            found = self._store.client.hgetall(self._parts)
-            read = {text(name): body for name, body in found.items()}
+            parts = self._store.client.hgetall(self._parts)
+            read = {text(name): body for name, body in parts.items()}
         return read
 
     def commit(
@@ -194,8 +194,8 @@ def monitor_names(store: RedisStore) -> list[str]:
     It scans the keys, which is too slow for a scrape.
     """
     before, after = store.key("main", "monitor:"), ":head"
-    found = store.client.scan_iter(match=f"{before}*{after}", count=1000)
-    return sorted(text(key).removeprefix(before).removesuffix(after) for key in found)
+    keys = store.client.scan_iter(match=f"{before}*{after}", count=1000)
+    return sorted(text(key).removeprefix(before).removesuffix(after) for key in keys)
 
 
 def _cell(*names: object) -> str:

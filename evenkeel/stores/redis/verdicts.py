@@ -93,7 +93,7 @@ class RedisVerdictLog:
     def read_after(self, offset: int, limit: int) -> list[LoggedVerdict]:
         """Return up to `limit` verdicts after `offset`, in log order."""
         rows = self._store.client.xrange(self._log, min=f"({offset}-0", count=limit)
-        return [self._logged(place, fields[b"body"]) for place, fields in rows]
+        return [self._logged(entry_id, fields[b"body"]) for entry_id, fields in rows]
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
@@ -106,14 +106,14 @@ class RedisVerdictLog:
         """Return up to `limit` entries of any kind after `offset`, in log order."""
         read, *noted = self._entries((self._log, self._notes, self._sightings), offset, limit)
         # The script returns places and bodies in turn.
-        found: list[Logged] = []
-        for place, body in zip(read[::2], read[1::2], strict=True):
-            found.append(self._logged(place, body))
+        entries: list[Logged] = []
+        for entry_id, body in zip(read[::2], read[1::2], strict=True):
+            entries.append(self._logged(entry_id, body))
         for notes in noted:
-            found += _notes(zip(notes[::2], notes[1::2], strict=True))
+            entries += _notes(zip(notes[::2], notes[1::2], strict=True))
         if any(noted):
-            found.sort(key=lambda entry: entry.offset)
-        return found[:limit]
+            entries.sort(key=lambda entry: entry.offset)
+        return entries[:limit]
 
     def approvals(self) -> list[LoggedApproval]:
         """Return every approval, in log order."""
@@ -125,22 +125,22 @@ class RedisVerdictLog:
         if narrow.until is not None:
             offset = self._place_after(narrow.until + _SLACK_S, offset)
         read = self._before(offset, limit)
-        found = [logged for logged in read if narrow.admits(logged.verdict)]
+        admitted = [logged for logged in read if narrow.admits(logged.verdict)]
         if not read:
             return Stretch([], 0, 0)
         reached_s = read[-1].verdict.scored_at
         ended = len(read) < limit or (narrow.since is not None and reached_s < narrow.since - _SLACK_S)
-        return Stretch(found, 0 if ended else read[-1].offset, len(read), reached_s)
+        return Stretch(admitted, 0 if ended else read[-1].offset, len(read), reached_s)
 
     def _before(self, offset: int | None, limit: int) -> list[LoggedVerdict]:
         """Return up to `limit` verdicts before `offset`, newest first."""
         last = "+" if offset is None else f"({offset}-0"
         rows = self._store.client.xrevrange(self._log, max=last, count=limit)
-        return [self._logged(place, fields[b"body"]) for place, fields in rows]
+        return [self._logged(entry_id, fields[b"body"]) for entry_id, fields in rows]
 
-    def _logged(self, place: bytes, body: bytes) -> LoggedVerdict:
+    def _logged(self, entry_id: bytes, body: bytes) -> LoggedVerdict:
         """Return a verdict with its offset, the first half of its place in the stream."""
-        return LoggedVerdict(int(text(place).partition("-")[0]), self._verdict(body))
+        return LoggedVerdict(int(text(entry_id).partition("-")[0]), self._verdict(body))
 
     def _place_after(self, moment: float, before: int | None) -> int | None:
         """Return a place below which all verdicts up to a time lie, found by bisection; at most `before`."""
@@ -177,8 +177,8 @@ class RedisVerdictLog:
         number = self._store.client.hget(self._ids, storable(verdict_id))
         if number is None:
             return None
-        place = f"{text(number)}-0"
-        rows = self._store.client.xrange(self._log, min=place, max=place)
+        entry_id = f"{text(number)}-0"
+        rows = self._store.client.xrange(self._log, min=entry_id, max=entry_id)
         return self._verdict(rows[0][1][b"body"]) if rows else None
 
     def evidence(self, verdict_id: str) -> Evidence | None:

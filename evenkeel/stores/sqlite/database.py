@@ -213,9 +213,9 @@ class Database:
             now = self._clock()
             if self._lost and (self._tell_lost is not None or now < self._again_at):
                 raise sqlite3.OperationalError(self._lost)
-            found = self._files()
-            if self._lost and found != self._left_as and self._cut_short():
-                self._left_as = found
+            files = self._files()
+            if self._lost and files != self._left_as and self._cut_short():
+                self._left_as = files
                 self._looks += 1
                 self._again_at = now + _LOOKS.pause_s(self._looks)
                 raise sqlite3.OperationalError(self._lost)
@@ -241,15 +241,15 @@ class Database:
 
     def _files(self) -> list[tuple[int, int] | None]:
         """Return the size and modification time of each file; None for a missing one."""
-        found: list[tuple[int, int] | None] = []
+        files: list[tuple[int, int] | None] = []
         for suffix in ("", "-shm", "-wal"):
             try:
-                one = self.path.with_name(f"{self.path.name}{suffix}").stat()
+                status = self.path.with_name(f"{self.path.name}{suffix}").stat()
             except OSError:
-                found.append(None)
+                files.append(None)
             else:
-                found.append((one.st_size, one.st_mtime_ns))
-        return found
+                files.append((status.st_size, status.st_mtime_ns))
+        return files
 
     def _mend(self) -> None:
         """Make an index that was cut short whole, for SQLite to fill it anew from the write-ahead log.
@@ -329,10 +329,10 @@ class Database:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return the device and inode of a file, which change if it is replaced; None if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:

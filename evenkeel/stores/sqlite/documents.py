@@ -85,7 +85,7 @@ class SqliteDocuments:
             f" WHERE {name} IN (SELECT value FROM json_each(?)) AND {chosen}",
             [json.dumps(list(wanted)), *values],
         )
-        return frozenset(wanted[found] for (found,) in rows)
+        return frozenset(wanted[stored_name] for (stored_name,) in rows)
 
     def values(self, collection: Collection[Any], *fields: str) -> set[tuple[Field, ...]]:
         """Return combinations of fields."""
@@ -147,9 +147,9 @@ class _Writing:
         row: dict[str, Any] = {name: _column(value) for name, value in collection.values_of(item).items()}
         row |= zip(collection.key, map(storable, collection.key_of(item)), strict=True)
         row |= {"version": collection.version_of(item), "body": collection.body.pack(item, self._seal)}
-        places = ", ".join("?" * len(row))
+        marks = ", ".join("?" * len(row))
         return self._connection.execute(
-            f"INSERT INTO {collection.name} ({_columns(row)}) VALUES ({places}) {otherwise}",  # noqa: S608 - ours
+            f"INSERT INTO {collection.name} ({_columns(row)}) VALUES ({marks}) {otherwise}",  # noqa: S608 - ours
             list(row.values()),
         )
 

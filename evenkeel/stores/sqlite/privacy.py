@@ -66,8 +66,8 @@ def keep_private(path: Path) -> None:
 
 def _mend(path: Path) -> None:
     try:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or not found.st_mode & _OTHERS:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or not status.st_mode & _OTHERS:
             return
         path.chmod(_FILE_MODE)
         changed = path.lstat()
@@ -75,8 +75,8 @@ def _mend(path: Path) -> None:
         return  # A write-ahead log comes and goes.
     except OSError as error:
         raise StoreError(
-            f"other users may read {path} (mode {stat.S_IMODE(found.st_mode):04o}) and this process may not "
-            f"change that ({error.strerror}): have its owner (user id {found.st_uid}) run `chmod 600`, or "
+            f"other users may read {path} (mode {stat.S_IMODE(status.st_mode):04o}) and this process may not "
+            f"change that ({error.strerror}): have its owner (user id {status.st_uid}) run `chmod 600`, or "
             "choose another folder with --data-dir"
         ) from error
     if changed.st_mode & _OTHERS:
@@ -85,16 +85,16 @@ def _mend(path: Path) -> None:
             f"{stat.S_IMODE(changed.st_mode):04o} whatever it is set to: choose a folder on another one with "
             "--data-dir"
         )
-    log.warning("other users could read %s (mode %04o); it is 0600 now", path, stat.S_IMODE(found.st_mode))
+    log.warning("other users could read %s (mode %04o); it is 0600 now", path, stat.S_IMODE(status.st_mode))
 
 
 def _mend_folder(folder: Path) -> None:
-    found = folder.stat()
-    shared = found.st_mode & stat.S_ISVTX  # A folder for everybody, as /tmp is.
-    if shared or not found.st_mode & _OTHERS or found.st_uid != os.geteuid():
+    status = folder.stat()
+    shared = status.st_mode & stat.S_ISVTX  # A folder for everybody, as /tmp is.
+    if shared or not status.st_mode & _OTHERS or status.st_uid != os.geteuid():
         return
     with contextlib.suppress(OSError):  # the files in it are private all the same
         folder.chmod(_FOLDER_MODE)
         log.warning(
-            "other users could open %s (mode %04o); it is 0700 now", folder, stat.S_IMODE(found.st_mode)
+            "other users could open %s (mode %04o); it is 0700 now", folder, stat.S_IMODE(status.st_mode)
         )

@@ -108,9 +108,11 @@ class SqliteExchangeQueue:
             rows += 1
         if not rows:
             return 0
-        places = ",".join(["(?, ?, ?, ?, ?)"] * rows)
+        rows_of_marks = ",".join(["(?, ?, ?, ?, ?)"] * rows)
         # One statement for the batch: `executemany` steps through it row by row.
-        insert = f"INSERT OR IGNORE INTO exchanges (id, queued_at, size, payload, client) VALUES {places}"  # noqa: S608 - placeholders only
+        insert = (
+            f"INSERT OR IGNORE INTO exchanges (id, queued_at, size, payload, client) VALUES {rows_of_marks}"  # noqa: S608 - placeholders only
+        )
         with self._database.write() as connection:
             return max(0, connection.execute(insert, values).rowcount - dropped)
 
@@ -168,11 +170,11 @@ class SqliteExchangeQueue:
     @property
     def _several(self) -> bool:
         """True if the queue holds exchanges of more than one client; only then do turns matter."""
-        one, other = (
+        first, other = (
             "SELECT client FROM exchanges ORDER BY client LIMIT 1",
             "SELECT max(client) FROM exchanges",
         )
-        row = self._database.row(f"SELECT ({one}) < ({other})")
+        row = self._database.row(f"SELECT ({first}) < ({other})")
         return bool(row and row[0])
 
     def forget(self) -> None:

@@ -203,14 +203,14 @@ class SqliteVerdictLog:
         rows = self._database.rows(
             "SELECT offset, body FROM verdicts WHERE offset > ? ORDER BY offset LIMIT ?", (offset, limit)
         )
-        return [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
+        return [LoggedVerdict(entry_offset, self._verdict(body)) for entry_offset, body in rows]
 
     def note(self, note: Note) -> bool:
         """Store a note behind all verdicts so far. Return False if it exists already."""
         name, table = storable(note_id(note)), "approvals" if is_kept(note) else "sightings"
         with self._database.write() as connection:
-            known = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
-            if known:
+            exists = connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone()  # noqa: S608
+            if exists:
                 return False
             # Takes the next place of the verdicts, which none of them gets any more.
             offset = connection.execute(
@@ -235,14 +235,16 @@ class SqliteVerdictLog:
             (offset, limit),
         )
         entries: list[Logged] = []
-        for place, noted, body in rows:
-            entries.append(logged_note(place, body) if noted else LoggedVerdict(place, self._verdict(body)))
+        for entry_offset, noted, body in rows:
+            entries.append(
+                logged_note(entry_offset, body) if noted else LoggedVerdict(entry_offset, self._verdict(body))
+            )
         return entries
 
     def approvals(self) -> list[LoggedApproval]:
         """Return every approval, in log order."""
         rows = self._database.rows("SELECT offset, body FROM approvals ORDER BY offset")
-        notes = (logged_note(place, body) for place, body in rows)
+        notes = (logged_note(offset, body) for offset, body in rows)
         return [note for note in notes if isinstance(note, LoggedApproval)]
 
     def read_before(self, offset: int | None, limit: int, narrow: Narrow = ANYTHING) -> Stretch:
@@ -256,12 +258,12 @@ class SqliteVerdictLog:
             f"SELECT offset, body FROM verdicts WHERE offset IN ({chosen}) ORDER BY offset DESC",  # noqa: S608
             (*values, limit),
         )
-        found = [LoggedVerdict(place, self._verdict(body)) for place, body in rows]
-        if not found:
+        verdicts = [LoggedVerdict(entry_offset, self._verdict(body)) for entry_offset, body in rows]
+        if not verdicts:
             return Stretch([], 0, 0)
-        oldest = found[-1]
-        reached = oldest.offset if len(found) == limit else 0
-        return Stretch(found, reached, len(found), oldest.verdict.scored_at)
+        oldest = verdicts[-1]
+        reached = oldest.offset if len(verdicts) == limit else 0
+        return Stretch(verdicts, reached, len(verdicts), oldest.verdict.scored_at)
 
     def latest(
         self, limit: int, *, route: str | None = None, perturbation: str | None = None
@@ -307,11 +309,11 @@ def _condition(narrow: Narrow) -> tuple[str, list[Value | float]]:
     parts: list[str] = []
     values: list[Value | float] = []
     for column, allowed in narrow.allowed:
-        known = [_stored(value) for value in allowed if value is not None]
-        either = [f"{column} IN ({','.join('?' * len(known))})"] if known else []
+        values_allowed = [_stored(value) for value in allowed if value is not None]
+        either = [f"{column} IN ({','.join('?' * len(values_allowed))})"] if values_allowed else []
         either += [f"{column} IS NULL"] if None in allowed else []
         parts.append(f"({' OR '.join(either) or '0'})")
-        values += known
+        values += values_allowed
     for operator, moment in ((">=", narrow.since), ("<=", narrow.until)):
         if moment is not None:
             parts.append(f"scored_at {operator} ?")
