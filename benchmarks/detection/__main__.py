@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.detection.traffic import KINDS, delays_table, quiet_table
+from benchmarks.detection.traffic import KINDS, coverage_table, delays_table, quiet_table
 
 
 def main() -> None:
@@ -20,7 +20,14 @@ def main() -> None:
     parser.add_argument("--exchanges", type=int, default=5_000, help="exchanges of a quiet log")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), metavar="KIND", help="kinds of traffic")
     parser.add_argument("--without-delays", action="store_true")
+    parser.add_argument(
+        "--coverage", type=int, metavar="LOGS", help="only the coverage of intervals, in so many logs"
+    )
     options = parser.parse_args()
+    if options.coverage:
+        table = coverage_table(options.coverage, options.exchanges, options.seed, options.kinds)
+        print(f"## Coverage\n\n{table.markdown()}", flush=True)
+        return
     if not options.without_delays:
         print(f"## Delays\n\n{delays_table(options.runs, options.seed).markdown()}", flush=True)
     if options.kinds:

@@ -4,11 +4,12 @@ Each case is a generated log of one route: 900 exchanges in which nothing happen
 Of each exchange there are a resend and two rewordings. The same log is read with reference prompts and a
 judge's panel beside the traffic, and without them.
 
-    python -m benchmarks.detection.causes
+    python -m benchmarks.detection.causes [--seed 0]
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -250,13 +251,13 @@ def _judged(report: ChangeReport, case: Case) -> str:
     return "wrong"
 
 
-def lines() -> Iterator[str]:
-    """Yield the table of all cases."""
+def lines(first: int) -> Iterator[str]:
+    """Yield the table of all cases; `first` is the seed of their first run."""
     yield "| case | asked again | right | cannot be told apart | wrong | none | ever wrong | effect |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
     for case in CASES:
         for asked in (True, False):
-            results = [run(case, seed, asked=asked) for seed in range(RUNS)]
+            results = [run(case, seed, asked=asked) for seed in range(first, first + RUNS)]
             counted = Counter(result.last for result in results)
             wrong = sum(result.ever_wrong for result in results)
             effects = Counter(effect for result in results for effect in result.effects)
@@ -269,7 +270,9 @@ def lines() -> Iterator[str]:
 
 def main() -> None:
     """Print the table."""
-    for line in lines():
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first run")
+    for line in lines(parser.parse_args().seed):
         print(line, flush=True)
 
 

@@ -31,9 +31,9 @@ def _bursts(count: int, seed: int) -> list[float]:
 
 
 def test_nothing_is_known_at_first() -> None:
-    """Intervals start as if eight trials told as much as one; bets as if all did, for two stretches."""
+    """Intervals start as if twelve trials told as much as one; bets as if all did, for two stretches."""
     effect = DesignEffect()
-    assert (effect.intervals, effect.bets) == (8.0, 1.0)
+    assert (effect.intervals, effect.bets) == (12.0, 1.0)
     for trial in _independent(160, 1):
         effect.add(trial)
     assert effect.bets == 4.0

@@ -53,7 +53,7 @@ def test_a_cell_weighs_its_trials_in_every_figure_and_window():
     state = folded(log)
     found = report(state)
     histogram = {(0.0, 1.0): 2, (1.0, 0.125): 4, (0.0, 0.125): 4}
-    expected = weighted_mean(histogram, alpha=SETTINGS.alpha, effect=8.0)
+    expected = weighted_mean(histogram, alpha=SETTINGS.alpha, effect=12.0)
     assert expected.value == pytest.approx(1 / 6)
     assert found.estimates.content_delta == found.windows["500"].content_delta == expected
     assert found.estimates.excess.value == pytest.approx(1 / 6)

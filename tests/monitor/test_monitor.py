@@ -138,9 +138,9 @@ def reports_of(verdicts: list[LoggedVerdict], monitor_settings: MonitorSettings 
 
 
 def interval(histogram: dict[float, int], low: float = 0.0) -> Estimate | None:
-    """Mean of a new cell's trials, whose design effect is taken for 8."""
+    """Mean of a new cell's trials, whose design effect is taken for 12."""
     weighted = {(value, 1.0): count for value, count in histogram.items()}
-    return weighted_mean(weighted, low=low, alpha=1 - 0.95, effect=8.0)
+    return weighted_mean(weighted, low=low, alpha=1 - 0.95, effect=12.0)
 
 
 def test_a_cell_reports_its_rates_and_the_baseline_gives_the_noise_floor():

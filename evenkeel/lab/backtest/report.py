@@ -115,6 +115,7 @@ def _cell(report: CellReport) -> dict[str, Any]:
     return {
         **_place(report.key),
         **_figures(report),
+        "current": plain(report.current),
         "failures": report.counts.failures,
         "standing": report.standing,
         "more_trials": report.more_trials,
@@ -285,9 +286,9 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
             _name(cell.key, backtest),
             cell.counts.trials,
             cell.counts.effective,
-            cell.estimates.content_delta,
-            cell.estimates.excess,
-            cell.estimates.robustness,
+            cell.current.content_delta,
+            cell.current.excess,
+            cell.current.robustness,
             _state(cell),
         )
         for cell in shown
@@ -303,6 +304,7 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     )
     if rows:
         yield Table(columns, tuple(rows))
+        yield Paragraph("Figures since the last change of the route, as the console shows them.", "note")
     more = len(backtest.cells) - len(rows)
     if more:
         yield Paragraph(f"{_counted(more, 'quieter cell')} of those there are in the JSON.", "note")

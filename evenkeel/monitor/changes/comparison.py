@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.changes.record import LENGTH, distance
+from evenkeel.monitor.changes.record import distance
 from evenkeel.monitor.estimate import Counts, proportion
 
 if TYPE_CHECKING:
@@ -103,16 +103,6 @@ class TraitSides:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareSides:
-    """Share of answers with at least a given length, or at least a given similarity, before and after."""
-
-    trait: str
-    least: str
-    """Lower end of the class, for people: "at least 362 characters", "at least 75%"."""
-    share: Sides
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Comparison of all figures before and after a change."""
 
@@ -125,9 +115,6 @@ class Comparison:
     cells: tuple[CellSides, ...]
     """Cells by name, the resend first."""
     traits: tuple[TraitSides, ...]
-    answers: tuple[ShareSides, ...] = ()
-    """Lengths of answers and their similarity by heuristics, without any judge. Only classes known on both
-    sides are listed."""
 
     @property
     def control(self) -> CellSides | None:
@@ -146,142 +133,91 @@ class Comparison:
         return any(sides is not None and sides.upper - sides.lower <= 2 * _TELLING for sides in found)
 
 
-def compare(
-    before: ChangeTally, after: ChangeTally, *, alpha: float = 0.05, min_trials: int = 30
-) -> Comparison:
+# Probability with which an interval may ever miss the truth: as for cells, so that a figure has one interval.
+_ALPHA: Final = 0.05
+
+
+def compare(before: ChangeTally, after: ChangeTally, *, min_trials: int = 30) -> Comparison:
     """Compare the two sides of a change.
 
     Args:
         before: Traffic before it.
         after: Traffic since.
-        alpha: Probability with which any of the intervals of one figure (content delta, say) over all
-            perturbations together may ever miss the truth; so also that one of them is said to have moved
-            though it did not.
         min_trials: Fewest observations for an estimate.
     """
     names = sorted(before.cells.keys() | after.cells.keys(), key=lambda name: (name != BASELINE, name))
-    level = alpha / max(1, 2 * len(names))
     return Comparison(
         exchanges_before=before.exchanges,
         exchanges_after=after.exchanges,
-        pooled=_pooled(before, after, alpha / 2, min_trials),
-        cells=tuple(_cell(name, before, after, level, min_trials) for name in names),
+        pooled=_pooled(before, after, max(1, min_trials)),
+        cells=tuple(_cell(name, before, after, min_trials) for name in names),
         traits=tuple(
             _trait(name, before, after) for name in sorted(before.traits.keys() & after.traits.keys())
         ),
-        answers=_answers(before, after, alpha, min_trials),
     )
 
 
-class _Part(NamedTuple):
-    """Count of hits among the observations of one perturbation."""
-
-    hits: int
-    n: int
-
-
-# Parts by perturbation, and the number of exchanges.
-_Parts: TypeAlias = tuple[dict[str, _Part], int]
-
-
-def _shares(before: _Parts, after: _Parts, alpha: float, min_trials: int) -> Sides:
-    """Pool the share of hits over the perturbations that both sides have, with equal weights on both.
+def _pooled(before: ChangeTally, after: ChangeTally, min_exchanges: int) -> Sides:
+    """Pool the share of shifts over the perturbations that both sides have, with equal weights on both.
 
     The mean over an exchange is one observation in [0, 1]; the interval of a rate covers the mean of such
     observations too, since its evidence is convex in each of them. So shares are scaled down to one
     observation an exchange; fewer, where a perturbation has other parts of the two sides.
-
-    Args:
-        before: Parts before the change.
-        after: Parts since the change.
-        alpha: Probability with which either interval may ever miss the truth.
-        min_trials: Fewest exchanges for an estimate.
     """
-    old, new = before[0], after[0]
-    both = [name for name in old if old[name].n and name in new and new[name].n]
-    part = {name: old[name].n * new[name].n / (old[name].n + new[name].n) for name in both}
-    total = sum(part.values())
+    old, new = _single_rewordings(before), _single_rewordings(after)
+    weights: dict[str, float] = {}
+    for name in old.keys() & new.keys():
+        trials = old[name].content_trials, new[name].content_trials
+        if all(trials):
+            weights[name] = trials[0] * trials[1] / sum(trials)
+    total = sum(weights.values())
+    if not total:
+        return UNMEASURED
 
-    def share(parts: dict[str, _Part], exchanges: int) -> Estimate | None:
-        if not total:
-            return None
-        effective = 1 / sum((part[name] / total) ** 2 / parts[name].n for name in both)
-        n = min(round(effective), max(1, exchanges))
-        value = sum(part[name] / total * parts[name].hits / parts[name].n for name in both)
-        return proportion(round(value * n), n, alpha=alpha, min_trials=min_trials)
+    def share(counts: dict[str, Counts], exchanges: int) -> Estimate | None:
+        value = spread = 0.0
+        for name in sorted(weights):
+            weight, trials = weights[name] / total, counts[name].content_trials
+            value += weight * counts[name].shifted / trials
+            spread += weight * weight / trials
+        n = min(round(1 / spread), max(1, exchanges))
+        effect = max(counts[name].effect for name in weights)
+        return proportion(round(value * n), n, alpha=_ALPHA, min_trials=min_exchanges, effect=effect)
 
-    return Sides(share(*before), share(*after))
-
-
-def _pooled(before: ChangeTally, after: ChangeTally, alpha: float, min_trials: int) -> Sides:
-    def side(tally: ChangeTally) -> _Parts:
-        names = (name for name in tally.cells if name != BASELINE and together_count(name) == 1)
-        counts = {name: tally.counts(name) for name in names}
-        return {
-            name: _Part(shifts.shifted, shifts.trials) for name, shifts in counts.items()
-        }, tally.exchanges
-
-    return _shares(side(before), side(after), alpha, max(1, min_trials))
+    return Sides(share(old, before.exchanges), share(new, after.exchanges))
 
 
-def _cell(name: str, before: ChangeTally, after: ChangeTally, alpha: float, min_trials: int) -> CellSides:
-    both = [tally.counts(name) for tally in (before, after)]
+def _single_rewordings(tally: ChangeTally) -> dict[str, Counts]:
+    """Return the counts of each perturbation that is one rewording."""
+    names = (name for name in tally.cells if name != BASELINE and together_count(name) == 1)
+    return {name: tally.counts(name) for name in names}
+
+
+def _cell(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -> CellSides:
+    both = before.counts(name), after.counts(name)
 
     def sides(figure: Callable[..., Estimate | None]) -> Sides:
-        return Sides(*(figure(counts, alpha=alpha, min_trials=min_trials) for counts in both))
+        return Sides(*(figure(counts, alpha=_ALPHA, min_trials=min_trials) for counts in both))
 
-    def rate(found: list[tuple[int, int]]) -> Sides:
-        return Sides(*(proportion(*sides, alpha=alpha, min_trials=min_trials) for sides in found))
+    def invalid(tally: ChangeTally, counts: Counts) -> Estimate | None:
+        return _proportion(tally.invalid[name], counts.trials, counts.effect, min_trials)
+
+    def worse(counts: Counts) -> Estimate | None:
+        rated = counts.trials - counts.shifted + counts.quality_scored
+        return _proportion(counts.qualities["worse"], rated, counts.effect, min_trials)
 
     return CellSides(
         name,
         sides(Counts.content_delta),
         sides(Counts.excess) if name != BASELINE else UNMEASURED,
         sides(Counts.robustness),
-        rate(
-            [
-                (counts.qualities["worse"], counts.trials - counts.shifted + counts.quality_scored)
-                for counts in both
-            ]
-        ),
-        rate([(tally.invalid[name], tally.counts(name).trials) for tally in (before, after)]),
+        Sides(worse(both[0]), worse(both[1])),
+        Sides(invalid(before, both[0]), invalid(after, both[1])),
     )
 
 
-def _answers(
-    before: ChangeTally, after: ChangeTally, alpha: float, min_trials: int
-) -> tuple[ShareSides, ...]:
-    """Return the shares of answers in each class; several trials of an exchange count as one observation."""
-    # What all are above says nothing.
-    known = [
-        (trait, edge)
-        for trait in sorted(before.answers.keys() & after.answers.keys())
-        for edge in sorted({float(step) for tally in (before, after) for step in _steps(tally, trait)})[1:]
-    ]
-    level = alpha / max(1, 2 * len(known))
-
-    def side(tally: ChangeTally, trait: str, edge: float) -> _Parts:
-        parts = {
-            name: _Part(sum(n for step, n in steps.items() if float(step) >= edge), steps.total())
-            for name, steps in tally.answers[trait].items()
-            if together_count(name) == 1
-        }
-        return parts, tally.exchanges
-
-    found = (
-        ShareSides(
-            trait,
-            f"at least {edge:,.0f} characters" if trait == LENGTH else f"at least {edge:.1%}",
-            _shares(side(before, trait, edge), side(after, trait, edge), level, min_trials),
-        )
-        for trait, edge in known
-    )
-    return tuple(sides for sides in found if sides.share.difference is not None)
-
-
-def _steps(tally: ChangeTally, trait: str) -> set[str]:
-    """Return the lower ends of the classes into which the answers' values of a trait fall."""
-    return {step for steps in tally.answers[trait].values() for step in steps}
+def _proportion(hits: int, trials: int, effect: float, min_trials: int) -> Estimate | None:
+    return proportion(hits, trials, alpha=_ALPHA, min_trials=min_trials, effect=effect)
 
 
 def _trait(name: str, before: ChangeTally, after: ChangeTally) -> TraitSides:

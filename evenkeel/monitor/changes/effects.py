@@ -100,13 +100,6 @@ def measured(comparison: Comparison) -> Iterator[Finding]:
         )
     for cell in comparison.rewordings:
         yield from _of_cell(cell, control)
-    told = set()
-    for share_sides in sorted(comparison.answers, key=lambda share_sides: -share_sides.share.distance):
-        if share_sides.share.moved and share_sides.trait not in told:
-            told.add(share_sides.trait)
-            trait = f"{share_sides.trait[0].upper()}{share_sides.trait[1:]}"
-            text = f"{trait}: {share_sides.least} in {{after}}, {{before}} before."
-            yield Finding("different", _said(share_sides.share, text))
 
 
 _SHIFTED: Final = "answers shift in {after} of the trials, {before} before."

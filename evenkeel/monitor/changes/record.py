@@ -9,11 +9,9 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core.cells import ChangeMark
-from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.changes.stay import End, Stay, turns_of
-from evenkeel.monitor.changes.traits import alike_step, length_step
 from evenkeel.monitor.estimate import Counts
 
 if TYPE_CHECKING:
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate import RatedOutcome
 
 
-LENGTH: Final = "length of answers"
-LIKENESS: Final = ("likeness under rewordings", "likeness of resends")
 _MOST_VALUES: Final = 12
 OTHER: Final = "other"
 """Label that counts the values of a trait beyond the first twelve together."""
@@ -35,7 +31,7 @@ class ChangeTally:
     """Counts of outcomes by perturbation, traits by value, and ratings: a few hundred numbers at most."""
 
     __slots__ = (
-        "answers", "began_at", "cells", "ended_at", "exchanges", "invalid", "judged", "traits",
+        "began_at", "cells", "effects", "ended_at", "exchanges", "invalid", "judged", "models", "traits",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,11 +41,13 @@ class ChangeTally:
         (`evenkeel.monitor.estimate.counts`)."""
         self.traits: dict[str, Counter[str]] = {}
         """Exchanges by trait and value."""
-        self.answers: dict[str, dict[str, Counter[str]]] = {}
-        """Lengths of answers and similarities by heuristics, counted by perturbation and by the lower end
-        of the class. No judge is involved."""
         self.invalid: Counter[str] = Counter()
         """Answers by perturbation that ignore the format or language asked for."""
+        self.models: Counter[str] = Counter()
+        """Trials by model."""
+        self.effects: dict[str, float] = {}
+        """Design effects by perturbation: those of the cells of the model with the most trials, so that a
+        figure has the same interval here as in its cell. Not part of the state."""
         self.judged = False
         """True if a judge took part in a rating."""
         self.began_at: float | None = None
@@ -57,7 +55,7 @@ class ChangeTally:
         """Unix times in seconds of the first and the last verdict."""
 
     def add(self, verdict: Verdict, outcome: RatedOutcome | str) -> None:
-        """Count a verdict with its outcome and the likeness of its answers."""
+        """Count a verdict with its outcome."""
         if self.began_at is None:
             self.began_at = verdict.scored_at
         self.ended_at = verdict.scored_at
@@ -66,21 +64,10 @@ class ChangeTally:
             if cell is None:
                 cell = self.cells[verdict.perturbation] = Counter()
             cell[outcome.letter] += 1
+            self.models[verdict.model] += 1
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
-        self._compare(verdict)
         self.judged = self.judged or (verdict.scoring.scorer == "judge" and verdict.rating is not None)
-
-    def _compare(self, verdict: Verdict) -> None:
-        """Count how long the answer is, and how alike the two answers are."""
-        resend = verdict.perturbation == BASELINE
-        if verdict.is_control and verdict.origin.answer_chars is not None:
-            _counted(self.answers.setdefault(LENGTH, {}), BASELINE)[
-                length_step(verdict.origin.answer_chars)
-            ] += 1
-        if verdict.similarity is not None:
-            own = self.answers.setdefault(LIKENESS[resend], {})
-            _counted(own, verdict.perturbation)[alike_step(verdict.similarity)] += 1
 
     def add_exchange(self, traits: Mapping[str, str]) -> None:
         """Count an exchange and its traits."""
@@ -98,10 +85,8 @@ class ChangeTally:
             counted = self.traits.setdefault(name, Counter())
             for value, count in values.items():
                 counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += count
-        for trait, own in other.answers.items():
-            for name, values in own.items():
-                _counted(self.answers.setdefault(trait, {}), name).update(values)
         self.invalid.update(other.invalid)
+        self.models.update(other.models)
         self.judged = self.judged or other.judged
         if self.began_at is None:
             self.began_at = other.began_at
@@ -115,7 +100,7 @@ class ChangeTally:
 
     def counts(self, perturbation: str) -> Counts:
         """Return the counts of one perturbation, whatever the model."""
-        return Counts(self.cells.get(perturbation, Counter()))
+        return Counts(self.cells.get(perturbation, Counter()), effect=self.effects.get(perturbation, 1.0))
 
     def to_json(self) -> dict[str, Any]:
         """Return the tally as JSON values."""
@@ -123,8 +108,8 @@ class ChangeTally:
             "exchanges": self.exchanges,
             "cells": self.cells,
             "traits": self.traits,
-            "answers": self.answers,
             "invalid": self.invalid,
+            "models": self.models,
             "judged": self.judged,
             "at": [self.began_at, self.ended_at],
         }
@@ -136,21 +121,11 @@ class ChangeTally:
         tally.exchanges = raw["exchanges"]
         tally.cells = {name: Counter(letters) for name, letters in raw["cells"].items()}
         tally.traits = {name: Counter(values) for name, values in raw["traits"].items()}
-        tally.answers = {
-            trait: {name: Counter(values) for name, values in own.items()}
-            for trait, own in raw["answers"].items()
-        }
         tally.invalid = Counter(raw["invalid"])
+        tally.models = Counter(raw["models"])
         tally.judged = raw["judged"]
         tally.began_at, tally.ended_at = raw["at"]
         return tally
-
-
-def _counted(counters: dict[str, Counter[str]], name: str) -> Counter[str]:
-    found = counters.get(name)
-    if found is None:
-        found = counters[name] = Counter()
-    return found
 
 
 Mix = dict[str, Counter[str]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from math import log2
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.monitor.changes import kinds
@@ -90,19 +89,6 @@ def lengths(verdict: Verdict) -> dict[str, str | float]:
     return (
         {} if verdict.origin.answer_chars is None else {"answer length": float(verdict.origin.answer_chars)}
     )
-
-
-_EIGHTH: Final = 8
-
-
-def alike_step(alike: float) -> str:
-    """Return the beginning of the eighth that a likeness lies in: "0.875"."""
-    return f"{min(_EIGHTH - 1, int(_EIGHTH * alike)) / _EIGHTH:g}"
-
-
-def length_step(chars: int) -> str:
-    """Return the beginning of the half octave that a length lies in: "256", "362"."""
-    return str(round(2 ** (int(2 * log2(chars)) / 2))) if chars else "0"
 
 
 def tenth(share: float) -> str:

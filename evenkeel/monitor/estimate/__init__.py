@@ -7,7 +7,7 @@ tell). Everything here is a function of counts, so an estimate can be recomputed
 anyone.
 """
 
-from evenkeel.monitor.estimate.blocks import BLOCK, DesignEffect
+from evenkeel.monitor.estimate.blocks import BLOCK, CellEffects, DesignEffect
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean, paired_excess, proportion, weighted_mean
 from evenkeel.monitor.estimate.counts import (
     OUTCOMES,
@@ -25,6 +25,7 @@ __all__ = [
     "BLOCK",
     "OUTCOMES",
     "UNFINISHED",
+    "CellEffects",
     "Counts",
     "DesignEffect",
     "ExchangeTally",

@@ -14,7 +14,8 @@ hundreds of trials, stretches differ for that reason: intervals widen and alerts
 then what the rate will be.
 
 **Intervals** divide the logarithm of a gambler's capital by the effect. Of a new cell nothing is known, so it
-starts at 8, as if four pairs of stretches had shown that, and its own trials take over.
+starts at 12, as if four pairs of stretches had shown that, and its own trials take over. A cell of another
+model starts with the effect of the cell before it: dependence is a property of the traffic, not of the model.
 
 **Bets** against a limit are raised to the power of one over the effect. Of independent trials no bet then
 wins on average (Jensen), as long as the effect is known before the trial. So the latest pair of stretches
@@ -45,8 +46,9 @@ STRETCH: Final = 2 * BLOCK
 many false alarms."""
 # Design effect for bets of a cell that shows none.
 _UNKNOWN: Final = 4.0
-# The same for intervals, which nothing bounds within a block.
-_DOUBTFUL: Final = 8.0
+# The same for intervals, which nothing bounds within a block. With 8, intervals cover nightly batches of
+# forty in 87 to 96 % of the logs instead of 97 %, and are 13 % narrower after 1,000 trials.
+_DOUBTFUL: Final = 12.0
 # Pairs of stretches that this counts for.
 _WEIGHT: Final = 4
 # Trials of a session at first.
@@ -121,11 +123,18 @@ class DesignEffect(Struct):
     within: float = 0.0
     latest: tuple[float, float] | None = None
     """The same of the latest pair, which bets do not know of yet."""
+    usual: float = _DOUBTFUL
+    """Design effect that intervals assume until stretches show one."""
     by_stretches: float = _DOUBTFUL
     """Design effect that all pairs of stretches show."""
     earlier: float = 1.0
     """Design effect that all but the latest pair show, for bets."""
     sessions: SessionScale = field(default_factory=SessionScale)
+
+    @classmethod
+    def after(cls, other: DesignEffect) -> DesignEffect:
+        """Return an empty series whose intervals start with the effect of another one of the same traffic."""
+        return cls(usual=other.by_stretches, by_stretches=other.by_stretches)
 
     @property
     def is_observed(self) -> bool:
@@ -169,7 +178,7 @@ class DesignEffect(Struct):
         known = _effect(_UNKNOWN, self.pairs, self.between, self.within)
         self.earlier = known if known >= _CHANCE else 1.0
         between, within = self.between + self.latest[0], self.within + self.latest[1]
-        self.by_stretches = _effect(_DOUBTFUL, self.pairs + 1, between, within)
+        self.by_stretches = _effect(self.usual, self.pairs + 1, between, within)
 
 
 def _effect(unknown: float, pairs: int, between: float, within: float) -> float:
@@ -185,6 +194,11 @@ class CellEffects(Struct):
     content: DesignEffect = field(default_factory=DesignEffect)
     """Design effect of pairs where the resend is known, else of shifts."""
     loss: DesignEffect = field(default_factory=DesignEffect)
+
+    @classmethod
+    def after(cls, other: CellEffects) -> CellEffects:
+        """Return the effects of a new cell that takes over the traffic of another one."""
+        return cls(DesignEffect.after(other.content), DesignEffect.after(other.loss))
 
     @property
     def bets(self) -> float:

@@ -143,10 +143,12 @@ def weighted_mean(
     return _weighted_mean(observed, low, high, alpha, effect)
 
 
-def proportion(successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1) -> Estimate | None:
-    """Return the rate of successes among independent trials; see `bounded_mean`."""
-    histogram = {0.0: trials - successes, 1.0: successes}
-    return bounded_mean(histogram, alpha=alpha, min_observations=min_trials)
+def proportion(
+    successes: int, trials: int, *, alpha: float = 0.05, min_trials: int = 1, effect: float = 1.0
+) -> Estimate | None:
+    """Return the rate of successes among trials of a design effect; see `weighted_mean`."""
+    histogram = {(0.0, 1.0): trials - successes, (1.0, 1.0): successes}
+    return weighted_mean(histogram, alpha=alpha, min_observations=min_trials, effect=effect)
 
 
 def paired_excess(

@@ -28,9 +28,9 @@ from evenkeel.monitor.estimate import (
     Counts,
     ToolCounts,
     Windows,
-    bounded_mean,
     weight_of,
     weight_sign,
+    weighted_mean,
 )
 from evenkeel.monitor.fold.measures import observations, segments_of
 
@@ -240,8 +240,13 @@ class Cell:
         for name, segment in alert.segments.places.items():
             if alert.segment not in {None, name} or segment.trials > alert.segments.trials / 2:
                 continue
-            excess = bounded_mean(
-                segment.differences, low=-1.0, alpha=settings.alpha, min_observations=settings.min_trials
+            differences = {(value, 1.0): count for value, count in segment.differences.items()}
+            excess = weighted_mean(
+                differences,
+                low=-1.0,
+                alpha=settings.alpha,
+                min_observations=settings.min_trials,
+                effect=self.counts.effect,
             )
             if excess is not None and (worst is None or excess.value > worst.excess.value):
                 over = alert.segment == name

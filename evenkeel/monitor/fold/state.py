@@ -21,7 +21,7 @@ from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import RouteWatch, kinds
 from evenkeel.monitor.detect import Alert, Baseline, DriftAlert
-from evenkeel.monitor.estimate import Counts, Windows, outcome_of
+from evenkeel.monitor.estimate import CellEffects, Counts, Windows, outcome_of
 from evenkeel.monitor.fold.cell import Cell, cell_report, compact
 from evenkeel.monitor.fold.events import (
     FoldOutcome,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes import ChangeRecord
+    from evenkeel.monitor.changes.record import ChangeTally
     from evenkeel.monitor.detect import AlertRules, DriftChange, DriftRules
     from evenkeel.monitor.detect.drift import Stratum
     from evenkeel.monitor.estimate import RatedOutcome
@@ -94,7 +95,7 @@ class LogClock:
         return list(self._times)
 
 
-VERSION: Final = 15
+VERSION: Final = 16
 """Version of the checkpoint format; no other version is read."""
 UNREADABLE: Final = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Exceptions raised by reading something that is not a checkpoint."""
@@ -384,8 +385,22 @@ class MonitorState:
         if cell is None:
             rules, drift = self._rules_of(route, perturbation)
             alert = None if perturbation == BASELINE else Alert(rules)
-            cell = self._cells[key] = Cell(CellKey(*key), Counts(), Windows(), alert, DriftAlert(drift))
+            cell = Cell(CellKey(*key), Counts(), Windows(), alert, DriftAlert(drift))
+            former = self._former_cell(route, perturbation)
+            if former is not None:
+                cell.counts.effects = CellEffects.after(former.counts.effects)
+            self._cells[key] = cell
         return cell
+
+    def _former_cell(self, route: str, perturbation: str) -> Cell | None:
+        """Return the cell of the model that was scored last on a route; None if there is none yet."""
+        latest: Cell | None = None
+        for cell in self._cells.values():
+            if cell.key.route != route or cell.key.perturbation != perturbation or cell.scored_at is None:
+                continue
+            if latest is None or latest.scored_at is None or cell.scored_at > latest.scored_at:
+                latest = cell
+        return latest
 
     def _rules_of(self, route: str, perturbation: str) -> tuple[AlertRules, DriftRules]:
         together = together_count(perturbation)
@@ -436,7 +451,20 @@ class MonitorState:
 
     def change_records(self) -> list[ChangeRecord]:
         """Return the latest changes of every route with the traffic on both sides, by route, oldest first."""
-        return [record for route in sorted(self._routes) for record in self._routes[route].records()]
+        records = [record for route in sorted(self._routes) for record in self._routes[route].records()]
+        for record in records:
+            for tally in (record.before, record.after):
+                tally.effects = self._effects(record.route, tally)
+        return records
+
+    def _effects(self, route: str, tally: ChangeTally) -> dict[str, float]:
+        """Return the design effects of the cells of a tally's most frequent model, by perturbation."""
+        effects = {}
+        for model, _ in tally.models.most_common(1):
+            for perturbation in tally.cells:
+                cell = self._cells.get((route, model, perturbation))
+                effects[perturbation] = (cell.counts if cell else Counts()).effects.intervals
+        return effects
 
     def silent(self) -> list[SilentReport]:
         """Return the state of the tests for silent changes, by route and requested model."""

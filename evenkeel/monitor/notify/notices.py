@@ -556,11 +556,12 @@ _MOST_EDITS: Final = 3
 
 
 def _measured(part: Part, report: CellReport | None) -> str:
-    """Describe how far answers moved: by the cell's estimate since the change, else by the alert."""
+    """Describe how far answers moved: by the cell's figure if that is over the limit, else by the alert."""
     event = part.raised
     above = report.current.excess if report else None
-    if above is None:
-        return _alerted(part, _group(part))
+    # Alerts are raised before intervals are narrow: "100 points [-96, 100]" would tell nobody anything.
+    if report is None or above is None or above.lower <= report.detection.threshold:
+        return _lately(part)
     ends = f"[{100 * above.lower:.0f}, {100 * above.upper:.0f}]"
     noise = f"{100 * above.value:.0f} points above noise {ends}"
     behind = (_named(event.perturbation), figures.count(above.n, "trial"))
@@ -577,13 +578,8 @@ def _holds(report: CellReport) -> bool:
 
 def _lately(part: Part) -> str:
     """Describe how far answers moved in the trials that raised the alert, without earlier trials."""
-    return _alerted(part, (*_group(part), f"the last {figures.count(part.raised.run_trials, 'trial')}"))
-
-
-def _group(part: Part) -> tuple[str, ...]:
-    """Return the name of a group of rewordings, which has its own limit; () for a single rewording."""
-    name = part.raised.perturbation
-    return (_named(name),) if together_count(name) > 1 else ()
+    event = part.raised
+    return _alerted(part, (_named(event.perturbation), figures.count(event.run_trials, "trial")))
 
 
 def _named(perturbation: str) -> str:

@@ -70,7 +70,8 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
     writer = Writer(reports=lambda: cells)
     (alone,) = incidents_of([group])
     said = (
-        "70 points above noise (limit 34, 4 general rewordings together), 1 of 2 groups of rewordings so far."
+        "70 points above noise (limit 34, 4 general rewordings together, 20 trials), "
+        "1 of 2 groups of rewordings so far."
     )
     assert writer.facts(alone) == (said,)
     (found,) = incidents_of([group, SPELLING])

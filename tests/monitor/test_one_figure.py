@@ -1,0 +1,116 @@
+"""One figure has one interval: gauge, trend, change report, message and backtest say the same of a cell."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from evenkeel.lab.backtest import backtest
+from evenkeel.lab.backtest.log import read_lines
+from evenkeel.lab.backtest.report import as_json
+from evenkeel.monitor.changes.goldens import GoldenHistory
+from evenkeel.monitor.changes.report import reports_of
+from evenkeel.monitor.export.prometheus import DETAILS
+from evenkeel.monitor.fold import MonitorSettings, MonitorState
+from evenkeel.monitor.fold.events import trend_point
+from evenkeel.monitor.notify import Writer
+from evenkeel.stores.verdict_log import logged
+
+if TYPE_CHECKING:
+    from evenkeel.core.cells import CellReport, Estimate
+
+KIND = "general.typos"
+BEFORE, AFTER = 600, 600
+
+
+def _lines() -> list[bytes]:
+    """Return a log in which another model answers from some exchange on, and rewordings move every second."""
+    rng = Random(3)
+    rows = []
+    for number in range(BEFORE + AFTER):
+        is_new = number >= BEFORE
+        for perturbation, rate in (("control", 0.04), (KIND, 0.5 if is_new else 0.04)):
+            row = {"time": 1_793_527_200.0 + 20 * number, "exchange": f"x{number}", "prompt_version": "v1"}
+            row |= {"model": "m2" if is_new else "m1", "perturbation": perturbation}
+            rows.append(msgspec.json.encode({**row, "rating": 2 if rng.random() < rate else 3}))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def state() -> MonitorState:
+    """Return the monitor after the whole log."""
+    state = MonitorState(MonitorSettings())
+    for number, verdict in enumerate(read_lines(_lines(), "log"), start=1):
+        state.apply(logged(number, verdict))
+    return state
+
+
+@pytest.fixture(scope="module")
+def report(state: MonitorState) -> CellReport:
+    """Return the report of the cell of the new model."""
+    return next(report for report in state.reports() if report.key.parts == ("default", "m2", KIND))
+
+
+@pytest.fixture(scope="module")
+def excess(report: CellReport) -> Estimate:
+    """Return its points above noise since the change."""
+    assert report.current.excess is not None
+    return report.current.excess
+
+
+def test_the_change_report_says_what_the_cell_says(state: MonitorState, excess: Estimate) -> None:
+    """The side after the change has the value and interval of the new model's cell."""
+    (change,) = reports_of(state.change_records(), GoldenHistory((), {}, {}))
+    assert change.comparison is not None
+    (cell,) = change.comparison.rewordings
+    assert cell.excess.after is not None
+    assert cell.excess.after.n == excess.n
+    for name in ("value", "lower", "upper"):
+        assert getattr(cell.excess.after, name) == pytest.approx(getattr(excess, name))
+
+
+def test_the_chart_ends_at_the_same_interval(state: MonitorState, excess: Estimate) -> None:
+    """A trend point made now is the cell's figure."""
+    cell = state.cells["default", "m2", KIND]
+    point = trend_point(cell, 0.0, state.settings, state.changes()[0].counts["model"])
+    assert (point.excess, point.excess_lower, point.excess_upper) == (
+        excess.value,
+        excess.lower,
+        excess.upper,
+    )
+
+
+def test_the_message_says_the_same(state: MonitorState, excess: Estimate) -> None:
+    """`incidents show`, the incident's page and its API quote these facts."""
+    (incident,) = state.incidents()
+    said = " ".join(Writer(reports=state.reports).facts(incident))
+    ends = f"[{100 * excess.lower:.0f}, {100 * excess.upper:.0f}]"
+    assert f"{100 * excess.value:.0f} points above noise {ends}" in said
+    assert f"{excess.n} trials" in said
+
+
+def test_the_gauges_say_the_same(report: CellReport, excess: Estimate) -> None:
+    """The series of the window since the change have the same four numbers."""
+    values = {
+        family.name.removeprefix("evenkeel_window_above_noise_"): sample.value
+        for family, samples in zip(DETAILS.families, DETAILS.samples(report), strict=True)
+        for sample in samples
+        if "window_above_noise" in family.name and "since_change" in sample.labels
+    }
+    expected = {"ratio": excess.value, "lower_ratio": excess.lower, "upper_ratio": excess.upper}
+    assert values == {**expected, "observations": excess.n}
+
+
+def test_a_backtest_says_the_same(excess: Estimate) -> None:
+    """So does the same log in `evenkeel backtest`."""
+    found = as_json([backtest(read_lines(_lines(), "log"))], "log")
+    cell = next(cell for cell in found["cells"] if (cell["model"], cell["perturbation"]) == ("m2", KIND))
+    assert cell["current"]["excess"] == {
+        "value": excess.value,
+        "lower": excess.lower,
+        "upper": excess.upper,
+        "n": excess.n,
+    }
