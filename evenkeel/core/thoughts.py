@@ -69,6 +69,10 @@ def _after_thoughts(text: str) -> str:
         at = closing.end()
     if at:
         return text[at:]
+    # Some servers cut the whole thought off but for its end. No markup begins with a closing tag.
+    leftover = _CLOSING_ALONE.match(text.lstrip())
+    if leftover:
+        return text.lstrip()[leftover.end() :]
     if text.lstrip()[:1] in _NO_PROSE:
         return text
     alone = _CLOSING_ALONE.search(text)

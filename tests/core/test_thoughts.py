@@ -26,6 +26,7 @@ ANSWER = "Take a coat."
         "Rain means wet feet.\n</think>\n\n",
         "Rain means wet feet.</think>\n",
         "Rain, wet feet?</think>",
+        "\n</think>\n\n",
         "<|channel|>analysis<|message|>Rain.<|end|><|start|>assistant<|channel|>final<|message|>",
         "<|channel|>analysis<|message|>Rain.<|end|><|channel|>final <|constrain|>json<|message|>",
     ],

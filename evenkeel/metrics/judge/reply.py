@@ -35,14 +35,16 @@ _END_TOKENS = (
     "[end of text]",
     "</answer>",
     "</response>",
+    "<|end_of_box|>",
 )
 # Beginning of a text as a template of a chat writes it.
 _HEAD = re.compile(
-    r"(?:\s|\ufeff|<s>|<bos>|\[/INST\]|<\|begin_of_text\|>|<\|im_start\|>assistant|<\|assistant\|>"
-    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model|<answer>|<response>)*",
+    r"(?:\s|[\ufeff\u200b]|<s>|<bos>|\[/INST\]|<\|begin_of_text\|>|<\|im_start\|>assistant|<\|assistant\|>"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model|<\|begin_of_box\|>|<answer>|<response>)*",
     re.IGNORECASE,
 )
 _LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
+_NUMBER = re.compile(r"\s*-?[0-9]{1,9}\s*")
 # Most characters of a reply with one rating and explanation.
 _READ_CHARS = 20_000
 _EXPLANATION_CHARS = 600
@@ -71,8 +73,8 @@ def read_ruling(text: str | None, scale: Sequence[int] = SCALE) -> Ruling | Faul
     - Prose around the object is "bad_schema". A judge may quote what an answer tried to make it say.
     - Several objects, an object within another or within an array, and a field given twice are
       "bad_schema", even if the ratings agree: which one the judge stands by would be a guess.
-    - A rating that is a text, a fraction or written out is "bad_schema"; a whole number that is not on
-      `scale` (ascending) is "out_of_scale", and so is one between its steps.
+    - A rating is a number, also in quotation marks or with a point, as small models write it: "2", 2.0. Any
+      other text is "bad_schema". A number that is not on `scale` (ascending) is "out_of_scale".
 
     A text that declines is "refused", one without words "empty".
     """
@@ -171,24 +173,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _ruling(item: dict[str, Any], scale: Sequence[int]) -> Ruling | Fault:
-    rating, name = item.get("rating"), f"{scale[0]}-{scale[-1]}"
+    rating = item.get("rating")
+    if isinstance(rating, str) and _NUMBER.fullmatch(rating):
+        rating = int(rating)
     # True and False are numbers to Python.
     if isinstance(rating, bool) or not isinstance(rating, int | float):
         shown = json.dumps(rating)[:_SHOWN_CHARS]
         return Fault("bad_schema", f"The rating {shown} is not a number.")
-    if isinstance(rating, float):
-        if rating.is_integer():
-            return Fault("bad_schema", f"The rating {rating} is not written as a whole number.")
-        return Fault("out_of_scale", f"The rating {rating} is between the steps of the scale {name}.")
     if rating not in scale:
         shown = str(rating)[:_SHOWN_CHARS]
-        return Fault("out_of_scale", f"The rating {shown} is not on the scale {name}.")
+        return Fault("out_of_scale", f"The rating {shown} is not on the scale {scale[0]}-{scale[-1]}.")
     explanation = item.get("explanation")
     text = well_formed(" ".join(explanation.split())) if isinstance(explanation, str) else ""
     initial = item.get("initial_rating")
     if isinstance(initial, bool) or initial not in scale:
         initial = None
-    return Ruling(rating, text[:_EXPLANATION_CHARS], initial)
+    return Ruling(int(rating), text[:_EXPLANATION_CHARS], initial)
 
 
 @dataclass(frozen=True, slots=True)
