@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from evenkeel.core.figures import NO_JUDGE
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,7 +31,7 @@ def label(metric: str) -> str:
 
 _SCORERS: Final[dict[Scorer, str]] = {
     "judge": "decided by the judge",
-    "metrics": "decided by heuristics, not by a judge",
+    "metrics": NO_JUDGE,
 }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.core import rewordings
 from evenkeel.core.figures import (
+    NO_JUDGE,
     count,
     date_and_time,
     listing,
@@ -79,6 +80,8 @@ def headline(report: Report) -> str:
     """The most important thing in one sentence."""
     whole = report.tables.whole
     if whole is None or whole.robustness is None:
+        if "judge" not in report.scorers:
+            return f"{NO_JUDGE[:1].upper()}{NO_JUDGE[1:]}."
         return "Too little was measured for a figure."
     return f"{points(whole.robustness)} of 100 answers keep their quality when the question is reworded."
 
@@ -106,7 +109,7 @@ def summary(report: Report) -> list[str]:
         tested=tested,
         above=sum(excess.lower > 0 for excess in tested),
         period=Period(report.first_at, report.last_at + 1).words,
-        ratings=[f"{number(n)} {scorer_words(scorer)}" for scorer, n in sorted(report.scorers.items())],
+        ratings=[f"{number(n)} ({scorer_words(scorer)})" for scorer, n in sorted(report.scorers.items())],
         failures=failures,
     )
     return page.splitlines()

@@ -463,7 +463,7 @@ def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
 
 
 def _context(incident: Incident) -> list[str]:
-    """Return the change before an incident, and who works on it."""
+    """Return the change before an incident, whether no judge saw it, and who works on it."""
     found = []
     if _always(incident):
         found.append("how they were before that is not known")
@@ -471,6 +471,8 @@ def _context(incident: Incident) -> list[str]:
         found.append("no change of model, prompt, parameters or judge was noticed before it")
     if len(incident.routes) > _MOST_ROUTES:
         found.append(f"routes: {_few(incident.routes)}")
+    if any(part.raised.measure == "similarity" for part in incident.parts):
+        found.append(figures.NO_JUDGE)
     if incident.acknowledged_by:
         found.append(f"acknowledged by {incident.acknowledged_by}")
     return found
