@@ -85,8 +85,6 @@ def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, a
     for incident in selected[:limit]:
         table.add_row(visible(incident.id), incident.state, visible(_said(incident)))
     table_console().print(table)
-    if any(part.raised.measure == "similarity" for incident in found[:limit] for part in incident.parts):
-        click.echo(figures.NO_JUDGE, err=True)
 
 
 @incidents.command()

@@ -334,6 +334,7 @@ class Writer:
             *self._drifted(incident),
             *_referenced(incident),
             *_context(incident),
+            *self._unjudged(incident),
         ]
         return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in found)
 
@@ -388,6 +389,14 @@ class Writer:
         event = part.raised
         key = (event.route, event.model, event.perturbation)
         return next((report for report in self._reports() if report.key.parts == key), None)
+
+    def _unjudged(self, incident: Incident) -> list[str]:
+        """Return what a loss of similarity cannot show where no judge rates the answers."""
+        for part in incident.present:
+            report = self._report(part)
+            if part.raised.measure == "similarity" and report is not None and report.scorer == "metrics":
+                return [figures.NO_JUDGE]
+        return []
 
     def _drifted(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.up if part.raised.what == "drift"]
@@ -463,7 +472,7 @@ def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
 
 
 def _context(incident: Incident) -> list[str]:
-    """Return the change before an incident, whether no judge saw it, and who works on it."""
+    """Return the change before an incident, and who works on it."""
     found = []
     if _always(incident):
         found.append("how they were before that is not known")
@@ -471,8 +480,6 @@ def _context(incident: Incident) -> list[str]:
         found.append("no change of model, prompt, parameters or judge was noticed before it")
     if len(incident.routes) > _MOST_ROUTES:
         found.append(f"routes: {_few(incident.routes)}")
-    if any(part.raised.measure == "similarity" for part in incident.parts):
-        found.append(figures.NO_JUDGE)
     if incident.acknowledged_by:
         found.append(f"acknowledged by {incident.acknowledged_by}")
     return found
