@@ -183,7 +183,7 @@ OPENINGS: Final = frozenset(
     they it its he she nobody somebody anybody else in on at by for from to with without beside besides
     under above below near since after before while because if though although unless than then there
     here and or but nor also only not no one more
-    """.split()  # noqa: SIM905 - a list of seventy strings would be two pages
+    """.split()
 )
 """First words that leave a docstring without a subject or a verb."""
 PARTICIPLE: Final = re.compile(

@@ -1,9 +1,12 @@
-"""A console over the real stores of one file."""
+"""A console over the real stores of one file, and who may see it as the settings say."""
 
 from __future__ import annotations
 
+import textwrap
+
 from evenkeel.console import ConsoleSources, GoldenSources, PipelineView
 from evenkeel.monitor.measuring import Measuring
+from evenkeel.settings import load
 from evenkeel.stores.audit_log import ActionLog
 from evenkeel.stores.goldens import GoldenStore
 from evenkeel.stores.labels import LabelStore
@@ -11,6 +14,21 @@ from evenkeel.stores.sqlite.archive import SqliteExchangeArchive
 from evenkeel.stores.sqlite.documents import SqliteDocuments
 from evenkeel.stores.sqlite.monitor import SqliteMonitorStore
 from evenkeel.stores.sqlite.verdicts import SqliteVerdictLog
+
+LOCAL = "http://127.0.0.1:8101"
+
+
+def access_of(folder, section="{}"):
+    """The section `access` of a settings file."""
+    path = folder / "evenkeel.yaml"
+    section = textwrap.indent(section, "  ")
+    path.write_text(f"access:\n{section}\nroutes: [{{upstream: 'http://a'}}]\n")
+    return load(path, {}, {}).access
+
+
+def bearer(token):
+    """The headers of whoever has a token."""
+    return {"authorization": f"Bearer {token}"}
 
 
 def console_over(database, **more):

@@ -19,15 +19,12 @@ from evenkeel.console.app import CONTENT_SECURITY_POLICY
 from evenkeel.console.guard import TokenGuard
 from evenkeel.console.server import serving
 from evenkeel.core.pair import Answer, ToolCall
-from evenkeel.core.verdict import Control, Evidence, QualityScore, Scoring, Verdict
-from evenkeel.settings import SettingsError, load
+from evenkeel.core.verdict import Evidence, QualityScore
 from evenkeel.stores.goldens import Golden
 from evenkeel.stores.labels import LabelStatement, label_of
 from evenkeel.stores.sqlite.database import Database
-from tests.kit.records import altered
-from tests.security.desk import console_over
-
-LOCAL = "http://127.0.0.1:8101"
+from tests.security.desk import LOCAL, console_over
+from tests.stores.examples import verdict
 
 
 @get(["/", "/metrics", "/healthz", "/readyz"], sync_to_thread=False)
@@ -37,25 +34,6 @@ def _page() -> str:
 
 def client(token=None, hosts=(), base_url=LOCAL):
     return TestClient(TokenGuard(Litestar([_page], logging_config=None), token, hosts), base_url=base_url)
-
-
-@pytest.mark.parametrize(
-    ("admin", "said"),
-    [
-        ("{host: 0.0.0.0}", "set token_env"),
-        ("{host: '::'}", "set token_env"),
-        ("{host: 192.0.2.7}", "set token_env"),
-        ("{host: evenkeel.test}", "set token_env"),
-        ("{host: 0.0.0.0, token_env: NO_SUCH_TOKEN}", "NO_SUCH_TOKEN named by token_env is empty"),
-        ("{token_env: NO_SUCH_TOKEN}", "NO_SUCH_TOKEN named by token_env is empty"),
-    ],
-)
-def test_no_port_is_open_by_accident(tmp_path, admin, said):
-    """Beyond loopback a token is required; and a token that is named but empty is an error everywhere."""
-    path = tmp_path / "evenkeel.yaml"
-    path.write_text(f"access: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
-    with pytest.raises(SettingsError, match=said):
-        load(path, {}, {})
 
 
 def test_the_token_is_compared_in_constant_time(monkeypatch):
@@ -76,11 +54,11 @@ def test_the_token_is_compared_in_constant_time(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "status"),
     [
-        *(
+        *[
             (given, 401)
             for given in ("", "Bearer", "Bearer wrong", "Bearer s3cret x", "Basic !!", "Basic YTpi")
-        ),
-        *((given, 200) for given in ("Bearer s3cret", "Basic YW55b25lOnMzY3JldA==")),  # anyone:s3cret
+        ],
+        *[(given, 200) for given in ("Bearer s3cret", "Basic YW55b25lOnMzY3JldA==")],  # anyone:s3cret
     ],
 )
 def test_only_the_token_opens(given, status):
@@ -152,22 +130,6 @@ MARKUP = (
 )
 
 
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=999.0,
-    route="main",
-    model="m",
-    perturbation="general.spelling",
-    perturbation_version=1,
-    severity=0.3,
-    seed=1,
-    scoring=Scoring("judge"),
-    rating=1,
-    control=Control(rating=3),
-)
-
-
 @pytest.fixture
 def desk(tmp_path):
     """A console over real stores: a verdict and a golden for each piece of markup, which is all they say."""
@@ -180,12 +142,12 @@ def desk(tmp_path):
         sources.goldens.store.approve(
             Golden(id=f"g{number}", request=request, answer=said, **names), by="ann", at=1.0
         )
-        verdict = altered(
-            *(VERDICT,), id=f"v{number}", exchange_id=f"e{number}", route=text, model=text, explanation=text,
+        trial = verdict(
+            number, id=f"v{number}", route=text, model=text, rating=1, scorer="judge", explanation=text,
             quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
         )  # fmt: skip
-        sources.log.append(verdict, Evidence(text, text + "a", said, Answer(text + "b")))
-        sources.labels.put(label_of(verdict, LabelStatement("<i>ann</i>", 3, note=text), at=1.0), None)
+        sources.log.append(trial, Evidence(text, text + "a", said, Answer(text + "b")))
+        sources.labels.put(label_of(trial, LabelStatement("<i>ann</i>", 3, note=text), at=1.0), None)
     yield sources
     database.close()
 
@@ -247,30 +209,12 @@ class Tags(HTMLParser):
         self.found.append((tag, {name: value or "" for name, value in attrs}))
 
 
-KNOWN_TAGS = {
-    *("html", "head", "meta", "title", "link", "script", "noscript", "body", "main", "header", "footer"),
-    *(
-        "nav",
-        "section",
-        "article",
-        "aside",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "p",
-        "div",
-        "span",
-        "a",
-        "ul",
-        "ol",
-        "li",
-    ),
-    *("dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "pre", "code", "kbd", "b"),
-    *("strong", "em", "i", "small", "del", "ins", "mark", "details", "summary", "form", "label", "input"),
-    *("select", "option", "textarea", "button", "fieldset", "legend", "time", "abbr", "img", "br", "hr"),
-    *("figure", "figcaption", "svg", "path", "line", "rect", "circle", "polyline", "polygon", "g", "text"),
-}
+KNOWN_TAGS = frozenset(
+    """html head meta title link script noscript body main header footer nav section article aside h1 h2 h3 h4
+    p div span a ul ol li dl dt dd table caption thead tbody tr th td pre code kbd b strong em i small del ins
+    mark details summary form label input select option textarea button fieldset legend time abbr img br hr
+    figure figcaption svg path line rect circle polyline polygon g text""".split()
+)
 
 
 PATHS = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import json
+import socket
 import tracemalloc
 import zlib
 
@@ -12,12 +14,17 @@ import brotli
 import pytest
 import zstandard
 
-from evenkeel.core.exchange import Exchange
 from evenkeel.core.verdict import Failure
+from evenkeel.llm.chat import ChatRequest
 from evenkeel.llm.encodings import MAX_DECODED_BYTES, UnreadableBody, decode_body
+from evenkeel.llm.faults import Fault
+from evenkeel.metrics.judge import Judge
 from evenkeel.shadow.original import Reader, UnreadableExchange
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.shadow.replay import Replayer, Target
+from evenkeel.shadow.rewriter.client import reply_to
+from tests.llm.scripted import endpoint_of
+from tests.stores.examples import exchange
 
 LIMIT = 1 << 20
 ZEROS = bytes(64 << 20)
@@ -75,64 +82,140 @@ def test_a_bomb_is_refused_before_it_has_grown(encoding, body, reason):
     assert caught.value.reason == reason
 
 
-def exchange(request=(), request_body=PLAIN, response=(), response_body=b"{}"):
-    return Exchange(
-        *("0123456789abcdef", "main", 1.0, 0.1, "POST", "/v1/chat/completions", 200),
-        *(request, request_body, response, response_body),
-    )
-
-
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
 @pytest.mark.parametrize("side", ["request", "response"])
 def test_a_captured_bomb_ends_among_the_dead_letters(encoding, side):
     """The worker reads no more than its limit of either body, and says why the exchange was not tried."""
     _, body, reason = BOMBS[encoding]
     coded = (("content-encoding", encoding),)
-    bomb = exchange(coded, body) if side == "request" else exchange(response=coded, response_body=body)
-    reader = Reader({"main": RoutePlan((), 1, None)})
+    fields = {"request_headers": (), "request_body": PLAIN, "response_headers": (), "response_body": b"{}"}
+    bomb = exchange(1, **fields | {f"{side}_headers": coded, f"{side}_body": body})
+    reader = Reader({"default": RoutePlan((), 1, None)})
     with memory_below(3 * MAX_DECODED_BYTES):
         assert reader.read(bomb) == UnreadableExchange(reason, dead=True)
 
 
-def answered(head, body, *, endless=False):
-    """What a replay makes of an upstream's answer, which may go on forever."""
+RULING = json.dumps({"rating": 3, "explanation": "the same"})
+CHOICE = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": RULING}}
+COMPLETION = json.dumps({"object": "chat.completion", "model": "m", "choices": [CHOICE]}).encode()
+
+
+class CallBudget:
+    """Pays for everything."""
+
+    def reserve(self, spend):
+        return True
+
+    def settle(self, reserved, spent):
+        pass
+
+
+async def judged(url):
+    async with Judge(endpoint_of(base_url=url, model="m", api_key="k")) as judge:
+        return await judge.check()
+
+
+async def embedded(url):
+    async with endpoint_of(base_url=url, model="m", api_key="k") as client:
+        return (await client.embed(["text"])).vectors
+
+
+async def rewritten(url):
+    async with endpoint_of(base_url=url, model="m", api_key="k") as endpoint:
+        return await reply_to(endpoint, ChatRequest("rewriter", ()), CallBudget())
+
+
+async def replayed(url):
+    replayer = Replayer(concurrency=1, timeout_s=240)
+    try:
+        return await replayer.send(Target(f"{url}/chat/completions"), PLAIN)
+    finally:
+        await replayer.close()
+
+
+def answered(ask, body, encoding="", *, status=200, endless=False, field=""):
+    """What a client makes of an answer, which may go on forever, and the heads of the requests it sent."""
+    heads = []
+
+    async def serve(reader, writer):
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower())
+            coded = f"Content-Encoding: {encoding}\r\n" if encoding else ""
+            fields = f"Content-Type: application/json\r\nConnection: close\r\n{coded}{field}"
+            writer.write(f"HTTP/1.1 {status} OK\r\n{fields}\r\n".encode() + body)
+            while endless:
+                writer.write(bytes(1 << 20))
+                await writer.drain()
+            await writer.drain()
+        writer.close()
 
     async def main():
-        async def serve(reader, writer):
-            await reader.readuntil(b"\r\n\r\n")
-            writer.write(head + b"\r\n\r\n" + body)
-            with contextlib.suppress(ConnectionError):
-                while endless:
-                    writer.write(bytes(1 << 20))
-                    await writer.drain()
-            writer.close()
-
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        replayer = Replayer(concurrency=1, timeout_s=240)
         try:
-            return await replayer.send(Target(f"http://127.0.0.1:{port}/v1/chat/completions"), PLAIN)
+            return await ask(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
         finally:
-            await replayer.close()
             server.close()
 
-    return asyncio.run(main())
+    with memory_below(4 * MAX_DECODED_BYTES):
+        return asyncio.run(main()), heads
+
+
+ENDPOINTS = pytest.mark.parametrize("ask", [judged, embedded, rewritten])
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "gzip in gzip", "many members"])
 def test_a_replay_reads_no_bomb(encoding):
     """The HTTP client would undo any compression without a limit, so it is not asked to."""
     name, body, _ = BOMBS[encoding]
-    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nContent-Encoding: {name}".encode()
-    with memory_below(4 * MAX_DECODED_BYTES):
-        outcome = answered(head, body)
+    outcome, _ = answered(replayed, body, name)
     assert isinstance(outcome, Failure)
     assert outcome.reason in {"too_large", "encoding_broken"}
 
 
-def test_a_replay_ends_an_answer_without_end():
-    """An upstream that never stops sending is cut off at the size that is read."""
-    with memory_below(4 * MAX_DECODED_BYTES):
-        outcome = answered(b"HTTP/1.1 200 OK\r\nConnection: close", b"", endless=True)
+@ENDPOINTS
+def test_a_compressed_bomb_is_no_answer(ask):
+    """What stands for a thousand times as much is given up at the limit, not tried again, and named."""
+    outcome, heads = answered(ask, BOMBS["gzip"][1], "gzip")
+    assert outcome.reason == "bad_schema"
+    assert "larger than" in outcome.detail
+    assert len(heads) == 1
+    assert "accept-encoding: identity" in heads[0]
+
+
+@pytest.mark.parametrize(
+    ("ask", "status", "reason"),
+    [(judged, 200, "bad_schema"), (judged, 500, "bad_schema"), (replayed, 200, "too_large")],
+)
+def test_an_answer_without_end_is_given_up(ask, status, reason):
+    """Uncompressed ones are counted as they come, those that come with an error too."""
+    outcome, _ = answered(ask, b'{"', status=status, endless=True)
     assert isinstance(outcome, Failure)
-    assert outcome.reason == "too_large"
+    assert outcome.reason == reason
+
+
+def test_an_encoding_that_nobody_knows_or_that_is_broken_is_refused():
+    """The message names it, and nothing is tried again."""
+    outcome, _ = answered(rewritten, COMPLETION, "rot13")
+    assert isinstance(outcome, Fault)
+    assert "'rot13' is not known" in outcome.detail
+    outcome, heads = answered(judged, b"no gzip at all", "gzip")
+    assert (outcome.reason, len(heads)) == ("bad_schema", 1)
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "deflate", "br"])
+def test_an_endpoint_that_compresses_all_the_same_is_read(encoding):
+    """Honest answers pass, whatever the endpoint does about the encoding."""
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}.get(encoding, bytes)
+    assert answered(judged, pack(COMPLETION), encoding)[0] is None
+
+
+@ENDPOINTS
+def test_a_redirect_is_not_followed(ask):
+    """An endpoint that points elsewhere gets no prompt sent there: prompts and keys are for one origin."""
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.setblocking(False)
+        location = f"Location: http://127.0.0.1:{elsewhere.getsockname()[1]}/v1/x\r\n"
+        outcome, _ = answered(ask, b"", status=307, field=f"{location}Content-Length: 0\r\n")
+        assert isinstance(outcome, (Fault, Failure))
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()

@@ -19,7 +19,6 @@ import httpx2
 import pytest
 
 from evenkeel.core.budget import Budget, RouteBudget
-from evenkeel.core.exchange import Exchange
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.price import ModelPrice, Prices
 from evenkeel.llm.wire import Wire
@@ -43,6 +42,7 @@ from evenkeel.stores.sqlite.documents import SqliteDocuments
 from tests.kit.records import altered
 from tests.llm.scripted import endpoint_of
 from tests.shadow.trial_makers import trial_maker
+from tests.stores.examples import exchange
 
 DAY_S = 86_400
 START = 20_000 * DAY_S + 40_000.0
@@ -103,7 +103,7 @@ class Upstream(httpx2.AsyncBaseTransport):
         refused = self.refusal(asked, limit, fault)
         if refused is not None:
             return refused
-        texts = asked["input"] if "input" in asked else [one["content"] for one in asked["messages"]]
+        texts = asked["input"] if "input" in asked else [message["content"] for message in asked["messages"]]
         longest = sum(len(text.encode()) + 10 for text in texts)
         prompt = chance.choice((longest, longest // 4 + 1))
         most = limit or 60
@@ -338,7 +338,7 @@ class NoCache:
 def originals():
     """One exchange for each script, with and without a limit of the answer."""
     reader = Reader({"shop": RoutePlan(KINDS, 4, "short_qa")})
-    found = []
+    read = []
     for number, text in enumerate(SCRIPTS * 2):
         asked = {"model": "m", "messages": [{"role": "user", "content": text}]}
         asked |= {"max_tokens": 40} if number % 2 else {}
@@ -348,15 +348,9 @@ def originals():
             "choices": [{"message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": len(text), "completion_tokens": 6},
         }
-        found.append(
-            reader.read(
-                Exchange(
-                    *(f"{number:016x}", "shop", 1000.0, 0.1, "POST", "/v1/chat/completions", 200),
-                    *(JSON, json.dumps(asked).encode(), JSON, json.dumps(answer).encode()),
-                )
-            )
-        )
-    return found
+        bodies = {"request_body": json.dumps(asked).encode(), "response_body": json.dumps(answer).encode()}
+        read.append(reader.read(exchange(number, route="shop", response_headers=JSON, task=None, **bodies)))
+    return read
 
 
 @pytest.fixture(autouse=True)
@@ -397,23 +391,16 @@ class Life:
         return Process(self.world, costs, *self.given)
 
     async def run(self):
-        events = (
-            *(self.work,) * 11,
-            self.kill,
-            self.restart,
-            self.reload,
-            self.cancel,
-            self.later,
-            self.night,
-        )
+        events = [self.work] * 11
+        events += [self.kill, self.restart, self.reload, self.cancel, self.later, self.night]
         for _ in range(24):
             await self.chance.choice((*events, self.clock))(self.chance.randrange(len(self.processes)))
             await self.world.breathe()
         await self.finished()
 
     async def finished(self):
-        for one in self.processes:
-            await one.finished()
+        for process in self.processes:
+            await process.finished()
 
     async def work(self, place):
         for _ in range(self.chance.randint(1, 4)):

@@ -159,7 +159,9 @@ def test_an_option_does_not_carry_the_key_of_the_file_to_another_endpoint(sectio
         "routes": [{"upstream": "https://a.test/v1"}],
         **({"replays": {"rewriter": model}} if section == "rewriter" else {"judge": model}),
     })  # fmt: skip
-    options = {f"{one}_{two}": None for one in ("judge", "rewriter") for two in ("model", "url", "key_env")}
+    options = dict.fromkeys(
+        ("judge_model", "judge_url", "judge_key_env", "rewriter_model", "rewriter_url", "rewriter_key_env")
+    )
     options |= {"config": file, "embeddings": None, f"{section}_url": "https://b.test/v1"}
 
     def chosen(**more):
@@ -179,28 +181,14 @@ def test_an_option_does_not_carry_a_routes_key_to_another_upstream(variable, mon
     """`--upstream` over a file whose upstream is elsewhere is refused while a key for that one is there."""
     own = {variable: "A_KEY"} if variable else {}
     file = write("s.yaml", {"routes": [{"upstream": "https://a.test/v1", **own}]})
-    places = (
-        *("host", "port", "processes", "admin_port", "data_dir", "budget_usd", "budget_tokens"),
-        *(
-            "judge",
-            "no_judge",
-            "judge_url",
-            "judge_key_env",
-            "webhook",
-            "redis_url",
-            "simulated",
-            "log_level",
-            "log_format",
-        ),
-        *("upstream", "sampling_rate", "task"),
-    )
-    given = dict.fromkeys(places)
-    assert (
-        settings_of(file, given | {"upstream": "https://b.test/v1"}).routes[0].upstream == "https://b.test/v1"
-    )
+    options = "host port processes admin_port data_dir budget_usd budget_tokens judge no_judge judge_url"
+    options += " judge_key_env webhook redis_url simulated log_level log_format sampling_rate task"
+
+    def upstream_with(upstream):
+        return settings_of(file, dict.fromkeys(options.split()) | {"upstream": upstream}).routes[0].upstream
+
+    assert upstream_with("https://b.test/v1") == "https://b.test/v1"
     monkeypatch.setenv("A_KEY" if variable else SHADOW, "key-a")
     with pytest.raises(SettingsError, match="--upstream names another origin"):
-        settings_of(file, given | {"upstream": "https://b.test/v1"})
-    assert (
-        settings_of(file, given | {"upstream": "https://a.test/v2"}).routes[0].upstream == "https://a.test/v2"
-    )
+        upstream_with("https://b.test/v1")
+    assert upstream_with("https://a.test/v2") == "https://a.test/v2"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,6 @@ from evenkeel.cli.main import main
 from evenkeel.console import create_app
 from evenkeel.core.approval import Approval, ApprovedCell
 from evenkeel.core.cells import CellKey
-from evenkeel.core.exchange import Exchange
 from evenkeel.core.pair import Answer, ToolCall
 from evenkeel.core.verdict import Evidence
 from evenkeel.metrics.judge.reply import read_ruling
@@ -35,11 +35,13 @@ from tests.kit.cells import cell_report
 from tests.kit.records import altered
 from tests.security.desk import console_over
 from tests.shadow.wild_plane import WildPlane
-from tests.stores.examples import ARCHIVED, verdict
+from tests.stores.examples import ARCHIVED, exchange, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from evenkeel.core.exchange import Exchange
 
 DIGITS: Final = "9" * 5_000
 DEEP: Final = "[" * 100_000 + "]" * 100_000
@@ -141,62 +143,58 @@ def _usual(before: str) -> str:
     return _USUAL.get(name, '"usual"')
 
 
+def everywhere(shape: str, value: str) -> list[str]:
+    """The value by itself, and the shape with the value in each of its places in turn."""
+    return [value, *(filled(shape, place, value) for place in range(shape.count("@")))]
+
+
 def exchanges(value: str) -> list[Exchange]:
     """One for each place of each request and answer, whole and streamed."""
-    found: list[tuple[str, str, str, str]] = []
+    sent: list[tuple[str, str, str, str]] = []
     for path, shape in REQUESTS.items():
-        found += [
-            (path, filled(shape, place, value), PLAIN_ANSWERS[path], "application/json")
-            for place in range(shape.count("@"))
-        ]
-        found.append((path, value, PLAIN_ANSWERS[path], "application/json"))
+        for body in everywhere(shape, value):
+            sent.append((path, body, PLAIN_ANSWERS[path], "application/json"))
     for path, shape in ANSWERS.items():
-        found += [
-            (path, PLAIN_REQUESTS[path], filled(shape, place, value), "application/json")
-            for place in range(shape.count("@"))
-        ]
-        found.append((path, PLAIN_REQUESTS[path], value, "application/json"))
-        events = [filled(STREAMED, place, value) for place in range(STREAMED.count("@"))]
-        found += [
-            (path, PLAIN_REQUESTS[path], f"data: {event}\n\ndata: [DONE]\n\n", "text/event-stream")
-            for event in events
-        ]
+        for body in everywhere(shape, value):
+            sent.append((path, PLAIN_REQUESTS[path], body, "application/json"))
+    for path, event in zip(itertools.cycle(ANSWERS), everywhere(STREAMED, value), strict=False):
+        stream = f"data: {event}\n\ndata: [DONE]\n\n"
+        sent.append((path, PLAIN_REQUESTS[path], stream, "text/event-stream"))
+        sent.append(
+            ("/v1/chat/completions", PLAIN_REQUESTS["/v1/chat/completions"], stream, "text/event-stream")
+        )
     return [
-        Exchange(
-            id=f"{number:016x}",
+        exchange(
+            number,
             route=f"quiet-{number}",
-            received_at=1000.0,
-            duration_s=0.1,
-            method="POST",
             path=path,
-            status=200,
-            request_headers=(("content-type", "application/json"),),
             request_body=request.encode(),
             response_headers=(("content-type", kind),),
             response_body=answer.encode(),
             task=None,
         )
-        for number, (path, request, answer, kind) in enumerate(found)
+        for number, (path, request, answer, kind) in enumerate(sent)
     ]
 
 
 @pytest.mark.parametrize("name", VALUES)
 def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name: str, tmp_path: Path) -> None:
     """In each place of each API, asked and answered, whole and streamed, it comes to a counted end."""
-    given = exchanges(VALUES[name])
+    sent = exchanges(VALUES[name])
     plane = WildPlane(tmp_path)
     try:
-        asyncio.run(plane.work(given))
-        found = plane.outcomes()
+        asyncio.run(plane.work(sent))
+        outcomes = plane.outcomes()
         lag = plane.queue.lag()
     finally:
         plane.close()
-    assert not [one for one in found if one.startswith("worker_errors")]
-    assert "exchanges_dead too_many_attempts" not in found
-    ended = sum(
-        number for one, number in found.items() if one.startswith("exchanges_") and "archived" not in one
-    )
-    assert (ended, lag.waiting, lag.leased) == (len(given), 0, 0)
+    assert not [outcome for outcome in outcomes if outcome.startswith("worker_errors")]
+    assert "exchanges_dead too_many_attempts" not in outcomes
+    ended = 0
+    for outcome, number in outcomes.items():
+        if outcome.startswith("exchanges_") and "archived" not in outcome:
+            ended += number
+    assert (ended, lag.waiting, lag.leased) == (len(sent), 0, 0)
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -211,8 +209,8 @@ def test_no_value_anywhere_in_a_judges_reply_is_more_than_a_failure(name: str) -
         f'{{"rating": 3, "initial_rating": {value}}}',
         f'{{"rating": 3, "findings": {value}}}',
     ):
-        found: Any = read_ruling(reply)
-        json.dumps(found._asdict() if hasattr(found, "_asdict") else found.explanation).encode()
+        ruling: Any = read_ruling(reply)
+        json.dumps(ruling._asdict() if hasattr(ruling, "_asdict") else ruling.explanation).encode()
 
 
 # --- the command line
@@ -250,25 +248,32 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("goldens list", "goldens show g1", "goldens candidates", "goldens export", "backtest"),
-        *("goldens list --json", "goldens show g1 --json", "goldens candidates --json", "backtest --json"),
-        *(
-            "feedback list",
-            "feedback list --json",
-            "feedback export",
-            "baseline list",
-            "baseline list --json",
-        ),
-        *("baseline approve --route desk --by ann --yes", "changes list", "changes list --json"),
-        "report --since 1970-01-01 --until 1970-01-02 --out {out}",
-    ],
-)
+COMMANDS: Final = """
+goldens list
+goldens show g1
+goldens candidates
+goldens export
+backtest
+goldens list --json
+goldens show g1 --json
+goldens candidates --json
+backtest --json
+feedback list
+feedback list --json
+feedback export
+baseline list
+baseline list --json
+baseline approve --route desk --by ann --yes
+changes list
+changes list --json
+report --since 1970-01-01 --until 1970-01-02 --out {out}
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_no_stored_text_steers_the_terminal_of_a_command(command: str, folder: Path) -> None:
     """Whatever is stored, no control and no override of the writing direction is printed."""
-    words = [one.format(out=folder / "reports") for one in command.split()]
+    words = [word.format(out=folder / "reports") for word in command.split()]
     done = CliRunner().invoke(main, [*words, "--data-dir", str(folder)])
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert done.output.strip()
@@ -297,7 +302,7 @@ def test_odd_json_in_a_file_is_an_error_in_one_line(command: str, name: str, tmp
     line = f'{{"reference": {odd}, "candidate": "x", "prompt": {odd}, "answer": {odd}}}'
     file.write_text(line + "\n")
     array.write_text(f"[{line}]")
-    words = [one.format(file=file, array=array, folder=tmp_path / "store") for one in command.split()]
+    words = [word.format(file=file, array=array, folder=tmp_path / "store") for word in command.split()]
     done = CliRunner().invoke(main, words, input=line)
     assert done.exception is None or isinstance(done.exception, SystemExit), repr(done.exception)[:300]
     assert "Traceback" not in done.output
@@ -338,40 +343,17 @@ def console(folder: Path) -> Iterator[TestClient[Any]]:
     database.close()
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            "/",
-            "/trials",
-            "/trials/v1",
-            "/goldens",
-            "/goldens/g1",
-            "/api/goldens",
-            "/api/trials",
-            "/api/labels",
-        ),
-        *(
-            "/api/actions",
-            "/api/cells",
-            "/setup",
-            "/trials.csv",
-            "/trials.json",
-            "/trials/%00",
-            "/goldens/%ED%A0%80",
-        ),
-        *(
-            "/trials?model=%ED%A0%80",
-            "/trials?route=%00%1b%5b2J",
-            "/api/trials/%F0%9F",
-            "/trials?page=" + "9" * 5_000,
-        ),
-        *("/api/trials?limit=" + "9" * 5_000, "/api/trials?limit=NaN", "/trials?since=" + "9" * 5_000),
-    ],
-)
+PATHS: Final = """
+/ /trials /trials/v1 /goldens /goldens/g1 /api/goldens /api/trials /api/labels /api/actions /api/cells /setup
+/trials.csv /trials.json /trials/%00 /goldens/%ED%A0%80 /trials?model=%ED%A0%80 /trials?route=%00%1b%5b2J
+/api/trials/%F0%9F /trials?page={many} /api/trials?limit={many} /api/trials?limit=NaN /trials?since={many}
+""".split()
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_no_stored_text_and_no_address_breaks_a_page(console: TestClient[Any], path: str) -> None:
     """Pages, the API and downloads answer below 500, in UTF-8."""
-    answer = console.get(path)
+    answer = console.get(path.format(many="9" * 5_000))
     assert answer.status_code < 500, answer.text[:300]
     answer.content.decode()
 
@@ -386,19 +368,7 @@ def test_no_body_breaks_the_api(console: TestClient[Any], name: str) -> None:
         ("POST", "/api/changes"), ("PUT", "/api/goldens/g1"), ("POST", "/api/trials/v1/label"),
     ):  # fmt: skip
         odd = VALUES[name]
-        fields = (
-            "by",
-            "note",
-            "rating",
-            "quality",
-            "trial",
-            "verdict_id",
-            "golden",
-            "ids",
-            "at",
-            "route",
-            "text",
-        )
+        fields = "by note rating quality trial verdict_id golden ids at route text".split()
         for body in (odd, *(f'{{"by": "ann", "{field}": {odd}}}' for field in fields)):
             answer = console.request(
                 method, path, content=body.encode(), headers={"content-type": "application/json"}

@@ -8,50 +8,30 @@ import json
 from prometheus_client import CollectorRegistry, generate_latest
 
 from evenkeel.core.cells import OTHER_MODEL
-from evenkeel.core.exchange import Exchange
 from evenkeel.core.text import LONGEST_NAME
-from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.export.prometheus import CellCollector, MonitorReading
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.shadow.original import Reader
 from evenkeel.shadow.planner import RoutePlan
 from evenkeel.stores.verdict_log import LoggedVerdict
-from tests.kit.records import altered
 from tests.proxy.conftest import eventually, relay
+from tests.stores.examples import exchange, verdict
 
 LONG = "n" * 60_000
-VERDICT = Verdict(
-    id="v",
-    exchange_id="e",
-    scored_at=1.0,
-    route="main",
-    model="m",
-    perturbation=BASELINE,
-    perturbation_version=1,
-    severity=0.0,
-    seed=1,
-    scoring=Scoring("metrics"),
-    rating=3,
-    control=Control(rating=3),
-)
 SETTINGS = MonitorSettings(threshold=0.1, mean_trials_between_false_alarms=1000, min_trials=5)
-
-
-def exchange(**changes):
-    request = json.dumps({"model": LONG, "messages": [{"role": "user", "content": "Hi"}]}).encode()
-    answer = {"model": LONG, "system_fingerprint": LONG}
-    answer["choices"] = [{"message": {"content": "a"}, "finish_reason": "stop"}]
-    given = Exchange(
-        *("0" * 16, "main", 1.0, 0.1, "POST", "/v1/chat/completions", 200),
-        *((), request, (), json.dumps(answer).encode()),
-    )
-    return altered(given, **changes)
 
 
 def test_names_are_cut_before_they_are_stored():
     """Model, task and prompt version are no longer than any honest one, whoever named them."""
-    reader = Reader({"main": RoutePlan((), 1, None)})
-    original = reader.read(exchange(task=LONG, prompt_version=LONG, session=LONG))
+    request = {"model": LONG, "messages": [{"role": "user", "content": "Hi"}]}
+    choice = {"message": {"content": "a"}, "finish_reason": "stop"}
+    answer = {"model": LONG, "system_fingerprint": LONG, "choices": [choice]}
+    named = exchange(
+        1, request_body=json.dumps(request).encode(), response_headers=(),
+        response_body=json.dumps(answer).encode(), task=LONG, prompt_version=LONG, session=LONG,
+    )  # fmt: skip
+    original = Reader({"default": RoutePlan((), 1, None)}).read(named)
     assert (original.model, original.task, original.prompt_version) == (LONG[:LONGEST_NAME],) * 3
 
 
@@ -60,17 +40,9 @@ def flooded(count):
     state = MonitorState(SETTINGS)
     for number in range(count):
         name = f"{number:06}".ljust(LONGEST_NAME, "n")
-        seen = altered(
-            VERDICT,
-            id=f"v{number}",
-            exchange_id=f"e{number}",
-            model=name,
-            requested_model=name,
-            system_fingerprint=name,
-            prompt_version=name,
-            task=name,
-        )
-        state.apply(LoggedVerdict(number + 1, seen))
+        fields = ("model", "requested_model", "system_fingerprint", "prompt_version", "task")
+        trial = verdict(number, perturbation=BASELINE, rating=3, quality=(), **dict.fromkeys(fields, name))
+        state.apply(LoggedVerdict(number + 1, trial))
     return state
 
 

@@ -108,37 +108,31 @@ class Configuration:
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_no_credential_reaches_another_origin_in_two_hundred_configurations(block, monkeypatch):
-    """Traffic at every upstream, replays, reference prompts and goldens, in a hundred settings a block."""
+def test_no_credential_reaches_another_origin_whatever_the_settings_are(block, monkeypatch):
+    """Traffic at every upstream, replays, reference prompts and goldens, in fifty settings a block."""
     head = parse_request(POST)
-    for seed in range(block * 100, block * 100 + 100):
-        found = Configuration(seed, monkeypatch)
-        replayed, asked = replay_target(found.settings), reference_target(found.settings)
-        goldens = golden_routes(found.settings)
-        for route in route_table(found.settings.routes).routes:
+    for seed in range(block * 50, block * 50 + 50):
+        drawn = Configuration(seed, monkeypatch)
+        replayed, asked = replay_target(drawn.settings), reference_target(drawn.settings)
+        goldens = golden_routes(drawn.settings)
+        for route in route_table(drawn.settings.routes).routes:
             places = [Place(upstream) for upstream in route.upstreams]
             lane = Lane(route, places, Counters().of(route.name))
             for number, place in enumerate(places):
                 target = lane.target(head.target, place)
                 sent = render_request(head, target, b"h", lane.injections[place]).decode()
-                found.check(sent, route, place.upstream)
+                drawn.check(sent, route, place.upstream)
                 assert sent.count("kept") == len(KEPT)
-                one = exchange(1, route=route.name, upstream=number, path=f"{route.prefix}/v1/completions")
+                where = {"route": route.name, "upstream": number}
+                original = exchange(1, path=f"{route.prefix}/v1/completions", **where)
                 reference = Reference(
-                    id="x",
-                    route=route.name,
-                    requested_model="",
-                    prompt_version="",
-                    path="/v1/completions",
-                    request="{}",
-                    taken_at=0.0,
-                    answers=(),
-                    upstream=number,
-                )
-                for headers in (replayed(one).headers, asked(reference).headers):
-                    found.check(" ".join(value for _, value in headers), route, place.upstream)
+                    id="x", requested_model="", prompt_version="", path="/v1/completions", request="{}",
+                    taken_at=0.0, answers=(), **where,
+                )  # fmt: skip
+                for headers in (replayed(original).headers, asked(reference).headers):
+                    drawn.check(" ".join(value for _, value in headers), route, place.upstream)
             headers = goldens[route.name].headers
-            found.check(" ".join(value for _, value in headers), route, route.upstream)
+            drawn.check(" ".join(value for _, value in headers), route, route.upstream)
 
 
 async def _failed_over(*, share, own=()):

@@ -1,11 +1,14 @@
-"""A credential that somebody wrote where it does not belong is not repeated: errors end in logs."""
+"""Settings that would give something away are refused, in a line that repeats no credential."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from evenkeel.settings import SettingsError
 from evenkeel.settings.settings import load
+from tests.security.desk import access_of
 
 MARKER = "sk-marker-6c2d"
 ROUTE = "routes: [{upstream: 'http://a'}]\n"
@@ -50,3 +53,51 @@ def test_a_file_that_is_nested_without_end_is_refused(tmp_path):
     path.write_text("[" * 2000)
     with pytest.raises(SettingsError, match=r"evenkeel\.yaml: is nested too deeply"):
         load(path, {}, {})
+
+
+TOKENS = {"T_ANN": "token-of-our-ann", "T_VIC": "token-of-our-vic", "SHORT": "x" * 15}
+BESIDE = "people: [{name: ann, token_env: T_VIC}]\ntokens: "
+
+
+@pytest.mark.parametrize(
+    ("access", "message"),
+    [
+        ("host: 0.0.0.0", "set token_env, people, login or tls.client_ca_file"),
+        ("host: '::'", "set token_env"),
+        ("host: 192.0.2.7", "set token_env"),
+        ("host: evenkeel.test", "set token_env"),
+        ("host: 0.0.0.0\ntoken_env: NONE", "NONE named by token_env is empty"),
+        ("token_env: NONE", "NONE named by token_env is empty"),
+        ("open_on_loopback: true\nhost: 0.0.0.0", "set token_env"),
+        ("open_on_loopback: true\nlogin: {addresses: [192.0.2.1]}", "open_on_loopback is set beside"),
+        ("token_env: SHORT", "SHORT named by token_env has 15 characters; it needs at least 16"),
+        ("token_env: T_ANN\nmetrics_token_env: SHORT", "SHORT named by metrics_token_env has 15 characters"),
+        ("token_env: T_ANN\nmetrics_token_env: NONE", "NONE named by metrics_token_env is empty"),
+        ("token_env: T_ANN\nmetrics_token_env: T_ANN", "have the same token"),
+        ("metrics_token_env: T_ANN\nopen_on_loopback: true", "set token_env too"),
+        ("login: {header: X-User}", "login.addresses is empty"),
+        ("login: {addresses: [192.0.2.0/99]}", "login.addresses"),
+        ("login: {header: 'X User', addresses: [192.0.2.1]}", "login.header"),
+        ("people: [{name: ann}]", "none of the people can get in"),
+        ("people: [{name: ann, token_env: SHORT}]", "token_env of ann has 15 characters"),
+        ("people: [{name: ann, token_env: T_ANN}, {name: ann, token_env: T_VIC}]", "the same name"),
+        ("people: [{name: ann, token_env: T_ANN}, {name: vic, token_env: T_ANN}]", "the same token"),
+        ("token_env: T_ANN\npeople: [{name: ann, token_env: T_ANN}]", "the same token"),
+        ("people: [{name: ann, token_env: NONE}]", "token_env of ann is empty"),
+        ("people: [{name: ' ann', token_env: T_ANN}]", "is no name"),
+        ("people: [{name: ann, token_env: T_ANN, role: boss}]", "role"),
+        ("tokens: [{name: a, scope: read}]", "has no token_env"),
+        ("tokens: [{name: a, scope: everything, token_env: T_ANN}]", "scope"),
+        ("tokens: [{name: a, token_env: T_ANN}]", "scope"),
+        ("tokens: [{name: a, scope: read, token_env: NONE}]", "token_env of a is empty"),
+        (BESIDE + "[{name: a, scope: read, token_env: T_VIC}]", "have the same token"),
+        (BESIDE + "[{name: ann, scope: read, token_env: T_ANN}]", "have the same name"),
+    ],
+)
+def test_access_that_lets_in_the_wrong_people_is_refused(tmp_path, monkeypatch, access, message):
+    """At the start, in a line that shows no token: beyond loopback, and wherever a token protects nothing."""
+    for name, value in TOKENS.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=re.escape(message)) as refused:
+        access_of(tmp_path, access)
+    assert not any(token in str(refused.value) for token in TOKENS.values())

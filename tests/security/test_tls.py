@@ -16,21 +16,14 @@ from evenkeel.console import server
 from evenkeel.console.guard import TokenGuard
 from evenkeel.console.probes import create_probes
 from evenkeel.console.server import serving
-from evenkeel.settings import SettingsError, load
+from evenkeel.settings import SettingsError
 from tests.kit.certificates import Authority
-
-TOKEN = {"authorization": "Bearer letmein-letmein-letmein"}
+from tests.security.desk import access_of, bearer
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("ca"), "authority")
-
-
-def configured(folder, admin):
-    path = folder / "evenkeel.yaml"
-    path.write_text(f"access: {admin}\nroutes: [{{upstream: 'http://a'}}]\n")
-    return load(path, {}, {}).access
 
 
 @get("/metrics", sync_to_thread=False)
@@ -41,23 +34,20 @@ def _metrics() -> str:
 def asked(admin, *contexts):
     """What clients get of the port: a status each, or "refused" if the connection was ended."""
 
-    async def one(url, context):
+    async def ask(url, context):
         async with httpx2.AsyncClient(verify=context) as client:
             try:
-                return (
-                    await client.get(
-                        f"{url}/metrics", headers={"authorization": "Bearer letmein-letmein-letmein"}
-                    )
-                ).status_code
+                answer = await client.get(f"{url}/metrics", headers=bearer("letmein-letmein-letmein"))
             except (httpx2.TransportError, ssl.SSLError):
                 return "refused"
+            return answer.status_code
 
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as sock:
             app = TokenGuard(Litestar([_metrics], logging_config=None), admin.token, admin.hosts)
             async with serving(app, [sock], admin.tls_context()):
                 url = f"https://localhost:{sock.getsockname()[1]}"
-                return [await one(url, context) for context in contexts]
+                return [await ask(url, context) for context in contexts]
 
     return asyncio.run(main())
 
@@ -72,7 +62,7 @@ def trusting(authority, certificate=None):
 def test_only_clients_with_a_certificate_of_the_authority_get_in(tmp_path, authority):
     """None, or one that somebody else signed, ends the connection before anything is asked."""
     cert, key = authority.signed("server")
-    admin = configured(
+    admin = access_of(
         tmp_path,
         f"{{host: 0.0.0.0, tls: {{cert_file: {cert}, key_file: {key}, client_ca_file: {authority.file}}}}}",
     )
@@ -92,9 +82,10 @@ def test_without_an_authority_of_clients_the_token_counts(tmp_path, authority, m
     cert, key = authority.signed("server")
     tls = f"tls: {{cert_file: {cert}, key_file: {key}}}"
     with pytest.raises(SettingsError, match=r"set token_env, people, .*or tls\.client_ca_file"):
-        configured(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
+        access_of(tmp_path, f"{{host: 0.0.0.0, {tls}}}")
     monkeypatch.setenv("SOME_TOKEN", "another token entirely")
-    admin = configured(tmp_path, f"{{host: 0.0.0.0, token_env: SOME_TOKEN, {tls}}}")
+    admin = access_of(tmp_path, f"{{host: 0.0.0.0, token_env: SOME_TOKEN, {tls}}}")
+    assert admin.tls_context().minimum_version >= ssl.TLSVersion.TLSv1_2
     assert asked(admin, trusting(authority)) == [401]
     monkeypatch.setenv("SOME_TOKEN", "letmein-letmein-letmein")
     assert asked(admin, trusting(authority)) == [200]
@@ -188,13 +179,6 @@ def test_what_is_no_handshake_ends_the_connection(run, authority):
     run(scene())
 
 
-def test_old_versions_of_tls_are_not_spoken(tmp_path, authority):
-    """1.2 at least."""
-    cert, key = authority.signed("server")
-    admin = configured(tmp_path, f"{{tls: {{cert_file: {cert}, key_file: {key}}}}}")
-    assert admin.tls_context().minimum_version >= ssl.TLSVersion.TLSv1_2
-
-
 def test_a_file_that_cannot_be_used_is_said_at_the_start(tmp_path, authority):
     """Missing, of another certificate, locked with a password, or no authority: the message names it."""
     cert, key = authority.signed("server")
@@ -208,4 +192,4 @@ def test_a_file_that_cannot_be_used_is_said_at_the_start(tmp_path, authority):
     }
     for tls, said in cases.items():
         with pytest.raises(SettingsError, match=said):
-            configured(tmp_path, f"{{tls: {{{tls}}}}}")
+            access_of(tmp_path, f"{{tls: {{{tls}}}}}")
