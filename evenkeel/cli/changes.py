@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
+import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
 from evenkeel.cli.options import by_option, emit, json_option, table_console, with_stores
 from evenkeel.core import figures, rewordings
 from evenkeel.core.text import visible
@@ -133,7 +134,10 @@ def report_lines(report: ChangeReport) -> Iterator[str]:
         yield from _section(
             "A change that nobody announced", [f"{name}: {line}" for name, line in report.silent.facts]
         )
-    noticed = [f"{kinds.NAMES[mark.kind]}: {mark.before} → {mark.after}" for mark in report.marks]
+    noticed = []
+    for mark in report.marks:
+        before, after = kinds.values_of(mark)
+        noticed.append(f"{kinds.NAMES[mark.kind]}: {before} → {after}")
     for title, lines in (
         ("What was measured", report.finding_lines),
         ("What coincided with it", report.candidate_lines),

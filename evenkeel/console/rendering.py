@@ -21,7 +21,7 @@ from evenkeel.console import links, wording
 from evenkeel.console.overview import cell_id
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import label as metric_label
-from evenkeel.monitor.changes.kinds import NAMES
+from evenkeel.monitor.changes.kinds import NAMES, values_of
 from evenkeel.monitor.notify import summary
 from evenkeel.monitor.notify.tool_words import step_words, tool_changes
 from evenkeel.release.kit.renderings import environment
@@ -208,6 +208,7 @@ class Renderer:
             "metric_label": metric_label,
             "summary": summary,
             "mark_words": lambda kind: NAMES.get(kind, kind),
+            "mark_values": values_of,
             "pair_label": rewordings.pair_label,
             "phrase": rewordings.phrase,
             "moment": lambda at: figures.moment(at, clock()),

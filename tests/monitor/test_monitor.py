@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenkeel.core.cells import OTHER_MODEL, CellKey, Estimate
+from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE, Failure, QualityScore, Verdict
 from evenkeel.monitor.estimate.bounded_mean import weighted_mean
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings, MonitorState
@@ -204,8 +205,8 @@ def test_an_alert_event_tells_when_where_and_how_much():
     assert raised.excess == 1.0
     assert raised.id != resolved.id
     assert summary(raised) == (
-        "Answers are fragile for general.spelling on chat (m): content moved 100 points above noise over "
-        f"the last {raised.trials} trials, limit 10 (default)."
+        f"Answers are fragile for {label('general.spelling')} on chat (m): content moved 100 points above "
+        f"noise over the last {raised.trials} trials, limit 10 (default)."
     )
     assert (raised.measure, raised.limit, raised.limit_source) == ("content", 0.1, "default")
 

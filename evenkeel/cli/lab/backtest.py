@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import evenkeel.shadow.perturbations  # noqa: F401 - registers the labels of rewordings
 from evenkeel.cli.options import PIPED_WIDTH, file_option, json_option
 from evenkeel.core.errors import UserError
 from evenkeel.core.figures import number

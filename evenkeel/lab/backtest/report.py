@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from evenkeel.core import rewordings
 from evenkeel.core.cells import CellReport, Estimate
 from evenkeel.core.figures import date_and_time, number, percent
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
+from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.estimate import BLOCK
 from evenkeel.monitor.notify import event_json, summary
 from evenkeel.release.kit.document import (
@@ -244,8 +246,7 @@ def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:
     rows: list[tuple[Value, ...]] = [
         (
             date_and_time(alert.at), alert.offset,
-            " ".join(filter(None, (alert.measure or alert.what, alert.direction, alert.kind))),
-            f"{alert.perturbation or alert.model} on {alert.route}", summary(alert),
+            alert.kind, summary(alert),
         )
         for alert in backtest.alerts[:_SHOWN_ALERTS]
     ]  # fmt: skip
@@ -253,7 +254,6 @@ def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:
         Column("time"),
         Column("trial", FigureForm.NUMBER),
         Column("what"),
-        Column("cell"),
         Column("summary", wide=True),
     )
     yield Table(columns, tuple(rows))
@@ -266,7 +266,13 @@ def _changes(backtest: Backtest) -> Table | Paragraph:
     if not backtest.changes:
         return Paragraph("No changes were noticed.")
     rows: list[tuple[Value, ...]] = [
-        (date_and_time(mark.at), mark.offset, route, mark.kind, f"{mark.before} → {mark.after}")
+        (
+            date_and_time(mark.at),
+            mark.offset,
+            route,
+            kinds.NAMES[mark.kind],
+            " → ".join(kinds.values_of(mark)),
+        )
         for route, mark in backtest.changes
     ]
     columns = (
@@ -284,8 +290,7 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     rows: list[tuple[Value, ...]] = [
         (
             _name(cell.key, backtest),
-            cell.counts.trials,
-            cell.counts.effective,
+            cell.current.trials,
             cell.current.content_delta,
             cell.current.excess,
             cell.current.robustness,
@@ -296,7 +301,6 @@ def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     columns = (
         Column("cell"),
         Column("trials", FigureForm.NUMBER),
-        Column("effective", FigureForm.NUMBER),
         Column("content delta", FigureForm.PERCENT),
         Column("points above noise", FigureForm.SIGNED_POINTS),
         Column("robustness", FigureForm.POINTS),
@@ -323,7 +327,7 @@ def _name(key: CellKey, backtest: Backtest) -> str:
     routes = {cell.key.route for cell in backtest.cells}
     models = {cell.key.model for cell in backtest.cells}
     parts = (
-        key.perturbation,
+        rewordings.label(key.perturbation),
         f"on {key.route}" if len(routes) > 1 else "",
         f"({key.model})" if len(models) > 1 else "",
     )

@@ -248,7 +248,8 @@ def _overlap(mark: ChangeMark, fall: ChangeMark) -> bool:
 
 def _named(marks: Sequence[ChangeMark]) -> str:
     name = kinds.NAMES[marks[0].kind]
-    values = "; ".join(f"“{mark.before}” → “{mark.after}”" for mark in marks)
+    each = [kinds.values_of(mark) for mark in marks]
+    values = "; ".join(f"“{before}” → “{after}”" for before, after in each)
     return f"{name[0].upper()}{name[1:]}: {values}"
 
 

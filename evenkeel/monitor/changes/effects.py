@@ -154,7 +154,8 @@ def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
     for mark in marks:
         if mark.kind in {kinds.ANSWERS, kinds.RATINGS}:
             name = kinds.NAMES[mark.kind]
-            text = f"{name[0].upper()}{name[1:]}: “{mark.before}” → “{mark.after}”."
+            before, after = kinds.values_of(mark)
+            text = f"{name[0].upper()}{name[1:]}: “{before}” → “{after}”."
             yield Finding("different", text, rated=mark.kind == kinds.RATINGS)
 
 
@@ -176,7 +177,7 @@ def of_goldens(
         if measure in regressed:
             was = "" if before is None else f", {before:.0%} before"
             effect: Found = "different" if measure in _OF_ANY_CHANGE else "worse"
-            yield Finding(effect, f"Goldens: {now:.0%} breach {measure}{was}.", rated=judged)
+            yield Finding(effect, f"Goldens: {now:.0%} breach {label(measure)}{was}.", rated=judged)
 
 
 def of_references(evidence: ReferenceEvidence) -> Finding:

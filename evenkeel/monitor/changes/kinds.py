@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from evenkeel.core import rewordings
+
+if TYPE_CHECKING:
+    from evenkeel.core.cells import ChangeMark
 
 AskedAgain = Literal["moved", "same", ""]
 """Outcome of what was asked or rated again since answers moved; "" if too little was."""
@@ -59,3 +64,27 @@ NAMES: Final = {
     GOLDENS: "goldens",
 }
 """Names for people."""
+
+_LIKENESS: Final = "likeness under "
+
+
+class MarkValues(NamedTuple):
+    """Values before and after a change, for people."""
+
+    before: str
+    after: str
+
+
+def values_of(mark: ChangeMark) -> MarkValues:
+    """Return the values of a mark, with the label of a rewording in place of its name in code."""
+    if mark.kind not in {ANSWERS, RATINGS}:
+        return MarkValues(mark.before, mark.after)
+    return MarkValues(_labelled(mark.before), _labelled(mark.after))
+
+
+def _labelled(value: str) -> str:
+    """Replace the name in "general.typos: shifted in 3%" or "likeness under general.typos: …"."""
+    subject, colon, rest = value.partition(": ")
+    likeness = _LIKENESS if subject.startswith(_LIKENESS) else ""
+    name = subject.removeprefix(_LIKENESS)
+    return f"{likeness}{rewordings.label(name)}{colon}{rest}" if "." in name else value

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core import figures
+from evenkeel.core import figures, rewordings
+from evenkeel.core.together import together_count
+from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.fold.models import LATEST
 
@@ -176,4 +178,12 @@ def _values(marks: list[ChangeMark] | tuple[ChangeMark, ...]) -> str:
 
 
 def _place(event: AlertEvent) -> str:
-    return f"{event.perturbation} on {event.route} ({event.model})"
+    return f"{named(event.perturbation)} on {event.route} ({event.model})"
+
+
+def named(perturbation: str) -> str:
+    """Name a rewording, a group of rewordings or the resend, for readers who do not know groups."""
+    if perturbation == BASELINE:
+        return "identical resends"
+    is_group = together_count(perturbation) > 1
+    return rewordings.phrase(perturbation) if is_group else rewordings.label(perturbation)

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 from urllib.parse import quote
 
-from evenkeel.core import figures, rewordings
+from evenkeel.core import figures
 from evenkeel.core.together import by_themselves, together_count
 from evenkeel.core.verdict import BASELINE
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents.incident import GRAVEST
-from evenkeel.monitor.notify.alerts import incident_json
+from evenkeel.monitor.notify.alerts import incident_json, named
 from evenkeel.monitor.notify.tool_words import largest_change
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class NoticeExample:
     @property
     def said(self) -> str:
         """Description of the rewording and its effect, without anybody's text."""
-        return f"{_named(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
+        return f"{named(self.perturbation)}, {_RATED.get(self.rating or 0, 'rated as changed')}"
 
 
 class CaseMember(NamedTuple):
@@ -417,7 +417,7 @@ class Writer:
         share = f"{event.value or 0.0:.0%} of the last {event.run_trials}"
         if of == "resends":
             return [f"answers to identical resends changed in {share}{before}"]
-        name = _named(event.perturbation)
+        name = named(event.perturbation)
         return [f"answers changed in {share} trials of {name}{before}, {self._affected(those, known=False)}"]
 
     def _last(self, incident: Incident) -> tuple[str, ...]:
@@ -573,7 +573,7 @@ def _measured(part: Part, report: CellReport | None) -> str:
         return _lately(part)
     ends = f"[{100 * above.lower:.0f}, {100 * above.upper:.0f}]"
     noise = f"{100 * above.value:.0f} points above noise {ends}"
-    behind = (_named(event.perturbation), figures.count(above.n, "trial"))
+    behind = (named(event.perturbation), figures.count(above.n, "trial"))
     if event.measure != "content":
         return f"{_alerted(part, ())}; {noise} ({', '.join(behind)})"
     return f"{noise} ({', '.join((*_limit(part), *behind))})"
@@ -588,13 +588,7 @@ def _holds(report: CellReport) -> bool:
 def _lately(part: Part) -> str:
     """Describe how far answers moved in the trials that raised the alert, without earlier trials."""
     event = part.raised
-    return _alerted(part, (_named(event.perturbation), figures.count(event.run_trials, "trial")))
-
-
-def _named(perturbation: str) -> str:
-    """Name a rewording or a group of them, for readers who do not know groups."""
-    is_group = together_count(perturbation) > 1
-    return rewordings.phrase(perturbation) if is_group else rewordings.label(perturbation)
+    return _alerted(part, (named(event.perturbation), figures.count(event.run_trials, "trial")))
 
 
 def _limit(part: Part) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     history = GoldenHistory((alarm,), {}, {})
     (alone,) = reports_of([], history)
     assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "different", None)
-    assert alone.finding_lines == ["Different: Goldens: 50% breach content_shift, 5% before."]
+    assert alone.finding_lines == ["Different: Goldens: 50% breach content shift, 5% before."]
     worse = GoldenHistory((altered(alarm, measure="quality_change"),), {}, {})
     assert reports_of([], worse)[0].effect == "worse"
     answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)

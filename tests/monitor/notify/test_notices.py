@@ -76,7 +76,7 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
     assert writer.facts(alone) == (said,)
     (found,) = incidents_of([group, SPELLING])
     assert writer.facts(found) == (
-        "42 points above noise (limit 10, general: spelling, 20 trials), 1 of 2 rewordings so far.",
+        f"42 points above noise (limit 10, {label('general.spelling')}, 20 trials), 1 of 2 rewordings so far.",
     )
 
 
