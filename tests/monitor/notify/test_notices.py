@@ -75,9 +75,9 @@ def test_a_group_is_said_only_until_a_rewording_is_found():
     )
     assert writer.facts(alone) == (said,)
     (found,) = incidents_of([group, SPELLING])
-    assert writer.facts(found) == (
-        f"42 points above noise (limit 10, {label('general.spelling')}, 20 trials), 1 of 2 rewordings so far.",
-    )
+    name = label("general.spelling")
+    said = f"42 points above noise (limit 10, {name}, 20 trials), 1 of 2 rewordings so far."
+    assert writer.facts(found) == (said,)
 
 
 def test_a_name_is_said_once():
