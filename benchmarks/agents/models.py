@@ -1,7 +1,7 @@
 """Scripted models that play runs: faithful but for noise, planted faults, and other recorded runs of a task.
 
 A model gets the body of a request and finds the step that it asks for by the answers in it, which no
-perturbation changes; a request without any is found by the user's words.
+perturbation changes, and among steps behind the same answers by the user's words.
 """
 
 from __future__ import annotations
@@ -33,21 +33,18 @@ class StepFinder:
     """Finder of the step that a request asks for."""
 
     def __init__(self, runs: Sequence[AgentRun]) -> None:
-        self._steps: dict[str, AgentStep] = {}
-        self._openings: dict[str, AgentStep] = {}
+        # Steps by the answers before them, then by the users' words.
+        self._steps: dict[str, dict[str, AgentStep]] = {}
         for run in runs:
             for step in run.steps():
-                if step.number:
-                    self._steps[_key(step.before)] = step
-                else:
-                    self._openings[_words(step.before)] = step
+                self._steps.setdefault(_key(step.before), {})[_words(step.before)] = step
 
     def find(self, messages: Sequence[Message]) -> AgentStep:
         """Return the step of a request's messages, some words of which may be changed."""
-        if any(message.get("role") == "assistant" for message in messages):
-            return self._steps[_key(messages)]
-        found = process.extractOne(_words(messages), self._openings.keys(), scorer=fuzz.ratio)
-        return self._openings[found[0]]
+        steps, words = self._steps[_key(messages)], _words(messages)
+        if words in steps:
+            return steps[words]
+        return steps[process.extractOne(words, steps.keys(), scorer=fuzz.ratio)[0]]
 
 
 def _key(messages: Sequence[Message]) -> str:

@@ -12,7 +12,7 @@ from evenkeel.core.exchange import Exchange
 from evenkeel.llm.price import Prices
 from evenkeel.metrics.identity import same_calls
 from evenkeel.metrics.protocol import Rating
-from evenkeel.metrics.scoring import TwoStageScorer
+from evenkeel.metrics.scoring import TwoStageScorer, heuristic_scorer
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.notify.notices import Writer
@@ -92,8 +92,9 @@ class ModelReplayer:
 class AgentPlane:
     """Plane that measures one route of agents."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, judge: bool) -> None:
         """Open an empty store in a folder."""
+        self._scorer = TwoStageScorer("judge", StepJudge(), {}) if judge else heuristic_scorer()
         self.state = MonitorState(MonitorSettings())
         self.steps = 0
         self.raised = 0
@@ -113,7 +114,7 @@ class AgentPlane:
         """Serve the steps by a model, try each, and fold the verdicts."""
         replayer = ModelReplayer(name, model)
         tally = Tally()
-        scorer = TwoStageScorer("judge", StepJudge(), {})
+        scorer = self._scorer
         trials = TrialMaker(
             TrialLog(self._log, scorer.scorer, clock=self._clock),
             scorer,

@@ -1,8 +1,10 @@
-"""Runs of agents: recorded ones in the shape of tau-bench, and made-up ones of a shop.
+"""Runs of agents: recorded ones as tau-bench and tau2-bench publish them, and made-up ones of a shop.
 
 tau-bench keeps the runs of one model as a JSON list; each has `task_id`, `trial`, and in `traj` the messages
-of a chat completion with its tool calls. The definitions of the tools are not among them, so they are made
-from the calls.
+of a chat completion with its tool calls. tau2-bench keeps them under `simulations`, in messages of another
+shape: arguments are an object, a result names its call in `id`, and users may have tools, which the agent
+never sees. The policy beside them is the system prompt. Definitions of the tools are in neither, so they are
+made from the calls.
 """
 
 from __future__ import annotations
@@ -28,10 +30,12 @@ class AgentRun:
     messages: tuple[Message, ...]
 
     def steps(self) -> Iterator[AgentStep]:
-        """Yield each answer of the agent with everything before it."""
+        """Yield each answer of the agent with everything before it. A greeting answers nobody."""
+        asked = False
         for place, message in enumerate(self.messages):
-            if message.get("role") == "assistant" and place:
+            if message["role"] == "assistant" and asked:
                 yield AgentStep(self, self.messages[:place], message)
+            asked = asked or message["role"] == "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +53,45 @@ class AgentStep:
 
 
 def read_runs(path: Path) -> list[AgentRun]:
-    """Read the runs of one model, a JSON list in tau-bench's shape."""
-    return [
-        AgentRun(str(entry.get("task_id")), str(entry.get("trial", 0)), tuple(map(_plain, entry["traj"])))
-        for entry in json.loads(path.read_text("utf-8"))
-    ]
+    """Read the runs of one model, in tau-bench's or tau2-bench's shape; those that failed have no steps."""
+    recorded = json.loads(path.read_text("utf-8"))
+    runs: list[AgentRun] = []
+    if isinstance(recorded, dict):
+        policy = recorded["info"]["environment_info"]["policy"]
+        for entry in recorded["simulations"]:
+            messages = [{"role": "system", "content": policy}, *_of_agent(entry["messages"])]
+            runs.append(_run(entry, messages))
+    else:
+        for entry in recorded:
+            runs.append(_run(entry, [_plain(message) for message in entry["traj"]]))
+    return runs
+
+
+def _run(entry: dict[str, Any], messages: list[Message]) -> AgentRun:
+    return AgentRun(str(entry.get("task_id")), str(entry.get("trial", 0)), tuple(messages))
 
 
 def _plain(message: Message) -> Message:
     """Return a message with the members that a request may have: recorded ones carry more."""
     kept = ("role", "content", "tool_calls", "tool_call_id", "name")
     return {name: message[name] for name in kept if message.get(name) is not None or name == "content"}
+
+
+def _of_agent(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield the messages of a tau2-bench run that the agent sees, in the shape of a chat completion."""
+    for message in messages:
+        role, calls = message["role"], message.get("tool_calls") or ()
+        if role == "tool":
+            # Results of several calls may stand in one message.
+            for result in message.get("tool_messages") or (message,):
+                if result.get("requestor") != "user":
+                    yield {"role": "tool", "tool_call_id": result["id"], "content": result["content"]}
+        elif role == "assistant" and calls:
+            made = [tool_call(call["id"], call["name"], call["arguments"]) for call in calls]
+            together = [message["tool_calls"][0] for message in made]
+            yield {"role": "assistant", "content": message.get("content"), "tool_calls": together}
+        elif not calls:
+            yield {"role": role, "content": message.get("content")}
 
 
 def tools_of(runs: Iterable[AgentRun]) -> list[Message]:

@@ -127,19 +127,21 @@ _CALLERS: Final = (None, ["direct"])
 
 
 def _tools(view: PromptView) -> Iterator[Refusal]:
-    tools = view.get("tools")
-    known = isinstance(tools, list) and all(
-        _is_function(tool) or (isinstance(tool, dict) and view.api.runs_at_client(tool, _is_function))
-        for tool in tools
-    )
-    if tools and not known:
-        yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
+    for tools in view.api.offered(view.get):
+        if tools and not (isinstance(tools, list) and all(_runs_at_client(view, tool) for tool in tools)):
+            yield Refusal("server_side_tools", "a tool of the request is not known to run at the client")
     choice = view.get("tool_choice")
     allowed = (*_CLIENT_CHOICES, *_DEFINITIONS, *view.api.client_tools)
     if isinstance(choice, dict) and choice.get("type") not in allowed:
         yield Refusal(
             "server_side_tools", "'tool_choice' names a tool that is not known to run at the client"
         )
+
+
+def _runs_at_client(view: PromptView, tool: Any) -> bool:
+    if _is_function(tool):
+        return True
+    return isinstance(tool, dict) and view.api.runs_at_client(tool, _is_function)
 
 
 def _is_function(tool: Any) -> bool:
@@ -166,6 +168,9 @@ _TEXTS: Final = frozenset({
 # Members that hold the words of the model or of the client's tools about calls and sources.
 _SAID: Final = ("arguments", "annotations", "citations", "args", "response")
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use", "custom_tool_call")
+# Ends of the types of parts that tell what the provider did earlier, or what tools there are. Its sources,
+# files and containers are named there and not asked for again. The client's own results end in another way.
+_RECORDS: Final = ("_call", "_tool_result", "_tools", "tool_search_output")
 _ADDRESS: Final = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _INLINE: Final = re.compile(r"\s*data:", re.IGNORECASE)
 _STORED: Final = ("fileid", "fileids", "containerid", "vectorstoreids")
@@ -178,9 +183,9 @@ def _names_remote_content(view: PromptView) -> bool:
         key, value = waiting.pop()
         if isinstance(value, list):
             waiting += [(key, item) for item in value]
-        elif isinstance(value, dict):
+        elif isinstance(value, dict) and not str(value.get("type")).endswith(_RECORDS):
             waiting += [member for member in value.items() if not _is_text(value, *member)]
-        elif _is_remote(key, value):
+        elif not isinstance(value, dict) and _is_remote(key, value):
             return True
     return False
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.shadow.answer import ChoicesReader, count, elements, fields, string, text_of, written
-from evenkeel.shadow.prompt.apis.protocol import Api
+from evenkeel.shadow.prompt.apis.protocol import Api, Refusal
 from evenkeel.shadow.prompt.body import RawMessage, last, listed, read_content, role_of
 from evenkeel.shadow.prompt.members import ANY_API, FORM, SAMPLING
 from evenkeel.shadow.prompt.spans import members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from evenkeel.shadow.answer import Call, Place
+    from evenkeel.shadow.prompt.apis.protocol import Get
     from evenkeel.shadow.prompt.spans import Member, Value
 
 _OWN_MEMBERS: Final = frozenset({
@@ -52,8 +53,15 @@ class ChatApi(Api):
     def _message(self, text: str, index: int, message: Value) -> RawMessage:
         role = role_of(index, message)
         content = read_content(text, last(members_of(text, message.start)[0], "content"), self.text_parts)
-        calls = _call_notes(message.decoded.get("tool_calls"))
-        return RawMessage(role, content.slots, (*content.notes, *calls))
+        # The older form of one call, whose result has a role of its own.
+        calls = [*elements(message.decoded.get("tool_calls")), message.decoded]
+        role = "tool" if role == "function" else role
+        return RawMessage(role, content.slots, (*content.notes, *_call_notes(calls)))
+
+    def refusals(self, get: Get) -> Iterator[Refusal]:
+        """Implement `Api`: xAI answers a deferred request with a name under which to ask for the answer."""
+        if get("deferred"):
+            yield Refusal("background", "the answer is fetched later, by another request")
 
     def answer_reader(self) -> ChatReader:
         """Implement `Api`."""
@@ -72,14 +80,13 @@ class ChatApi(Api):
         return {"messages": [{"role": "user", "content": question}]}
 
 
-def _call_notes(tool_calls: Any) -> tuple[str, ...]:
-    """The calls of an earlier assistant turn, for showing."""
-    functions = [fields(call).get("function") for call in elements(tool_calls)]
-    return tuple(
-        f"[calls {function.get('name')} {function.get('arguments')}]"
-        for function in functions
-        if isinstance(function, dict)
-    )
+def _call_notes(calls: Iterable[Any]) -> list[str]:
+    """Return the calls of an earlier assistant turn as notes for showing."""
+    notes: list[str] = []
+    for function in map(_function, map(fields, calls)):
+        if function:
+            notes.append(f"[calls {function.get('name')} {function.get('arguments', function.get('input'))}]")
+    return notes
 
 
 class ChatReader(ChoicesReader):

@@ -35,6 +35,8 @@ _SYSTEM: Final = ("systemInstruction", "system_instruction")
 _CONFIG: Final = ("generationConfig", "generation_config")
 _ROLES: Final = {"model": "assistant", "function": "tool"}
 _FUNCTIONS: Final = frozenset({"functionDeclarations", "function_declarations"})
+# Tools that the client runs beside functions: it is told what to click and where.
+_AT_CLIENT: Final = frozenset({"computerUse", "computer_use"})
 _CANDIDATES: Final = ("candidateCount", "candidate_count")
 _MEDIA: Final = ("responseModalities", "response_modalities")
 # Reasons to stop by the names that other APIs give them; any other stays, in lower case.
@@ -69,9 +71,14 @@ class GeminiApi(Api):
         return tuple(found)
 
     def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - of `Api`
-        """Implement `Api`: a list of functions and nothing else."""
-        held = [function for functions in tool.values() for function in elements(functions)]
-        return bool(held) and tool.keys() <= _FUNCTIONS and all(map(_is_declaration, held))
+        """Implement `Api`: lists of functions, or the use of a computer, and nothing else."""
+        if not tool or not tool.keys() <= _FUNCTIONS | _AT_CLIENT:
+            return False
+        for key, held in tool.items():
+            functions = elements(held)
+            if key in _FUNCTIONS and not (functions and all(map(_is_declaration, functions))):
+                return False
+        return True
 
     def refusals(self, get: Get) -> Iterator[Refusal]:
         """Implement `Api`."""
@@ -153,6 +160,8 @@ class GeminiReader:
     def __init__(self) -> None:
         self._draft = AnswerDraft()
         self._any_candidate = False
+        # Arguments of a call that arrive in pieces, by their path; None while there is no such call.
+        self._pieces: dict[str, Any] | None = None
 
     @property
     def complete(self) -> bool:
@@ -193,12 +202,32 @@ class GeminiReader:
         return self._draft.answer()
 
     def _add_part(self, part: dict[str, Any]) -> None:
-        call = fields(part.get("functionCall"))
-        if call:
+        call = part.get("functionCall")
+        if self._pieces is not None and isinstance(call, dict):
+            self._add_pieces(call)
+        elif call and fields(call).get("willContinue"):
+            self._draft.add_call((len(self._draft.calls), 0), text_of(call.get("name")), "")
+            self._pieces = {}
+            self._add_pieces(call)
+        elif call:
             place = (len(self._draft.calls), 0)
+            call = fields(call)
             self._draft.add_call(place, text_of(call.get("name")), written(call.get("args") or {}))
         elif not part.get("thought"):
             self._draft.text.append(text_of(part.get("text")))
+
+    def _add_pieces(self, call: dict[str, Any]) -> None:
+        """Add pieces of the latest call's arguments. Vertex AI streams them, each named by its path."""
+        assert self._pieces is not None
+        for piece in map(fields, elements(call.get("partialArgs"))):
+            path = text_of(piece.get("jsonPath"))
+            value = next((piece[key] for key in piece if key.endswith("Value")), None)
+            before = self._pieces.get(path, "")
+            joined = isinstance(value, str) and isinstance(before, str)
+            self._pieces[path] = before + value if joined else value
+        if not call.get("willContinue"):
+            self._draft.add_call((len(self._draft.calls) - 1, 0), "", written(self._pieces))
+            self._pieces = None
 
     def _note_usage(self, usage: dict[str, Any]) -> None:
         thoughts = count(usage.get("thoughtsTokenCount"), None)

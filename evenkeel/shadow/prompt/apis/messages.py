@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 _OWN_MEMBERS: Final = frozenset({
     "messages", "system", "stop_sequences", "anthropic_version", "anthropic_beta", "output_config",
-    "output_format", "effort", "chat_template_kwargs", "provider", "context_management",
+    "output_format", "effort", "chat_template_kwargs", "provider", "context_management", "cache_control",
+    "inference_geo",
 })  # fmt: skip
 
 
@@ -55,7 +56,14 @@ class MessagesApi(Api):
     kept = ANY_API | SAMPLING | _OWN_MEMBERS
     limits = ("max_tokens",)
     # A search over the request's own definitions runs at the provider, and reads nothing else.
-    client_tools = ("bash_", "text_editor_", "memory_", "tool_search_tool_regex_", "tool_search_tool_bm25_")
+    client_tools = (
+        "bash_",
+        "text_editor_",
+        "memory_",
+        "computer_",
+        "tool_search_tool_regex_",
+        "tool_search_tool_bm25_",
+    )
     headers = (("anthropic-version", "2023-06-01"),)
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:

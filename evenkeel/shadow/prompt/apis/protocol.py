@@ -112,6 +112,10 @@ class Api(ABC):
             kind.startswith(known) if known.endswith("_") else kind == known for known in self.client_tools
         )
 
+    def offered(self, get: Get) -> list[Any]:
+        """Return the lists of tools that a request offers; in a bad request they may be anything else."""
+        return [get("tools")]
+
     def refusals(self, get: Get) -> Iterator[Refusal]:  # noqa: ARG002 - for APIs with reasons of their own
         """Return this API's own reasons not to replay a request."""
         return iter(())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.shadow.answer import (
     AnswerDraft,
     UnreadableAnswer,
+    count,
     elements,
     error_body,
     fields,
@@ -46,14 +47,14 @@ _ARGUMENTS: Final = {
     "apply_patch_call": "operation",
     "shell_call": "action",
     "local_shell_call": "action",
+    "computer_call": "actions",
 }
-_RESULTS: Final = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "apply_patch_call_output",
-    "shell_call_output",
-    "local_shell_call_output",
-)
+# Member with the arguments of a computer call of the preview, which has one action each.
+_ONE_ACTION: Final = "action"
+# End of the types of results: of the client's tools, and those that the provider gave earlier.
+_RESULT: Final = "_output"
+# Types of items that offer tools behind the beginning of the conversation.
+_OFFERS: Final = ("additional_tools", "tool_search_output")
 # End of the type of a call without a name, which is named by the rest of its type: "apply_patch".
 _NAMELESS: Final = "_call"
 # Places where a shell or a search for tools runs at the client.
@@ -73,7 +74,7 @@ class ResponsesApi(Api):
     added = (("store", "false"),)  # it is true unless it is said to be false
     limits = ("max_output_tokens",)
     has_flex = True
-    client_tools = ("apply_patch", "local_shell")
+    client_tools = ("apply_patch", "local_shell", "computer", "computer_use_preview")
     parameters = (("text", "verbosity", "verbosity"), ("text", "format", "response_format"))
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
@@ -92,6 +93,14 @@ class ResponsesApi(Api):
         items = enumerate(listed(text, members, "input"))
         return (*system, *(self._item(text, index, item) for index, item in items))
 
+    def offered(self, get: Get) -> list[Any]:
+        """Extend `Api`: items of the input may offer tools, too."""
+        offers = super().offered(get)
+        for item in map(fields, elements(get("input"))):
+            if item.get("type") in _OFFERS:
+                offers.append(item.get("tools"))
+        return offers
+
     def _item(self, text: str, index: int, item: Value) -> RawMessage:
         kind = type_of(item)
         if kind is None or kind == "message":
@@ -100,7 +109,7 @@ class ResponsesApi(Api):
             return RawMessage(role, content.slots, content.notes)
         if kind in _ARGUMENTS:
             return RawMessage("assistant", (), (call_note(text, item, _ARGUMENTS[kind]),))
-        if kind in _RESULTS:
+        if kind.endswith(_RESULT):
             output = read_content(text, last(members_of(text, item.start)[0], "output"), self.text_parts)
             return RawMessage("tool", output.slots, output.notes)
         # reasoning, calls of tools that run at the provider, references to stored items
@@ -155,13 +164,16 @@ class ResponsesReader:
     """Reads responses. The finish reason is the status, or why an answer is incomplete.
 
     In a stream the last event holds the whole response, and only that counts; of servers that leave
-    its output empty the items that were announced before are taken, or else the pieces of text.
+    its output empty the items that came before are taken, or else the calls that were begun and the pieces
+    of text.
     """
 
     def __init__(self) -> None:
         self._draft = AnswerDraft()
         self._pieces: list[str] = []
         self._items: list[Any] = []
+        # Items that were begun, by their place in the output.
+        self._begun: dict[int, dict[str, Any]] = {}
         self._read = False
 
     @property
@@ -177,6 +189,9 @@ class ResponsesReader:
         if status in ("queued", "in_progress", "cancelled"):
             raise UnreadableAnswer("unfinished", f"the response is {status}")
         output = elements(body.get("output")) or self._items
+        if not output:
+            output = [item for item in self._begun.values() if item.get("type") in _ARGUMENTS]
+            self._draft.text += self._pieces
         if not output and not self._pieces and not isinstance(body.get("output"), list):
             raise UnreadableAnswer("no_output", "the response holds no output")
         self._read = True
@@ -186,8 +201,6 @@ class ResponsesReader:
         self._draft.finish_reason = why if status == "incomplete" and why else status
         for number, item in enumerate(map(fields, output)):
             self._add_item(number, item)
-        if not output:
-            self._draft.text += self._pieces
 
     def event(self, data: dict[str, Any]) -> None:
         """Implement `AnswerReader`."""
@@ -196,6 +209,10 @@ class ResponsesReader:
         match data.get("type"):
             case "response.output_text.delta":
                 self._pieces.append(text_of(data.get("delta")))
+            case "response.output_item.added":
+                self._begun[_place(data)] = fields(data.get("item"))
+            case "response.function_call_arguments.done":
+                self._begun.setdefault(_place(data), {})["arguments"] = data.get("arguments")
             case "response.output_item.done":
                 self._items.append(data.get("item"))
             case "response.failed":
@@ -225,11 +242,17 @@ class ResponsesReader:
                 elif part.get("type") == "refusal":
                     self._draft.refusal.append(text_of(part.get("refusal")))
         elif kind in _ARGUMENTS:
-            arguments = written(item.get(_ARGUMENTS[kind]))
+            arguments = written(item.get(_ARGUMENTS[kind]) or item.get(_ONE_ACTION))
             name = text_of(item.get("name")) or kind.removesuffix(_NAMELESS)
-            self._draft.add_call((number, 0), name, arguments)
-        elif kind == "tool_search_call":
+            # Two namespaces may have tools of one name.
+            space = text_of(item.get("namespace"))
+            self._draft.add_call((number, 0), f"{space}.{name}" if space else name, arguments)
+        elif kind == "tool_search_call" and item.get("execution") in _LOCAL:
             self._draft.add_call((number, 0), "tool_search", written(item.get("arguments")))
+
+
+def _place(data: dict[str, Any]) -> int:
+    return count(data.get("output_index"), 0) or 0
 
 
 RESPONSES: Final = ResponsesApi()
