@@ -1,4 +1,4 @@
-"""Recorded runs of agents are read as requests of chat completions, as tau-bench and tau2-bench publish them."""
+"""Recorded runs of agents, as tau-bench and tau2-bench publish them, are read as chat completions."""
 
 from __future__ import annotations
 
