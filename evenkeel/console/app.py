@@ -219,6 +219,7 @@ _TITLES: Final = {
 def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> Any:
     def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         """Answer an error with a page for people, or JSON for programs; only the log has details."""
+        title = ""
         if isinstance(error, HTTPException):
             status_code, text = error.status_code, str(error.detail)
             # The router's own words; a handler that finds nothing says what it looked for.
@@ -230,6 +231,11 @@ def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> An
                 text = f"{text.rstrip('.')}. Nothing was changed; reload the page and try again."
         elif isinstance(error, SealError):
             status_code, text = 503, f"This cannot be shown: {error}."
+        elif away := measuring().cause("queue"):
+            # No page can be shown without the store, and its traceback would be in the log every two seconds.
+            _log.error("console: %r cannot be shown: %s", request.scope["path"], away.said)
+            status_code, title = 503, "Held up"
+            text = f"{away.sentence} No page can be shown until then. Requests are still forwarded."
         else:
             _log.error("console: %r failed", request.scope["path"], exc_info=error)
             status_code = 500
@@ -238,13 +244,11 @@ def _error_handler(renderer: Renderer, measuring: Callable[[], Measuring]) -> An
                 "does not help, check that the store can be reached: the log says why it failed. "
                 "Requests are still forwarded."
             )
-            # Where the store is away no page can be shown; what is held up can still be said.
-            text = " ".join([*(f"Held up: {sentence}" for sentence in measuring().sentences()), text])
         # Programs and health checks read JSON, whatever failed.
         if request.scope["path"].startswith(("/api/", "/readyz")):
             return json_response({"error": {"message": text, "status": status_code}}, status_code)
         sentence: dict[str, Any] = {
-            "title": _TITLES.get(status_code, f"Error {status_code}"),
+            "title": title or _TITLES.get(status_code, f"Error {status_code}"),
             "text": text,
             "sent": request.method == "POST",
         }

@@ -62,6 +62,7 @@ def now_page(sources: ConsoleSources, situation: Situation) -> Page:
         lately=incident_lines(over[:3], sources.writer),
         notices=[
             *view.notices,
+            *(cause.sentence for cause in measuring.thinned),
             *filter(None, (behind,)),
             *blind_notices(reports),
             *retirement_notices(sources, reports),

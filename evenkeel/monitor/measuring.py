@@ -38,8 +38,15 @@ _MONITOR_STALLED_S: Final = 120.0
 _SPENT: Final = 0.9
 # Trials lost in a row that hold a route up.
 _LOST: Final = 5
-# The same where the next exchange may be measured: a budget that is paced, a prompt that does not fit.
+# The same, and seconds, where the next exchange may be measured: a prompt that does not fit, a slow answer.
 _LOST_BY_CHANCE: Final = 50
+_LOST_FOR_S: Final = 120.0
+# The same under a paced budget: one exchange of a dear model may use what an hour gives.
+_PACED_FOR_S: Final = 3600.0
+# Seconds after the last loss for which a notice says that only a part is measured.
+_THINNED_FOR_S: Final = 600.0
+# Reasons for which exchanges are lost although others are measured.
+_THINNING: Final = frozenset(("budget_pace", "store_full"))
 
 _STEPS: Final = {
     "unauthorized": "Put a key that the endpoint accepts into the variable that replays.api_key_env names "
@@ -67,10 +74,26 @@ _SAME_REASON: Final = {
     "budget_reserve": "budget",
     "budget_share": "budget_pace",
 }
+_RUNBOOKS: Final = {
+    "judge": "EvenkeelJudgeUnusable",
+    "judge_key": "EvenkeelJudgeUnusable",
+    "budget": "EvenkeelBudgetSpent",
+    "budget_pace": "EvenkeelBudgetSpent",
+    "worker": "EvenkeelPipelineStalled",
+    "monitor": "EvenkeelMonitorStalled",
+}
+_UNREADABLE: Final = {
+    "status": "the upstream answers with errors",
+    "client_left": "clients leave before their answers are complete",
+    "truncated": "answers are cut off",
+    "too_large": "requests or answers are too large",
+}
 # Beginning of the reasons for which a rewording was not tried.
 _UNTRIED: Final = "untried:"
-# Reasons for which the data plane drops exchanges because they cannot be stored.
-_DROPPED: Final = frozenset({"store_full", "store_error"})
+# Beginning of the reasons for which an exchange had no trial at all.
+_UNREAD: Final = "unread:"
+# Reasons for which exchanges are not measured by intention.
+_INTENDED: Final = frozenset({"settled", "client_quota", "replay"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +117,11 @@ class HoldUp:
         where = f" on {figures.listing(self.routes)}" if self.routes else ""
         return f"{self.said}{where}. {self.step}"
 
+    @property
+    def runbook(self) -> str:
+        """Name of the runbook."""
+        return _RUNBOOKS.get(self.reason, "EvenkeelNotMeasuring")
+
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
@@ -103,6 +131,8 @@ class Measuring:
     since: float
     """Unix time in seconds at which the state was first seen."""
     causes: tuple[HoldUp, ...] = ()
+    thinned: tuple[HoldUp, ...] = ()
+    """Reasons for which only a part of what is sampled is measured."""
 
     def cause(self, *reasons: str) -> HoldUp | None:
         """Return the cause with one of these reasons, None if there is none."""
@@ -138,6 +168,8 @@ class _Route:
     """Losses by reason when a trial was rated last."""
     since: float | None = None
     """Unix time in seconds at which the first loss since then was seen."""
+    lost_at: dict[str, float] = field(default_factory=dict)
+    """Unix time in seconds of the last loss by reason."""
 
 
 class MeasuringWatch:
@@ -200,7 +232,8 @@ class MeasuringWatch:
         since = self._found.since if state == self._found.state else now
         if causes:
             since = min(cause.since for cause in causes)
-        return Measuring(state, since, tuple(causes))
+        held = {cause.reason for cause in causes}
+        return Measuring(state, since, tuple(causes), tuple(self._thinned(held, now)))
 
     def _known(self) -> bool:
         if self._figures_known is not None:
@@ -239,12 +272,7 @@ class MeasuringWatch:
             route, reworded = labels.get("route", ""), labels.get("perturbation") != BASELINE
             if name == "trials" and labels["outcome"].startswith("rated_"):
                 rated[route] += number if reworded else 0
-                continue
-            reason = labels.get("outcome" if name == "trials" else "reason", "")
-            reason = _SAME_REASON.get(reason, reason)
-            if name == "trials_skipped" and reason not in _SAID:
-                reason = f"{_UNTRIED}{reason}"
-            if name in {"trials", "trials_skipped"} or (name == "exchanges_skipped" and reason in _DROPPED):
+            elif route and (reason := _reason(name, labels)):
                 lost.setdefault(route, Counter())[reason] += int(number)
         for name in rated.keys() | lost.keys():
             known = self._routes.setdefault(name, _Route())
@@ -255,6 +283,9 @@ class MeasuringWatch:
                 known.rated, known.base, known.since = rated[name], Counter(losses), None
             elif known.since is None and losses != known.base:
                 known.since = now
+            for reason in losses:
+                if losses[reason] != known.lost[reason]:
+                    known.lost_at[reason] = now
             known.lost = losses
 
     def _lost(self, now: float) -> Iterable[HoldUp]:
@@ -263,12 +294,24 @@ class MeasuringWatch:
         for name, route in sorted(self._routes.items()):
             losses = route.lost - route.base
             reason = max(losses, key=lambda each: losses[each], default="")
-            if reason and losses[reason] >= (_LOST if _certain(reason) else _LOST_BY_CHANCE):
+            number, seconds = _bounds(reason)
+            if reason and losses[reason] >= number and now - (route.since or now) >= seconds:
                 held.setdefault(reason, []).append(name)
         for reason, routes in held.items():
             begun = [since for name in routes if (since := self._routes[name].since) is not None]
             said, step = self._words(reason)
             yield HoldUp(reason, said, step, min(begun, default=now), tuple(routes))
+
+    def _thinned(self, held: set[str], now: float) -> Iterable[HoldUp]:
+        """Yield the reasons for which a part of the exchanges is lost, but for those that hold a route up."""
+        for reason in sorted(_THINNING - held):
+            routes = []
+            for name, route in sorted(self._routes.items()):
+                if now - route.lost_at.get(reason, float("-inf")) <= _THINNED_FOR_S:
+                    routes.append(name)
+            if routes:
+                said, step = self._words(reason)
+                yield HoldUp(reason, said, step, now, tuple(routes))
 
     def _words(self, reason: str) -> tuple[str, str]:
         words = reason.replace("_", " ")
@@ -276,6 +319,10 @@ class MeasuringWatch:
         if reason.startswith(_UNTRIED):
             said = f"No rewording can be tried: {words.removeprefix(_UNTRIED)}"
         step = _STEPS.get(reason, "Pipeline and Trials show what was tried and what came back.")
+        if reason.startswith(_UNREAD):
+            unread = reason.removeprefix(_UNREAD)
+            said = f"No exchange can be measured: {_UNREADABLE.get(unread, unread.replace('_', ' '))}"
+            step = "Pipeline counts them by reason. Do not sample a route that cannot be measured."
         if reason.startswith("budget"):
             spent, budget = self._ledger.today(), self._ledger.budget
             limits, left = [], True
@@ -302,6 +349,21 @@ def known(report: CellReport) -> bool:
     return report.estimates.excess is not None or report.estimates.loss is not None
 
 
-def _certain(reason: str) -> bool:
-    """Return whether a loss for this reason means that the next exchange is lost, too."""
-    return reason in _SAID and reason not in {"budget_pace", "model_changed", "store_full"}
+def _reason(name: str, labels: dict[str, str]) -> str:
+    """Return the reason for which a row of the counters counts losses; "" if it counts none."""
+    reason = labels.get("outcome" if name == "trials" else "reason", "")
+    reason = _SAME_REASON.get(reason, reason)
+    if name == "trials_skipped" and reason not in _SAID:
+        return f"{_UNTRIED}{reason}"
+    if name in {"exchanges_skipped", "exchanges_dead"} and reason not in _SAID:
+        return "" if reason in _INTENDED else f"{_UNREAD}{reason}"
+    return reason if name in {"trials", "trials_skipped", "exchanges_skipped"} else ""
+
+
+def _bounds(reason: str) -> tuple[int, float]:
+    """Return the losses in a row, and the seconds, after which a reason holds a route up."""
+    if reason == "budget_pace":
+        return _LOST_BY_CHANCE, _PACED_FOR_S
+    if reason in _SAID and reason not in {"model_changed", "store_full"}:
+        return _LOST, 0.0  # The next exchange is lost, too.
+    return _LOST_BY_CHANCE, _LOST_FOR_S

@@ -144,6 +144,11 @@ class Pipeline:
                 "The settings were changed and refused: older ones are in force. The log says what is wrong; "
                 "`evenkeel check-config` says whether it is put right."
             )
+        if self._store_recreated():
+            notices.append(
+                "The data folder was deleted or replaced while evenkeel ran: nothing is known of before. "
+                "To have it back, stop evenkeel and put the former folder in its place."
+            )
         return PipelineView(
             base_url=settings.base_url(settings.routes[0]),
             routes=self._flows(),
@@ -166,6 +171,10 @@ class Pipeline:
     def _reload_refused(self) -> bool:
         gauges = [gauge for snapshot in self._counters.read() for gauge in snapshot.get("gauges", ())]
         return any(name == "settings_reload_success" and number == 0 for name, _, number in gauges)
+
+    def _store_recreated(self) -> bool:
+        counted = merge(self._counters.read())["counters"]
+        return any(name == "store_recreated" and number for name, _, number in counted)
 
     def _untried(self) -> tuple[UntriedPerturbation, ...]:
         """Return the rewordings that were not tried, first those that can never run, then by frequency."""

@@ -298,7 +298,11 @@ def _watch(stores: Stores) -> MeasuringWatch:
     from evenkeel.monitor.measuring import MeasuringWatch  # noqa: PLC0415
 
     def judge() -> JudgeTrouble | None:
-        gauges = [gauge for snapshot in stores.counters.read() for gauge in snapshot.get("gauges", ())]
+        try:
+            snapshots = stores.counters.read()
+        except Exception:  # noqa: BLE001 - named boundary: the watch itself says that the store is away
+            return None
+        gauges = [gauge for snapshot in snapshots for gauge in snapshot.get("gauges", ())]
         if all(value for name, _, value in gauges if name == "judge_up"):
             return None
         return JudgeTrouble("", "The judge cannot be used", "The log says why.")

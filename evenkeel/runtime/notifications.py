@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from evenkeel.core.challenge import Challenge
+    from evenkeel.monitor.measuring import HoldUp
     from evenkeel.monitor.monitor import Monitor
     from evenkeel.monitor.notify import Notice, NoticeMessage, Sink
     from evenkeel.settings import Settings
@@ -115,7 +116,7 @@ def channels(
     settings: Settings,
     store: MonitorStore,
     words: Writer,
-    troubles: Callable[[], Sequence[str]],
+    causes: Callable[[], Sequence[HoldUp]],
     announce: Callable[[str], None],
     clock: Callable[[], float],
 ) -> list[Channel]:
@@ -125,14 +126,12 @@ def channels(
         settings: name the services and the variables with their keys.
         store: remembers what was sent.
         words: writes the notices.
-        troubles: sentences about what holds measuring up; none while all is well.
+        causes: returns what holds measuring up.
         announce: gets a line when something fails.
         clock: seconds from any time on.
     """
     pace = MessagePace(window_s=settings.alerts.notify_window_s)
-    return [
-        Channel(sink, store, words, announce, clock, pace, troubles) for sink in sinks(settings, announce)
-    ]
+    return [Channel(sink, store, words, announce, clock, pace, causes) for sink in sinks(settings, announce)]
 
 
 def sinks(settings: Settings, announce: Callable[[str], None]) -> Iterator[Sink]:

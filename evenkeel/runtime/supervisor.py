@@ -231,7 +231,7 @@ class Supervisor:
                 return
             self._over.add(process)
             # Here, and not by the next worker: that one may not live long enough to publish it.
-            self._tally.add("exchanges_dead", len(named), reason="processor_time")
+            self._tally.add("exchanges_dead", len(named), route="", reason="processor_time")
             log.error(
                 "%s took too much processor time for exchange %s, which is given up; starting it again",
                 child.name,

@@ -231,7 +231,7 @@ class Worker:
         report.ended("dead", reason)
 
     async def _give_up(self, exchange: Exchange, reason: str) -> None:
-        self._tally.add("exchanges_dead", reason=reason)
+        self._tally.add("exchanges_dead", route=exchange.route, reason=reason)
         await asyncio.to_thread(self._queue.bury, exchange.id, reason)
 
 

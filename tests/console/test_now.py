@@ -140,7 +140,9 @@ def test_a_page_that_is_held_up_says_what_since_when_and_what_to_do(make_scene, 
         scene = make_scene(name)
         scene.measuring = HELD
         text = words(console_client(scene).get("/"))
-        assert "Held up: The judge j is down Next: Check it. Nothing is measured since 14:10 ." in text
+        assert (
+            "Held up: The judge j is down Next: Check it. Runbook Nothing is measured since 14:10 ." in text
+        )
         assert text.index("Held up:") < text.index("Points above noise")
         assert "teady" not in text.replace("steady-2026-05", "")
 

@@ -173,16 +173,21 @@ def test_a_broken_source_gives_a_page_that_says_so(make_scene, console_client, c
 
     scene.log.latest = lambda *_args, **_kwargs: broken()
     scene.store.events = lambda _limit: broken()
-    cause = HoldUp("queue", "The store cannot be reached", "Check Redis.", 1.0)
-    scene.measuring = Measuring("held_up", 1.0, (cause,))
     client = console_client(scene)
     for path in ("/", "/fragments/now", "/api/verdicts"):
         response = client.get(path)
         assert response.status_code == 500
-        assert "Held up: The store cannot be reached. Check Redis." in response.text
         assert "check that the store can be reached" in response.text
         assert "Requests are still forwarded" in response.text
         assert "/secret/path" not in response.text
     assert client.get("/api/verdicts").json()["error"]["status"] == 500
     assert "disk I/O error" in caplog.text
     assert client.get("/healthz").status_code == 200
+
+    caplog.clear()
+    cause = HoldUp("queue", "The store cannot be reached", "Check Redis.", 1.0)
+    scene.measuring = Measuring("held_up", 1.0, (cause,))
+    response = client.get("/")
+    assert response.status_code == 503
+    assert "The store cannot be reached. Check Redis. No page can be shown" in response.text
+    assert "Traceback" not in caplog.text

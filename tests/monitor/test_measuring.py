@@ -75,25 +75,28 @@ def test_all_well_is_measuring_or_learning(plant):
 
 
 @pytest.mark.parametrize(
-    ("counter", "reason", "number", "said", "step"),
+    ("counter", "reason", "number", "seconds", "said", "step"),
     [
-        ("trials", "unauthorized", 5, "The endpoint refuses the key of replays", "replays.api_key_env"),
-        ("trials", "timeout", 50, "No trial can be rated: timeout", "Pipeline and Trials"),
-        ("trials_skipped", "unpriced", 5, "no known price", "budget.prices"),
+        ("trials", "unauthorized", 5, 0, "The endpoint refuses the key of replays", "replays.api_key_env"),
+        ("trials", "timeout", 50, 120, "No trial can be rated: timeout", "Pipeline and Trials"),
+        ("trials_skipped", "unpriced", 5, 0, "no known price", "budget.prices"),
         (
             "trials_skipped",
             "budget",
             5,
+            0,
             "budget is spent ($0.49 of $0.50 and 20 of 1,000 tokens)",
             "midnight",
         ),
-        ("trials_skipped", "budget_pace", 50, "held back so that it lasts the day", "Nothing is wrong"),
-        ("trials_skipped", "nothing_to_change", 50, "can be tried: nothing to change", "Pipeline"),
-        ("exchanges_skipped", "store_full", 50, "The queue is full", "sampling_rate"),
-        ("exchanges_skipped", "store_error", 5, "cannot be written", "Redis"),
+        ("trials_skipped", "budget_pace", 50, 3600, "held back so that it lasts the day", "Nothing is wrong"),
+        ("trials_skipped", "nothing_to_change", 50, 120, "can be tried: nothing to change", "Pipeline"),
+        ("exchanges_skipped", "store_full", 50, 120, "The queue is full", "sampling_rate"),
+        ("exchanges_skipped", "store_error", 5, 0, "cannot be written", "Redis"),
+        ("exchanges_skipped", "status", 50, 120, "the upstream answers with errors", "Do not sample"),
+        ("exchanges_dead", "not_json", 50, 120, "No exchange can be measured: not json", "by reason"),
     ],
 )
-def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, said, step):
+def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, seconds, said, step):
     """From the first loss on, until a trial of a rewording is rated; the route is named."""
     label = "outcome" if counter == "trials" else "reason"
     plant.count("trials", 3, outcome="rated_3")
@@ -102,7 +105,8 @@ def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, sa
     assert plant.later().state == "measuring"
     plant.count(counter, number - 1, **{label: reason})
     plant.count("trials", 9, outcome="rated_3", perturbation=BASELINE)
-    held = plant.later()
+    assert seconds == 0 or plant.later().state == "measuring"
+    held = plant.later(seconds or 10)
     (cause,) = held.causes
     assert (held.state, held.since, cause.since, cause.routes) == ("held_up", 1010.0, 1010.0, ("shop",))
     assert said in cause.sentence
@@ -111,6 +115,30 @@ def test_trials_lost_in_a_row_hold_a_route_up(plant, counter, reason, number, sa
     assert [name for name, *_ in held.snapshot()["gauges"]].count("held_up") == 1
     plant.count("trials", 1, outcome="rated_3")
     assert plant.later().state == "measuring"
+
+
+@pytest.mark.parametrize(
+    ("counter", "reason"), [("trials_skipped", "budget_pace"), ("exchanges_skipped", "store_full")]
+)
+def test_what_is_lost_beside_rated_trials_thins_measuring(plant, counter, reason):
+    """It holds nothing up, and is said for ten minutes after the last loss."""
+    plant.watch()
+    for _ in range(30):
+        plant.count(counter, 40, reason=reason)
+        plant.later(100)
+        plant.count("trials", 1, outcome="rated_3")
+    found = plant.later(100)
+    assert (found.state, [cause.reason for cause in found.thinned]) == ("measuring", [reason])
+    assert plant.later(601).thinned == ()
+
+
+def test_what_is_left_out_by_intention_holds_nothing_up(plant):
+    """Settled cells are tried rarely, and replays never."""
+    plant.watch()
+    for reason in ("settled", "replay", "client_quota"):
+        plant.count("exchanges_skipped", 500, reason=reason)
+    plant.later()
+    assert plant.later(900).causes == ()
 
 
 def test_a_budget_that_is_too_small_for_an_exchange_is_not_called_spent(plant):

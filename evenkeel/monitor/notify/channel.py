@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
+from evenkeel.core import figures
 from evenkeel.core.backoff import Backoff
 from evenkeel.monitor.notify.notices import NoticeMessage, next_phase
 from evenkeel.stores.monitor_state import ChannelState
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.monitor.incidents import Case, Incident
+    from evenkeel.monitor.measuring import HoldUp
     from evenkeel.monitor.notify.notices import Notice, Phase, Writer
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
@@ -21,10 +24,12 @@ _PAUSES: Final = Backoff(1.0, 300.0)
 _TROUBLE: Final = "not measured"
 
 
+# Causes for which incidents wait: ratings come from what a failing judge still answers.
+_MUTING: Final = frozenset(("judge", "judge_key"))
 _HELD: Final = (
     "Incidents that need a judge wait until this is over, and are sent then if they are still open."
 )
-_RESUMED: Final = "What held incidents back is over. Those that are still open follow."
+_RESUMED: Final = "Trials are rated again. Incidents that waited and are still open follow."
 
 
 # Kinds of events that update a shown message but deserve no message of their own.
@@ -99,8 +104,8 @@ class MessagePace:
     window_s: float = 30.0
     """Seconds in which events of an incident are gathered into one message; up to twice as long if more
     came within the last third."""
-    trouble_after_s: float = 60.0
-    """Seconds after which continuing trouble is reported; incidents wait from its first second."""
+    lasting_s: float = 60.0
+    """Seconds for which something has to hold measuring up before a message says so."""
 
 
 @dataclass(slots=True)
@@ -117,9 +122,9 @@ class _Waiting:
 class Channel:
     """Channel that hands notices to one sink.
 
-    While there is a trouble, incidents on robustness wait; one message says so once it has lasted, and one
-    that it is over. Changes that nobody announced are found without a judge, so they do not wait. What is
-    over before anybody was notified is never sent.
+    While the judge is in trouble, incidents on robustness wait; changes that nobody announced are found
+    without it and do not. Whatever holds measuring up is a message once it has lasted, and another one says
+    that it is over. What is over before anybody was notified is never sent.
     """
 
     def __init__(
@@ -130,7 +135,7 @@ class Channel:
         announce: Callable[[str], None],
         clock: Callable[[], float],
         pace: MessagePace | None = None,
-        troubles: Callable[[], Sequence[str]] = tuple,
+        causes: Callable[[], Sequence[HoldUp]] = tuple,
     ) -> None:
         """Open the channel.
 
@@ -141,7 +146,7 @@ class Channel:
             announce: gets a line when the sink fails.
             clock: seconds from any time on.
             pace: when something is said.
-            troubles: conditions that make robustness alerts meaningless now, a sentence each.
+            causes: returns what holds measuring up now.
         """
         self._sink = sink
         self._store = store
@@ -149,12 +154,15 @@ class Channel:
         self._announce = announce
         self._clock = clock
         self._pace = pace or MessagePace()
-        self._troubles = troubles
+        self._causes = causes
         self._attempts = Attempts(clock)
         self._waiting: dict[str, _Waiting] = {}
-        self._trouble_since: float | None = None
-        # True if the latest message about the monitor reported trouble; None until that is read.
-        self._told: bool | None = None
+        # Time at which each cause, by its reason, was first seen.
+        self._since: dict[str, float] = {}
+        # Reasons that the latest message named; None until the store says what was sent before a restart.
+        self._told: set[str] | None = None
+        # True while incidents on robustness wait.
+        self._held = False
 
     def take(self, events: Sequence[AlertEvent], cases: Mapping[str, Case]) -> set[str]:
         """Send the messages that are due; return the ids of the settled events.
@@ -174,7 +182,6 @@ class Channel:
                 waiting = self._waiting.setdefault(name, _Waiting(now, now))
                 waiting.events.append(event)
                 waiting.latest = now
-        held = self._hold(now)
         settled: set[str] = set()
         due = [name for name, waiting in self._waiting.items() if self._is_due(waiting, now)]
         # Whatever a service refuses must not keep it from what came later.
@@ -182,7 +189,7 @@ class Channel:
             waiting = self._waiting[name]
             case = cases.get(waiting.events[0].incident)
             if case is not None:
-                if held and _needs_a_judge(case.whole):
+                if self._held and _needs_a_judge(case.whole):
                     continue
                 if not self._attempts.due:
                     break
@@ -235,36 +242,50 @@ class Channel:
             self._store.put_sent(case.id, self._sink.name, replace(sent, state=incident.state))
         return taken
 
-    def _hold(self, now: float) -> bool:
-        """Return whether incidents have to wait, after notifying people about it.
+    def report_causes(self) -> None:
+        """Tell people what holds measuring up once that has lasted, and that it is over. Call it often.
 
-        What was sent is in the store: a monitor that was started again says that it is over.
+        It does not need the store, which may be what is away. What was sent is noted there where possible: a
+        monitor that was started again says that it is over.
         """
-        troubles = self._troubles()
-        if troubles:
-            if self._trouble_since is None:
-                self._trouble_since = now
-            if now - self._trouble_since >= self._pace.trouble_after_s and not self._trouble_told():
-                text = "\n\n".join((*troubles, _HELD, *self._writer.home))
-                message = NoticeMessage("[evenkeel] robustness is not being measured", text, good=False)
-                self._note_trouble("opened", told=self._tell(message))
-            return True
-        self._trouble_since = None
-        if self._trouble_told():
+        now, causes = self._clock(), self._causes()
+        self._held = any(cause.reason in _MUTING for cause in causes)
+        self._since = {cause.reason: self._since.get(cause.reason, now) for cause in causes}
+        told = self._told_before(causes) if self._told is None else self._told
+        lasting = {reason for reason, since in self._since.items() if now - since >= self._pace.lasting_s}
+        if lasting - told:
+            self._report(causes)
+        elif told and not causes:
             message = NoticeMessage("[evenkeel] robustness is measured again", _RESUMED, good=True)
-            self._note_trouble("resolved", told=self._tell(message))
-        return False
+            if self._tell(message):
+                self._told = set()
+                self._note("resolved")
 
-    def _trouble_told(self) -> bool:
-        if self._told is None:
+    def _report(self, causes: Sequence[HoldUp]) -> None:
+        text = [self._writer.held_up(cause) for cause in causes]
+        if self._held:
+            text.append(_HELD)
+        title = "[evenkeel] robustness is not being measured"
+        if all(cause.routes for cause in causes):
+            title += f" on {figures.listing(sorted({route for cause in causes for route in cause.routes}))}"
+        if self._tell(NoticeMessage(title, "\n\n".join((*text, *self._writer.home)), good=False)):
+            self._told = {cause.reason for cause in causes}
+            self._note("opened")
+
+    def _told_before(self, causes: Sequence[HoldUp]) -> set[str]:
+        """Return what the monitor before this one reported: whatever still lasts, or something."""
+        try:
             sent = self._store.sent(_TROUBLE, self._sink.name)
-            self._told = sent is not None and sent.phase == "opened"
+        except Exception:  # noqa: BLE001 - named boundary: whatever the store raises, it is away
+            return set()
+        reported = sent is not None and sent.phase == "opened"
+        self._told = {cause.reason for cause in causes} or {_TROUBLE} if reported else set()
         return self._told
 
-    def _note_trouble(self, phase: Phase, *, told: bool) -> None:
-        if told:
+    def _note(self, phase: Phase) -> None:
+        # While the store is away, memory alone knows: a monitor that is started again may say it twice.
+        with contextlib.suppress(Exception):
             self._store.put_sent(_TROUBLE, self._sink.name, ChannelState(1, phase, "", 0))
-            self._told = phase == "opened"
 
     def _tell(self, message: NoticeMessage) -> bool:
         if not self._attempts.due:

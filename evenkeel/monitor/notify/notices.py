@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.prompt_edit import WordChange
     from evenkeel.monitor.incidents import Case, Incident, Part
     from evenkeel.monitor.incidents.incident import Effect
+    from evenkeel.monitor.measuring import HoldUp
     from evenkeel.stores.monitor_state import ChannelState
 
 Phase = Literal["opened", "updated", "resolved"]
@@ -272,6 +273,11 @@ class Writer:
     def home(self) -> tuple[str, ...]:
         """Address of the console; empty if it is not known."""
         return (self._console_url,) if self._console_url else ()
+
+    def held_up(self, cause: HoldUp) -> str:
+        """Return a paragraph about what holds measuring up, with its runbook."""
+        runbook = self._url("docs/runbooks", cause.runbook)
+        return f"{cause.sentence} Runbook: {runbook}" if runbook else cause.sentence
 
     def notice(self, incident: Incident, phase: Phase, number: int) -> Notice:
         """Return the notice about an incident as it is, without examples."""

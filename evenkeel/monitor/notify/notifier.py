@@ -48,6 +48,8 @@ class Notifier:
 
     def deliver(self) -> int:
         """Announce changed incidents and deliver the events that are due; return how many were delivered."""
+        for channel in self._channels:  # First: the store that is read below may be what is away.
+            channel.report_causes()
         waiting = self._store.undelivered(_LIMIT)
         known = self._incidents.all() if waiting else ()
         self._announce_states(known, {event.incident for event in waiting})

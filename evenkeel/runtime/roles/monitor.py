@@ -127,7 +127,7 @@ class MonitorRole:
         )
         told, words = NotifyingStore(stores.monitor, notifying), writer(settings, monitor, stores.verdicts)
         opened = await asyncio.to_thread(
-            channels, settings, told, words, lambda: watch().sentences(), announce, time.monotonic
+            channels, settings, told, words, lambda: watch().causes, announce, time.monotonic
         )
         notifier = Notifier(told, announce, opened)
         changes = await asyncio.to_thread(ChangeResponse, settings, stores, instruments, monitor)

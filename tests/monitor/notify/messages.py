@@ -14,6 +14,7 @@ from evenkeel.core.incidents import Decision
 from evenkeel.core.verdict import BASELINE, QualityScore, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents import worst_trials
+from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import (
     Channel,
     Contact,
@@ -41,6 +42,12 @@ NOON = 1_795_435_200.0
 GROUPS = ("together.4_general", "together.3_positional")
 STEP_S = 2.0
 WORSE = (QualityScore("faithfulness", 1, 3, 1),)
+JUDGE_FAILS = HoldUp(
+    "judge",
+    "The judge gpt-judge fails again and again: 12 of 12 calls timed out",
+    "Check judge.base_url.",
+    NOON,
+)
 CONTACTS = {
     "support": Contact("@support-ml", "https://wiki.example/support", "helm rollback support"),
     "billing": Contact("@billing", "", "https://deploy.example/billing/rollback"),
@@ -56,7 +63,7 @@ class Play:
         self.store.incidents = lambda: [one.to_bytes() for one in self.state.incidents()]
         self.state = MonitorState(SETTINGS)
         self.verdicts = []
-        self.troubles = []
+        self.causes = []
         self.place = 0
         self.at = NOON
         self.notifier = self._started()
@@ -73,7 +80,7 @@ class Play:
         said = []
         channels = [
             Channel(
-                sink, self.store, writer, said.append, lambda: self.at, MessagePace(), lambda: self.troubles
+                sink, self.store, writer, said.append, lambda: self.at, MessagePace(), lambda: self.causes
             )
             for sink in sinks
         ]
@@ -255,9 +262,9 @@ def silent_change(play):
 def judge_down(play):
     """The judge fails for five minutes, in which a model is swapped."""
     play.answers(60, "helpdesk-1")
-    play.troubles.append("The judge gpt-judge fails again and again: 12 of 12 calls timed out.")
+    play.causes.append(JUDGE_FAILS)
     play.answers(50, "helpdesk-2", KINDS)
-    play.troubles.clear()
+    play.causes.clear()
     play.answers(10, "helpdesk-2", KINDS)
     play.answers(45, "helpdesk-1")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evenkeel.monitor.measuring import HoldUp
 from evenkeel.monitor.notify import Channel, MessagePace, Notifier, Writer
 from tests.monitor.notify.scene import (
     BILLING,
@@ -22,17 +24,21 @@ from tests.monitor.notify.scene import (
     over,
 )
 
+JUDGE = HoldUp("judge", "The judge fails", "Look at it.", 0.0)
+UNPRICED = HoldUp("unpriced", "The model has no price", "Set it.", 0.0, ("shop",))
+QUEUE = HoldUp("queue", "The store cannot be reached", "Check Redis.", 0.0)
+
 
 class Desk:
     """A notifier with one channel, and what it said."""
 
-    def __init__(self, *events, sink=None, troubles=tuple, store=None, clock=None):
+    def __init__(self, *events, sink=None, causes=tuple, store=None, clock=None):
         self.store = store or Store(*events)
         self.sink = sink or Sink()
         self.clock = clock or Clock()
         self.said = []
         channel = Channel(
-            self.sink, self.store, Writer(), self.said.append, self.clock, MessagePace(window_s=30), troubles
+            self.sink, self.store, Writer(), self.said.append, self.clock, MessagePace(window_s=30), causes
         )
         self.notifier = Notifier(self.store, self.said.append, [channel])
 
@@ -89,19 +95,56 @@ def test_a_restart_within_the_window_loses_nothing():
 
 def test_while_there_is_a_trouble_robustness_waits_and_people_are_told_why():
     """One message after a minute, one at the end, and then what is still up."""
-    troubles = ["The judge cannot be used."]
-    desk = Desk(troubles=lambda: troubles)
+    causes = [JUDGE]
+    desk = Desk(causes=lambda: causes)
     assert desk.after(59, SPELLING, BILLING) == []
     assert desk.after(31, over(BILLING)) == []
     assert [one.title for one in desk.sink.messages] == ["[evenkeel] robustness is not being measured"]
-    troubles.clear()
+    assert "The judge fails. Look at it." in desk.sink.messages[0].body
+    causes.clear()
     assert desk.after(30) == [("opened", 1)]
     assert desk.sink.messages[1].good
 
 
+def test_incidents_do_not_wait_for_what_holds_up_another_route():
+    """The message names the route; a cause that joins later is a message of its own."""
+    causes = [UNPRICED]
+    desk = Desk(causes=lambda: causes)
+    assert desk.after(61, SPELLING) == [("opened", 1)]
+    causes.append(QUEUE)
+    desk.after(61)
+    assert [one.title for one in desk.sink.messages] == [
+        "[evenkeel] robustness is not being measured on shop",
+        "[evenkeel] robustness is not being measured",
+    ]
+
+
+def test_a_store_that_is_away_is_reported_without_it():
+    """And its return, although nothing could be noted meanwhile."""
+
+    class AwayStore(Store):
+        away = True
+
+        def __getattribute__(self, name):
+            if name in {"undelivered", "sent", "put_sent"} and object.__getattribute__(self, "away"):
+                raise OSError("connection refused")
+            return super().__getattribute__(name)
+
+    causes, store = [QUEUE], AwayStore()
+    desk = Desk(store=store, causes=lambda: causes)
+    for _ in range(3):
+        with pytest.raises(OSError, match="refused"):
+            desk.after(0)
+        desk.clock.now += 45
+    store.away = False
+    causes.clear()
+    desk.after(1)
+    assert [one.good for one in desk.sink.messages] == [False, True]
+
+
 def test_a_change_that_nobody_announced_waits_for_no_judge():
     """Reference prompts are compared by rule."""
-    assert Desk(troubles=lambda: ["The judge fails."]).after(30, SPELLING, FOUND) == [("opened", 1)]
+    assert Desk(causes=lambda: [JUDGE]).after(30, SPELLING, FOUND) == [("opened", 1)]
 
 
 def test_a_service_that_fails_is_tried_ever_more_seldom():
@@ -251,12 +294,12 @@ def test_one_message_that_is_refused_does_not_hold_up_the_others():
 
 def test_a_monitor_that_is_started_again_says_that_a_trouble_is_over():
     """What the one before said is in the store: said once, and taken back."""
-    troubles = ["The judge fails."]
-    desk = Desk(troubles=lambda: troubles)
+    causes = [JUDGE]
+    desk = Desk(causes=lambda: causes)
     desk.after(0)
     desk.after(90)
-    again = Desk(store=desk.store, sink=desk.sink, clock=desk.clock, troubles=lambda: troubles)
+    again = Desk(store=desk.store, sink=desk.sink, clock=desk.clock, causes=lambda: causes)
     again.after(90)
-    troubles.clear()
+    causes.clear()
     Desk(store=desk.store, sink=desk.sink, clock=desk.clock).after(1)
     assert [one.good for one in desk.sink.messages] == [False, True]
