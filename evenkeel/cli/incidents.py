@@ -24,7 +24,7 @@ from evenkeel.core.text import visible
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.monitor.incidents import Incident, IncidentBoard
 from evenkeel.monitor.notify import Writer, incident_json, summary
-from evenkeel.monitor.notify.notices import headline, over_line
+from evenkeel.monitor.notify.notices import headline, resolved_line
 from evenkeel.runtime.notifications import contacts
 from evenkeel.runtime.stores import opened, settings_of_stores
 from evenkeel.settings import SettingsError
@@ -203,7 +203,7 @@ def _times(incident: Incident) -> str:
 
 
 def _said(incident: Incident) -> str:
-    return over_line(incident) if incident.state == "resolved" else headline(incident)
+    return resolved_line(incident) if incident.state == "resolved" else headline(incident)
 
 
 def _found(stores: Stores, incident: str) -> Incident:

@@ -15,10 +15,11 @@ from evenkeel.console.trial import answer_text, plain
 from evenkeel.monitor.changes.examples import Exhibits, exhibits
 from evenkeel.monitor.changes.examples import plain as plain_examples
 from evenkeel.monitor.changes.prompt_edit import edits_of
+from evenkeel.monitor.notify.notices import past_effect
 from evenkeel.release.goldens.prompts import prompt_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.monitor.changes.examples import Example
     from evenkeel.monitor.changes.report import ChangeReport
+    from evenkeel.monitor.incidents import Incident
 
 
 _EXCERPT_CHARS: Final = 400
@@ -44,6 +46,25 @@ class ExampleView(NamedTuple):
     whole_prompt: tuple[DiffRun, ...]
     """The whole prompt; empty if `prompt` already shows all of it."""
     answers: SideBySide
+
+
+def incident_of(change: ChangeReport, incidents: Iterable[Incident]) -> Incident | None:
+    """Return the incident that a change opened; None if it opened none."""
+    for incident in incidents:
+        if incident.change and change.is_called(incident.change):
+            return incident
+    return None
+
+
+def effect_words(change: ChangeReport, incident: Incident | None) -> str:
+    """Return the effect of a change in a few words.
+
+    An incident weighs more figures than the comparison of the two sides does, such as similarity. Where it
+    opened and the comparison shows nothing, its effect is the one to tell.
+    """
+    if incident is None or change.effect not in {"none_seen", "unknown"}:
+        return change.said
+    return past_effect(incident)
 
 
 def example_view(example: Example) -> ExampleView:
@@ -82,17 +103,12 @@ def change_handlers(
     def page(change: PathText) -> Response[bytes]:
         report = found(change)
         seen = shown(report)
+        incident = incident_of(report, situation.board.all())
         return renderer.response(
             "change.html",
             change=report,
-            incident=next(
-                (
-                    incident
-                    for incident in situation.board.all()
-                    if incident.change and report.is_called(incident.change)
-                ),
-                None,
-            ),
+            effect=effect_words(report, incident),
+            incident=incident,
             seen=seen,
             edits=edits_of(sources.log, report.route, report.marks),
             examples=[example_view(example) for example in seen.examples],

@@ -18,6 +18,7 @@ from evenkeel.console.access import (
     visitor_of,
 )
 from evenkeel.console.api import Limit, json_object, json_response
+from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.pipeline import stuck
 from evenkeel.console.rendering import AnyRequest, Form, Page, PathText, live_handlers, see_other
 from evenkeel.console.trends import incident_trend
@@ -28,7 +29,7 @@ from evenkeel.core.together import by_themselves
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.incidents import cases_of, worst_trials
 from evenkeel.monitor.notify import incident_json
-from evenkeel.monitor.notify.notices import headline, over_line
+from evenkeel.monitor.notify.notices import headline, resolved_line
 from evenkeel.stores.verdict_log import readable_evidence
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ def incident_handlers(
 
     def listing(request: AnyRequest) -> Page:
         going = situation.going()
+        incidents = board.all()
         # Neither resolved nor going: answers became steadier, which pages nobody.
         calmer = [
             incident for incident in board.all() if incident.state != "resolved" and incident not in going
@@ -291,6 +293,9 @@ def incident_handlers(
             false_alarms=sum(incident.ending == "false_alarm" for incident in past),
             count=len(past),
             changes=changes[:_SHOWN],
+            effects={
+                change.id: effect_words(change, incident_of(change, incidents)) for change in changes[:_SHOWN]
+            },
             changes_known=sources.change_reports is not None,
         )
 
@@ -369,4 +374,4 @@ def older_than(incidents: Sequence[Incident], before: str) -> Sequence[Incident]
 
 def said_of(incident: Incident) -> str:
     """Return a sentence that says what happened, or that the incident is over."""
-    return over_line(incident) if incident.state == "resolved" else headline(incident)
+    return resolved_line(incident) if incident.state == "resolved" else headline(incident)

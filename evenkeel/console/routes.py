@@ -9,6 +9,7 @@ from litestar.exceptions import NotFoundException
 
 from evenkeel.console import links
 from evenkeel.console.cells import cell_groups, excess_bars, quality_changed
+from evenkeel.console.changes import effect_words, incident_of
 from evenkeel.console.incidents import incident_lines
 from evenkeel.console.now import blind_notices, retirement_notices
 from evenkeel.console.overview import by_model, counted
@@ -93,6 +94,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         ),
         notices=[*blind_notices(own), *retirement_notices(sources, own)],
         change=noticed[0] if noticed else None,
+        change_effect=effect_words(noticed[0], incident_of(noticed[0], incidents)) if noticed else "",
         changes_known=sources.change_reports is not None,
         references=_references(sources, route, now),
         reference_setup=sources.references.setup if sources.references else None,

@@ -127,7 +127,7 @@ def incident_trend(
     )
     if incident.closed_at is not None:
         marks.append(
-            ChartMark(incident.closed_at, f"✓ over {figures.moment(incident.closed_at, now)}", "resolved")
+            ChartMark(incident.closed_at, f"✓ resolved {figures.moment(incident.closed_at, now)}", "resolved")
         )
     values = value_range(series, members[-1].detection.threshold)
     return _trend("trend", members, series, marks, values, now)

@@ -118,7 +118,7 @@ class Alerts(Section):
     min_trials: Annotated[int, Field(ge=1)] = 30
     """Fewest trials with which anything is reported of a cell."""
     webhook: HttpUrl | None = None
-    """Gets each incident as a JSON POST: when it is opened, when it becomes graver, when it is over."""
+    """Gets each incident as a JSON POST: when it is opened, when it becomes graver, when it is resolved."""
     webhook_secret_env: Variable | None = None
     """Variable with the secret that signs these posts, as Standard Webhooks has it."""
     slack_token_env: Variable | None = None

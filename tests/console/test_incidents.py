@@ -44,7 +44,7 @@ def test_the_list_has_what_is_open_and_what_is_over(served):
     assert page.count(f">{HEADLINE}</a>") == 1
     assert "1 open incident" in page
     assert "▲ 1 · Incidents · evenkeel" in page
-    assert "billing: over after 16 min, helpdesk-2 no longer answers." in page
+    assert "billing: resolved after 16 min, helpdesk-2 no longer answers." in page
 
 
 def test_the_page_says_what_happened_and_what_to_do(served):
@@ -66,7 +66,7 @@ def test_what_is_over_has_no_buttons(served):
     """And says how it ended."""
     client, _ = served(SPELLING, over(SPELLING))
     page = client.get("/incidents/cafe").text
-    assert "over after 16 min, the change was reversed (helpdesk-1 → helpdesk-2)." in page
+    assert "resolved after 16 min, the change was reversed (helpdesk-1 → helpdesk-2)." in page
     assert FIRST in page
     assert "Acknowledge" not in page
 

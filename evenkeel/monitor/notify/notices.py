@@ -283,7 +283,9 @@ class Writer:
         """Return the notice about an incident as it is, without examples."""
         contact, url = self._contact(incident), self._url("incidents", incident.id)
         if phase == "resolved":
-            return Notice(incident, phase, number, over_line(incident), self._last(incident), contact, url)
+            return Notice(
+                incident, phase, number, resolved_line(incident), self._last(incident), contact, url
+            )
         return Notice(incident, phase, number, headline(incident), self.facts(incident), contact, url)
 
     def message(self, case: Case, phase: Phase, number: int, sent: ChannelState | None) -> Notice:
@@ -433,7 +435,7 @@ class Writer:
         if incident.decided_by:
             said.append(f"closed by {incident.decided_by}")
         note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
-        had = _had(incident)
+        had = past_effect(incident)
         came = (_came_later(incident),) if incident.later else ()
         return tuple(
             f"{sentence[0].upper()}{sentence[1:]}." for sentence in (", ".join(said), had, *came, *note)
@@ -514,7 +516,7 @@ def headline(incident: Incident) -> str:
 def log_line(incident: Incident) -> str:
     """Return the state of an incident as one line for the log."""
     by = f" by {incident.acknowledged_by}" if incident.state == "acknowledged" else ""
-    said = over_line(incident) if incident.state == "resolved" else headline(incident)
+    said = resolved_line(incident) if incident.state == "resolved" else headline(incident)
     return f"[evenkeel] INCIDENT {incident.state}{by}: {said}"
 
 
@@ -523,18 +525,18 @@ def _always(incident: Incident) -> bool:
     return incident.effect in _ALWAYS and incident.from_the_start
 
 
-def _had(incident: Incident) -> str:
-    """Return the effect on the answers, in the past tense, for an incident that is over."""
+def past_effect(incident: Incident) -> str:
+    """Return the effect on the answers, in the past tense, for an incident that is resolved."""
     return _ALWAYS[incident.effect][1] if _always(incident) else _HAD[incident.effect]
 
 
-def over_line(incident: Incident) -> str:
-    """Return a sentence that an incident is over, after how long and why."""
+def resolved_line(incident: Incident) -> str:
+    """Return a sentence that an incident is resolved, after how long and why."""
     lasted = figures.duration(max(0.0, (incident.closed_at or incident.updated_at) - incident.opened_at))
     why = _ENDED.get(incident.ending, "it ended").format(model=incident.model or "the model")
     what = _said(incident)
     reversed_ = f" ({what})" if incident.ending == "reversed" and what else ""
-    return f"{_where(incident)}: over after {lasted}, {why}{reversed_}."
+    return f"{_where(incident)}: resolved after {lasted}, {why}{reversed_}."
 
 
 def _where(incident: Incident) -> str:

@@ -9,7 +9,7 @@ from evenkeel.core.verdict import BASELINE, Verdict
 from evenkeel.monitor.fold import MonitorSettings, MonitorState
 from evenkeel.monitor.incidents.book import KEPT
 from evenkeel.monitor.notify import summary
-from evenkeel.monitor.notify.notices import Writer, headline, over_line
+from evenkeel.monitor.notify.notices import Writer, headline, resolved_line
 from evenkeel.stores.verdict_log import logged
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
@@ -354,7 +354,7 @@ def test_a_clock_that_steps_back_keeps_no_incident_open(log):
     log.answers(40, "m1")
     (incident,) = log.incidents()
     assert (incident.state, incident.ending) == ("resolved", "reversed")
-    assert over_line(incident) == "chat: over after 0 s, the change was reversed (m1 → m2)."
+    assert resolved_line(incident) == "chat: resolved after 0 s, the change was reversed (m1 → m2)."
 
 
 def test_the_oldest_incidents_that_are_over_are_forgotten(log):

@@ -236,7 +236,7 @@ def test_never_more_than_three_messages_and_the_first_opens(steps, failures):
 
 
 def test_what_needs_no_message_is_shown():
-    """Acknowledged, and over after three messages: PagerDuty stops calling, Slack's first one is right."""
+    """Acknowledged, then resolved after three messages: PagerDuty stops, and Slack's first one is right."""
     desk = Desk()
     desk.after(30, SPELLING)
     assert desk.after(30, decided("acknowledged", 1100.0)) == []

@@ -121,7 +121,7 @@ def test_slack_updates_the_first_message_and_answers_in_its_thread():
     assert all(block["type"] == "section" for block in first["blocks"])
     assert texts[-1] == "<https://keel.example/incidents/cafe|Open>"
     assert "helm rollback &lt;support&gt;" in texts[2]
-    assert "over after" in updated["text"]
+    assert "resolved after" in updated["text"]
 
 
 @pytest.mark.parametrize(
