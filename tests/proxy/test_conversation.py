@@ -223,3 +223,26 @@ async def test_ten_thousand_frames_pass_unchanged_in_both_directions(relay):
         await turn(client, wire, create(), completed(1))
         await eventually(lambda: rig.plane.handoff.size_bytes == 0)
         assert rig.queue.exchanges == []
+
+
+@pytest.mark.parametrize("slow", ["client", "upstream"])
+async def test_a_slow_side_holds_the_other_back(relay, slow):
+    """Whoever does not read is waited for: the sender is paused, nothing piles up, and all of it arrives."""
+    payload = frame(b"x" * 60_000, 2, mask=MASK if slow == "upstream" else None) * 500  # 30 MB
+    async with websocket(relay, max_bytes=50_000) as rig:
+        client, wire = await opened(rig)
+        reader, sender = (wire.transport, client.writer.transport)
+        if slow == "client":
+            reader, sender = sender, reader
+        reader.pause_reading()
+        at = len(wire.received)
+        sender.write(payload)
+        await asyncio.sleep(0.2)
+        # What the sockets of the system hold is gone, and the rest waits at its sender.
+        assert sender.get_write_buffer_size() > len(payload) // 2
+        reader.resume_reading()
+        if slow == "upstream":
+            await eventually(lambda: len(wire.received) == at + len(payload))
+            assert wire.received[at:] == payload
+        else:
+            assert await client.read(len(payload)) == payload
