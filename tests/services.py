@@ -6,11 +6,14 @@ import contextlib
 import json
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx2
+import pytest
 
 _RESERVED = []
 """Sockets that are bound and do not listen, until the end of the process."""
@@ -70,14 +73,14 @@ def prometheus(folder, config):
 
 
 @contextlib.contextmanager
-def receiver():
-    """Takes every message that is posted; gives its address and the messages so far."""
+def receiver(status=200, keep=lambda post, body: body):
+    """Answers every message that is posted with a status; gives its address and what was kept of each."""
     messages = []
 
     class Receiver(BaseHTTPRequestHandler):
         def do_POST(self):
-            messages.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(200)
+            messages.append(keep(self, json.loads(self.rfile.read(int(self.headers["content-length"])))))
+            self.send_response(status)
             self.send_header("content-length", "0")
             self.end_headers()
 
@@ -93,3 +96,21 @@ def receiver():
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def installed(pytestconfig, tmp_path_factory, name, folder, command):
+    """A folder that a program fills: once, and kept in pytest's cache if it has one; else the test skips."""
+    cache = getattr(pytestconfig, "cache", None)
+    kept = (cache.mkdir(name) if cache else tmp_path_factory.mktemp(name)) / folder
+    if not kept.exists():
+        with tempfile.TemporaryDirectory(dir=kept.parent) as fresh:
+            done = subprocess.run(
+                command, cwd=fresh, capture_output=True, text=True, timeout=500, check=False
+            )
+            if done.returncode:
+                why = (done.stderr.strip().splitlines() or ["the installer failed"])[-1]
+                pytest.skip(f"needs {name}: {' '.join(map(str, command))} ({why})")
+            # Another process of the same run may have been faster.
+            with contextlib.suppress(OSError):
+                (Path(fresh) / folder).rename(kept)
+    return kept

@@ -78,6 +78,11 @@ class Raw:
             body = self.rest()
         return head, body
 
+    def ask(self, request: bytes) -> tuple[bytes, bytes]:
+        """Send a request; returns head and body of its answer."""
+        self.send(request)
+        return self.answer()
+
     def leave(self) -> None:
         """Go away without a word: the peer sees a reset."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -70,12 +70,8 @@ class Scripted:
             wire.write(_error(404))
 
     async def _stream(self, wire: Wire, key: str, given: dict[str, Any], *, gated: bool) -> None:
-        wire.write(
-            (
-                f"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n{COMMON}"
-                "Transfer-Encoding: chunked\r\n\r\n"
-            ).encode()
-        )
+        kind = f"Content-Type: text/event-stream; charset=utf-8\r\n{COMMON}"
+        wire.write(f"HTTP/1.1 200 OK\r\n{kind}Transfer-Encoding: chunked\r\n\r\n".encode())
         for event in _events(key, given):
             if gated:
                 await self.permits.acquire()
@@ -92,20 +88,14 @@ def _answer(status: str, kind: str, body: bytes, more: str = "") -> bytes:
 def _json(value: Any, *, packed: bool) -> bytes:
     body = json.dumps(value, indent=1, ensure_ascii=False).encode()
     if packed:
-        return _answer(
-            "200 OK", "application/json", gzip.compress(body, mtime=0), "Content-Encoding: gzip\r\n"
-        )
-    return _answer("200 OK", "application/json", body)
+        body = gzip.compress(body, mtime=0)
+    return _answer("200 OK", "application/json", body, "Content-Encoding: gzip\r\n" if packed else "")
 
 
 def _error(status: int, more: str = "") -> bytes:
     error = {"message": f"No: {status}.", "type": "scripted", "param": "model", "code": f"c{status}"}
-    return _answer(
-        f"{status} Error",
-        "application/json",
-        json.dumps({"error": error}).encode(),
-        f"retry-after: 1\r\n{more}",
-    )
+    body = json.dumps({"error": error}).encode()
+    return _answer(f"{status} Error", "application/json", body, f"retry-after: 1\r\n{more}")
 
 
 def _sse(event: Any, name: str | None = None) -> bytes:
@@ -130,46 +120,20 @@ def _chat(given: dict[str, Any], _: Recorded) -> dict[str, Any]:
 def _response(_: dict[str, Any], __: Recorded, status: str = "completed") -> dict[str, Any]:
     content = [{"type": "output_text", "text": "".join(WORDS), "annotations": []}]
     message = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": content}
-    return {
-        "id": "r1",
-        "object": "response",
-        "created_at": STAMP,
-        "status": status,
-        "model": "scripted-1",
-        "output": [message] if status == "completed" else [],
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": [],
-    }
+    output = [message] if status == "completed" else []
+    response = {"id": "r1", "object": "response", "created_at": STAMP, "status": status, "output": output}
+    return response | {"model": "scripted-1", "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
 
 
 def _events(key: str, given: dict[str, Any]) -> Iterable[bytes]:
     if key == "POST /responses":
-        yield _sse(
-            {
-                "type": "response.created",
-                "sequence_number": 0,
-                "response": _response({}, None, "in_progress"),
-            },
-            "response.created",
-        )
-        for number, word in enumerate(WORDS, 1):
-            yield _sse(
-                {
-                    "type": "response.output_text.delta",
-                    "sequence_number": number,
-                    "item_id": "m1",
-                    "output_index": 0,
-                    "content_index": 0,
-                    "delta": word,
-                    "logprobs": [],
-                },
-                "response.output_text.delta",
-            )
-        yield _sse(
-            {"type": "response.completed", "sequence_number": 10, "response": _response({}, None)},
-            "response.completed",
-        )
+        events = [("created", {"response": _response({}, None, "in_progress")})]
+        where = {"item_id": "m1", "output_index": 0, "content_index": 0, "logprobs": []}
+        events += [("output_text.delta", {"delta": word, **where}) for word in WORDS]
+        events.append(("completed", {"response": _response({}, None)}))
+        for number, (name, members) in enumerate(events):
+            kind = f"response.{name}"
+            yield _sse({"type": kind, "sequence_number": number, **members}, kind)
         return
     yield b": a comment\n\n"
     deltas: list[dict[str, Any]] = [{"role": "assistant"}, *({"content": word} for word in WORDS)]
@@ -199,33 +163,17 @@ def _embeddings(given: dict[str, Any], _: Recorded) -> dict[str, Any]:
 
 
 def _file(_: dict[str, Any], request: Recorded) -> dict[str, Any]:
-    return {
-        "id": "file-1",
-        "object": "file",
-        "bytes": len(request.body),
-        "created_at": STAMP,
-        "filename": "a.jsonl",
-        "purpose": "batch",
-        "status": "processed",
-    }
+    kept = {"id": "file-1", "object": "file", "bytes": len(request.body), "created_at": STAMP}
+    return kept | {"filename": "a.jsonl", "purpose": "batch", "status": "processed"}
 
 
 def _batches(_: dict[str, Any], request: Recorded) -> dict[str, Any]:
     """Three pages of two."""
     after = re.search(rb"[?&]after=batch_(\d)", request.target)
     first = int(after[1]) + 1 if after else 0
-    data = [
-        {
-            "id": f"batch_{number}",
-            "object": "batch",
-            "endpoint": "/v1/chat/completions",
-            "input_file_id": "file-1",
-            "completion_window": "24h",
-            "status": "completed",
-            "created_at": STAMP,
-        }
-        for number in (first, first + 1)
-    ]
+    batch = {"object": "batch", "endpoint": "/v1/chat/completions", "input_file_id": "file-1"}
+    batch |= {"completion_window": "24h", "status": "completed", "created_at": STAMP}
+    data = [{"id": f"batch_{number}", **batch} for number in (first, first + 1)]
     return {"object": "list", "data": data, "last_id": data[-1]["id"], "has_more": first < 4}
 
 
@@ -264,18 +212,12 @@ def sent(requests: Iterable[Recorded]) -> list[tuple[bytes, list[tuple[bytes, by
 
     Multipart boundaries are random; they are all named alike.
     """
-    return [
-        (
-            request.line,
-            [
-                (name, _unbounded(value, request))
-                for name, value in request.fields
-                if name.lower() != b"connection"
-            ],
-            _unbounded(request.body, request),
-        )
-        for request in requests
-    ]
+    received = []
+    for request in requests:
+        fields = [field for field in request.fields if field[0].lower() != b"connection"]
+        plain = [(name, _unbounded(value, request)) for name, value in fields]
+        received.append((request.line, plain, _unbounded(request.body, request)))
+    return received
 
 
 def _unbounded(text: bytes, request: Recorded) -> bytes:

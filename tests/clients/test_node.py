@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.clients.scripted import AUDIO, WORDS, Scripted, sent
+from tests.services import installed
 
 VERSION = "6.49.0"
 """The last one that runs on Node 20 as well as on later ones."""
@@ -28,28 +27,9 @@ def node_modules(pytestconfig, tmp_path_factory):
     for program in ("node", "npm"):
         if not shutil.which(program):
             pytest.skip(f"needs {program}: apt-get install nodejs npm (Node 20 or later)")
-    name = f"openai-node-{VERSION}"
-    cache = getattr(pytestconfig, "cache", None)
-    folder = cache.mkdir(name) if cache else tmp_path_factory.mktemp(name)
-    found = folder / "node_modules"
-    if not (found / "openai" / "package.json").exists():
-        with tempfile.TemporaryDirectory(dir=folder) as fresh:
-            command = ["npm", "install", "--no-save", "--no-package-lock", "--ignore-scripts", "--no-audit"]
-            done = subprocess.run(
-                [*command, "--no-fund", f"openai@{VERSION}"],
-                cwd=fresh,
-                capture_output=True,
-                text=True,
-                timeout=240,
-                check=False,
-            )
-            if done.returncode:
-                why = (done.stderr.strip().splitlines() or ["npm failed"])[0]
-                pytest.skip(f"needs the Node SDK: npm install openai@{VERSION} ({why})")
-            # Another process of the same run may have been faster.
-            with contextlib.suppress(OSError):
-                (Path(fresh) / "node_modules").rename(found)
-    return found
+    options = "--no-save --no-package-lock --ignore-scripts --no-audit --no-fund"
+    command = ["npm", "install", *options.split(), f"openai@{VERSION}"]
+    return installed(pytestconfig, tmp_path_factory, f"openai-node-{VERSION}", "node_modules", command)
 
 
 def test_every_call_gives_and_sends_the_same(paths, upstream, node_modules):

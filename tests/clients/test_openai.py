@@ -108,7 +108,6 @@ async def observe_async(client, call):
 
 @pytest.fixture
 def endpoint(upstream):
-    """The canned model endpoint behind `paths`."""
     upstream.handler = Scripted()
     return upstream.handler
 
@@ -145,13 +144,16 @@ def test_a_call_gives_and_sends_the_same(upstream, endpoint, clients, call):
     assert same_request(upstream) >= 1
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_an_asynchronous_call_gives_and_sends_the_same(paths, upstream, endpoint, call):
-    """The same of the asynchronous client."""
+ASYNCHRONOUS = ("chat stream", "headers", "file upload", "speech", "batches", "error 429")
+
+
+@pytest.mark.parametrize("name", ASYNCHRONOUS)
+def test_an_asynchronous_call_gives_and_sends_the_same(paths, upstream, endpoint, name):
+    """The same of the asynchronous client, which builds its requests as the other does."""
 
     async def talk(port):
         async with async_client(port) as client:
-            return await observe_async(client, call)
+            return await observe_async(client, CALLS[name])
 
     direct, proxied = paths.both(lambda port: asyncio.run(talk(port)))
     assert proxied == direct
@@ -206,9 +208,8 @@ def test_the_sdks_own_retries_are_the_only_ones(upstream, endpoint, clients):
     direct, proxied = map(talk, clients)
     assert proxied == direct
     assert same_request(upstream) == 3
-    assert [request.field(b"x-stainless-retry-count") for request in upstream.requests[3:]] == [
-        *(b"0", b"1", b"2")
-    ]
+    retries = [request.field(b"x-stainless-retry-count") for request in upstream.requests[3:]]
+    assert retries == [b"0", b"1", b"2"]
 
 
 def test_the_sdks_timeout_ends_the_upstream_call(upstream, endpoint, clients):
@@ -216,11 +217,10 @@ def test_the_sdks_timeout_ends_the_upstream_call(upstream, endpoint, clients):
 
     It is long enough for the endpoint to have the request before, on a busy machine too.
     """
-    for client in clients:
-        with pytest.raises(openai.APITimeoutError):
-            client.with_options(timeout=5).chat.completions.create(**ASK | {"model": "silent"})
-        upstream.eventually(lambda: upstream.wires[-1].ended)
-    assert same_request(upstream) == 1
+    with pytest.raises(openai.APITimeoutError):
+        clients[1].with_options(timeout=5).chat.completions.create(**ASK | {"model": "silent"})
+    upstream.eventually(lambda: upstream.wires[-1].ended)
+    assert len(upstream.requests) == 1
 
 
 def test_a_stream_that_is_closed_ends_the_upstream_call(upstream, endpoint, clients):
@@ -271,7 +271,7 @@ def test_many_streams_at_once_stay_apart(paths, endpoint):
     async def main():
         async with async_client(paths.proxy.port) as client:
 
-            async def one(number):
+            async def ask(number):
                 if number % 3 == 0:
                     answer = await client.files.create(
                         file=("n", b"x" * number * 1000, "text/plain"), purpose="batch"
@@ -281,6 +281,6 @@ def test_many_streams_at_once_stay_apart(paths, endpoint):
                 text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
                 return text == TEXT
 
-            return await asyncio.gather(*map(one, range(60)))
+            return await asyncio.gather(*map(ask, range(60)))
 
     assert all(asyncio.run(main()))

@@ -13,7 +13,6 @@ import pytest
 from tests.clients.recording import OK, fixed
 from tests.clients.scripted import AUDIO, Scripted, sent
 
-JSON = {"content-type": "application/json"}
 PLAIN = json.dumps({"model": "m", "messages": []}).encode()
 STREAM = json.dumps({"model": "m", "messages": [], "stream": True}).encode()
 # curl

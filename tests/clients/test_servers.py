@@ -114,12 +114,7 @@ def servers(tmp_path_factory):
             "http.server": stack.enter_context(ancient()),
         }
         routes = [
-            {
-                "name": name,
-                "match": {"prefix": f"/{name}"},
-                "upstream": f"http://127.0.0.1:{port}",
-                "sampling_rate": 1,
-            }
+            {"name": name, "match": {"prefix": f"/{name}"}, "upstream": f"http://127.0.0.1:{port}"}
             for name, port in ports.items()
         ]
         config = settings_file(folder, routes=routes)
@@ -204,8 +199,7 @@ def test_an_upstream_with_a_base_path(tmp_path):
             assert chat_through(proxy) == "".join(WORDS)
             with raw(proxy.port) as client:
                 for target in (b"/v1?a=%2F", b"/v1/a/../b//c?d", b"/v1beta/x", b"/V1/x", b"/other/v1"):
-                    client.send(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
-                    client.answer()
+                    client.ask(b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")
     base = b"/openai/deployments/d/v1"
     assert [request.target for request in upstream.requests] == [
         base + b"/chat/completions",

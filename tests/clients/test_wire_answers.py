@@ -121,8 +121,7 @@ def test_chunked_answers_keep_their_payload_and_lose_their_trailers(paths, upstr
     def talk(port):
         with raw(port) as client:
             upstream.handler = fixed(start + sent)
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            first = client.answer()
+            first = client.ask(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             upstream.handler = fixed(SENTINEL)
             client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             return first, client.read(len(SENTINEL))
@@ -171,8 +170,7 @@ def test_an_answer_ended_by_the_close_ends_cleanly(paths, upstream, version):
 
     upstream.handler = handler
     with raw(paths.proxy.port) as client:
-        client.send(b"GET / HTTP/" + version + b"\r\nHost: x\r\n\r\n")
-        head, body = client.answer()
+        head, body = client.ask(b"GET / HTTP/" + version + b"\r\nHost: x\r\n\r\n")
     assert body == b"some bytes\r\n" * 1000
     assert head.startswith(b"HTTP/1.1 200 Fine\r\nX-A: 1\r\n")
     assert (b"\r\nTransfer-Encoding: chunked\r\n" in head) == (version == b"1.1")

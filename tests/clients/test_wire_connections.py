@@ -47,8 +47,7 @@ def test_one_connection_serves_many_requests(paths, upstream):
         with raw(port) as client:
             answers = []
             for number in range(100):
-                client.send(request(number))
-                answers.append(client.answer())
+                answers.append(client.ask(request(number)))
         return answers
 
     direct, proxied = paths.both(talk)
@@ -62,12 +61,14 @@ def test_close_is_obeyed(paths, upstream, number):
     upstream.handler = numbered
     last = request(number).replace(b"Host: x\r\n", b"Host: x\r\nConnection: close\r\n")
     with raw(paths.proxy.port) as client:
-        client.send(last + request(7))
-        head, body = client.answer()
+        head, body = client.ask(last + request(7))
         assert client.rest() == b""
     assert body.startswith(b"/%d " % number)
     assert b"\r\nConnection: close\r\n" in head
     assert len(upstream.requests) == 1
+
+
+EXPECTING = b"POST /v1/files HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
 
 
 def test_a_client_that_asks_for_100_continue_gets_the_upstreams(paths, upstream):
@@ -80,12 +81,9 @@ def test_a_client_that_asks_for_100_continue_gets_the_upstreams(paths, upstream)
 
     def talk(port):
         with raw(port) as client:
-            client.send(
-                b"POST /v1/files HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n"
-            )
+            client.send(EXPECTING)
             interim = client.until(b"\r\n\r\n")
-            client.send(b"body")
-            return interim, client.answer()
+            return interim, client.ask(b"body")
 
     upstream.handler = handler
     direct, proxied = paths.both(talk)
@@ -95,18 +93,14 @@ def test_a_client_that_asks_for_100_continue_gets_the_upstreams(paths, upstream)
 
 
 def test_a_refusal_instead_of_100_continue_passes(paths, upstream):
-    """The client that holds back its body is told 417 or 413 and need not send it."""
-    refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"
+    """The client that holds back its body is told 413 and need not send it."""
 
     async def handler(wire, recorded):
-        wire.write(refusal)
+        wire.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
 
     upstream.handler = handler
     with raw(paths.proxy.port) as client:
-        client.send(
-            b"POST /v1/files HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"
-        )
-        head, body = client.answer()
+        head, body = client.ask(EXPECTING)
     assert (head.split(b"\r\n")[0], body) == (b"HTTP/1.1 413 Too Large", b"big")
 
 
@@ -147,8 +141,7 @@ def test_uploads_reach_the_upstream_while_they_are_sent(paths, upstream, framing
                 piece = b"%020d" % number
                 client.send(b"14\r\n%b\r\n" % piece if framing == "chunked" else piece)
                 upstream.eventually(functools.partial(arrived, piece))
-            client.send(b"0\r\n\r\n" if framing == "chunked" else b"")
-            return client.answer()
+            return client.ask(b"0\r\n\r\n" if framing == "chunked" else b"")
 
     direct, proxied = paths.both(talk)
     assert proxied == direct == (OK[:-2], b"ok")
@@ -181,12 +174,10 @@ def test_a_websocket_passes_in_both_directions(paths, upstream):
     def talk(port):
         with raw(port) as client:
             client.send(
-                b"GET /v1/realtime?model=m HTTP/1.1\r\nHost: "
-                + upstream.authority
-                + b"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-                b"Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.K\r\nSec-WebSocket-Key: "
-                + KEY
-                + b"\r\n\r\n"
+                b"GET /v1/realtime?model=m HTTP/1.1\r\nHost: %b\r\nConnection: Upgrade\r\n"
+                b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %b\r\n"
+                b"Sec-WebSocket-Protocol: realtime, openai-insecure-api-key.K\r\n\r\n"
+                % (upstream.authority, KEY)
             )
             seen = [client.until(b"\r\n\r\n"), client.read(7)]
             for opcode, payload in (
@@ -306,5 +297,4 @@ def test_a_client_that_reads_slowly_gets_all_of_it(paths, upstream):
         before = upstream.call(upstream.wires[-1].transport.get_write_buffer_size)
         assert before > len(blob) // 2  # far from all has been taken off it
         assert client.read(len(blob)) == blob
-        client.send(GET)
-        assert client.answer()[0].endswith(b"Content-Length: %d\r\n\r\n" % len(blob))
+        assert client.ask(GET)[0].endswith(b"Content-Length: %d\r\n\r\n" % len(blob))

@@ -98,8 +98,9 @@ def test_an_answer_cut_anywhere_is_the_same_answer(paths, upstream, status, fiel
     answers = []
     for port in (upstream.port, paths.proxy.port):
         with raw(port) as client:
-            client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-            answers.append(client.answer())
+            answers.append(
+                client.ask(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+            )
     assert answers[0] == answers[1]
     assert answers[1][1] == body
 

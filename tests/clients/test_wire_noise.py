@@ -46,8 +46,7 @@ def changed(message, changes):
 def healthy(port):
     """Whether a request that is as it should be is answered on a new connection."""
     with raw(port) as client:
-        client.send(b"GET /healthy HTTP/1.1\r\nHost: x\r\n\r\n")
-        return client.answer()[1] == b"ok"
+        return client.ask(b"GET /healthy HTTP/1.1\r\nHost: x\r\n\r\n")[1] == b"ok"
 
 
 @many

@@ -113,14 +113,8 @@ def test_end_to_end_fields_pass_untouched_and_none_is_added(paths, upstream, fie
 @pytest.mark.parametrize(("fields", "body"), BODIES.values(), ids=BODIES)
 def test_bodies_pass_byte_for_byte(paths, upstream, fields, body):
     """Compressed, malformed, multipart and large bodies are not looked into."""
-    request = (
-        b"POST /v1/chat/completions HTTP/1.1\r\nHost: "
-        + upstream.authority
-        + b"\r\n"
-        + fields
-        + b"Content-Length: %d\r\n\r\n" % len(body)
-        + body
-    )
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: %b\r\n%bContent-Length: %d\r\n\r\n"
+    request = head % (upstream.authority, fields, len(body)) + body
     assert sent_both_ways(paths, request) == request
 
 
@@ -150,12 +144,8 @@ def test_a_client_cannot_have_framing_removed(paths, upstream, named):
     head = b"POST /v1/x HTTP/1.1\r\nHost: " + upstream.authority + b"\r\n"
     tail = b"Content-Length: 2\r\n\r\n{}"
 
-    def talk(port):
-        with raw(port) as client:
-            client.send(head + b"Connection: " + named + b"\r\n" + tail)
-            client.answer()
-
-    talk(paths.proxy.port)
+    with raw(paths.proxy.port) as client:
+        client.ask(head + b"Connection: " + named + b"\r\n" + tail)
     assert upstream.wires[0].received == head + tail
 
 
@@ -201,8 +191,7 @@ def test_chunked_uploads_keep_their_payload_and_lose_their_trailers(paths, upstr
 def test_http_1_0_requests_become_1_1_with_a_host(paths, upstream, request_line_and_fields):
     """What the upstream is sent is valid HTTP/1.1 and holds the client's own fields."""
     with raw(paths.proxy.port) as client:
-        client.send(request_line_and_fields + b"\r\n")
-        assert client.answer()[1] == b"ok"
+        assert client.ask(request_line_and_fields + b"\r\n")[1] == b"ok"
     [request] = upstream.requests
     assert request.line == b"GET /v1/models HTTP/1.1"
     assert request.field(b"host") == upstream.authority
@@ -210,35 +199,24 @@ def test_http_1_0_requests_become_1_1_with_a_host(paths, upstream, request_line_
     assert len(request.fields) == 1 + (b"X-A" in request_line_and_fields)
 
 
+HOST = b" / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = b"POST" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
-        (
-            b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            400,
-        ),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4, 4\r\n\r\nabcd", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +4\r\n\r\nabcd", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length : 4\r\n\r\nabcd", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+        # `tests/proxy/test_request_head.py` and `test_framing.py` have every way; these are one of each kind.
+        (b"POST" + HOST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (b"POST" + HOST + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde", 400),
         (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\nabcd\r\n0\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\nabcd\r\n0\r\n\r\n", 400),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n", 400),
+        (b"POST" + HOST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 501),
+        (CHUNKED + b"4\nabcd\r\n0\r\n\r\n", 400),
+        (CHUNKED + b"3\r\nabcd\r\n0\r\n\r\n", 400),
         (b"GET / HTTP/1.1\nHost: x\n\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX: a\x00b\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\n\r\n", 400),
-        (b"GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        (b"GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n", 400),
         (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 70_000 + b"\r\n\r\n", 431),
-        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 2000 + b"\r\n", 431),
+        (b"GET" + HOST + b"X: " + b"x" * 70_000 + b"\r\n\r\n", 431),
+        (b"GET" + HOST + b"X: y\r\n" * 2000 + b"\r\n", 431),
     ],
 )
 def test_what_two_readers_could_take_differently_is_refused(paths, upstream, request_bytes, status):

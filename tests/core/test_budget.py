@@ -53,7 +53,6 @@ async def lost():
     ids=["proven", "lost"],
 )
 def test_a_call_costs_what_is_proven_else_its_estimate(send, spent):
-    """It is booked in any case."""
     budget = Noted()
 
     async def scene():
@@ -72,15 +71,12 @@ async def never():
 
 
 def test_what_the_budget_refuses_is_not_sent():
-    """And nothing is booked."""
     budget = Noted(full=False)
     assert asyncio.run(booked(budget, ESTIMATE, never, lambda _: NOTHING)) is None
     assert budget.spent == []
 
 
 def test_who_is_cancelled_while_a_budget_is_asked_gives_back():
-    """Nobody is left who would."""
-
     async def scene():
         budget = Noted()
         budget.goes_on.clear()

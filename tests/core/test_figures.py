@@ -42,7 +42,6 @@ def test_estimate_carries_its_interval():
     ],
 )
 def test_durations_use_their_largest_units(seconds, shown):
-    """A duration is as exact as someone reading it needs."""
     assert figures.duration(seconds) == shown
 
 
@@ -55,7 +54,6 @@ def test_moments_of_other_days_carry_the_date():
 
 @pytest.mark.parametrize(("amount", "shown"), [(0.0, "$0.00"), (0.0009, "<$0.01"), (1234.5, "$1,234.50")])
 def test_small_amounts_are_not_shown_as_nothing(amount, shown):
-    """Less than a cent is not free."""
     assert figures.usd(amount) == shown
 
 
@@ -63,7 +61,6 @@ def test_small_amounts_are_not_shown_as_nothing(amount, shown):
     ("parts", "joined"), [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
 )
 def test_listings_end_in_and(parts, joined):
-    """Several things read as a sentence."""
     assert figures.listing(parts) == joined
 
 

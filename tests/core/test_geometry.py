@@ -32,7 +32,6 @@ def test_a_value_lies_between_the_ends_of_its_axis():
 
 
 def test_steps_are_multiples_with_both_ends():
-    """-0.1 to 0.35 in tenths ends at 0.3."""
     assert steps(-0.1, 0.35, 0.1) == [-0.1, 0.0, 0.1, 0.2, 0.3]
 
 
@@ -60,5 +59,4 @@ def test_labels_are_apart_and_inside(wanted):
 
 @pytest.mark.parametrize(("label", "shown"), [("short", "short"), ("n" * 9, "nnnn…")])
 def test_long_names_are_cut(label, shown):
-    """So that they stay on the page."""
     assert shortened(label, 5) == shown

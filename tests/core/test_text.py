@@ -28,7 +28,6 @@ def test_a_line_is_one_line():
 
 
 def test_markdown_shows_text_as_it_is():
-    """Signs of Markdown and of HTML lose their meaning."""
     assert markdown("a|b\n<i>*c*") == r"a\|b \<i\>\*c\*"
 
 

@@ -31,6 +31,5 @@ def test_a_name_that_is_no_group_is_read_as_it_is():
 
 
 def test_rewordings_by_themselves_go_before_groups():
-    """Groups count only where there is nothing else."""
     assert by_themselves(["together.5_general", "general.tone"], str) == ["general.tone"]
     assert by_themselves(["together.5_general"], str) == ["together.5_general"]

@@ -28,7 +28,6 @@ def test_trouble_is_told_when_it_begins_and_when_it_comes_back(caplog):
 
 @pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
 def test_what_ends_a_process_or_a_task_passes(caplog, ending):
-    """An end is no trouble."""
     trouble = Trouble(log, "never said (%s)")
     with pytest.raises(ending), trouble:
         raise ending

@@ -32,13 +32,11 @@ def test_every_public_name_is_on_its_page(package):
 
 @pytest.mark.parametrize("package", PUBLIC, ids=lambda package: package.__name__)
 def test_a_name_that_does_not_exist_says_so(package):
-    """As with any module; submodules are still imported by name."""
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = package.nonsense
 
 
 def test_a_public_name_is_the_object_of_its_module():
-    """There is one class, however it is imported."""
     from evenkeel.core.pair import Pair  # noqa: PLC0415 - the other way to it
     from evenkeel.shadow.prompt import PromptView  # noqa: PLC0415
 

@@ -88,31 +88,21 @@ def test_the_reference_has_every_command():
     assert {"evenkeel up", "evenkeel goldens approve"} <= shown
 
 
-def test_every_command_line_in_a_block_is_one_that_evenkeel_takes():
-    """Commands and options in fenced blocks of all pages exist."""
+BLOCKS = [(str(block), block.text) for block in all_blocks(*SHELL)]
+RUNNING_TEXT = [(page.relative_to(ROOT), code) for page in PAGES for code in inline_code_of(page)]
+
+
+@pytest.mark.parametrize("texts", [BLOCKS, RUNNING_TEXT], ids=["blocks", "running text"])
+def test_every_command_line_is_one_that_evenkeel_takes(texts):
+    """Commands and options in fenced blocks and between backticks of all pages exist."""
     wrong, checked = [], 0
-    for block in all_blocks(*SHELL):
-        for arguments in commands_in(block.text):
+    for place, text in texts:
+        for arguments in commands_in(text):
             checked += 1
             try:
                 check(arguments)
             except WrongCommandError as error:
-                wrong.append(f"{block}: {error}")
-    assert not wrong
-    assert checked > 30
-
-
-def test_every_command_in_running_text_is_one_that_evenkeel_takes():
-    """The same for commands between backticks."""
-    wrong, checked = [], 0
-    for page in PAGES:
-        for code in inline_code_of(page):
-            for arguments in commands_in(code):
-                checked += 1
-                try:
-                    check(arguments)
-                except WrongCommandError as error:
-                    wrong.append(f"{page.relative_to(ROOT)}: {error}")
+                wrong.append(f"{place}: {error}")
     assert not wrong
     assert checked > 30
 
@@ -128,7 +118,6 @@ def test_every_command_in_running_text_is_one_that_evenkeel_takes():
     ],
 )
 def test_a_wrong_command_line_would_be_found(line, fault):
-    """The two tests above can fail."""
     (arguments,) = commands_in(line)
     with pytest.raises(WrongCommandError, match=fault):
         check(arguments)

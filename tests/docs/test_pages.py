@@ -10,8 +10,7 @@ import sys
 import pytest
 import yaml
 
-from evenkeel.cli.main import COMMANDS
-from tests.docs.documentation import DOCS, PAGES, ROOT, anchors_of, inline_code_of, prose_of, text_of
+from tests.docs.documentation import DOCS, PAGES, ROOT, anchors_of, prose_of, text_of
 
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 PICTURES = sorted((DOCS / "pictures").glob("*.png"))
@@ -50,14 +49,6 @@ def test_links_lead_to_pages_and_headings_that_are_there():
     assert lost == []
 
 
-def test_pages_that_are_named_are_there():
-    """`docs/page.md` in backticks is a page."""
-    named = {
-        code for page in PAGES for code in inline_code_of(page) if re.fullmatch(r"docs/[\w./-]+\.md", code)
-    }
-    assert [code for code in sorted(named) if not (ROOT / code).exists()] == []
-
-
 def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
     """`python -m tests.docs.pictures` has run since a picture was added or removed, and each is small."""
     asked = {
@@ -67,17 +58,6 @@ def test_the_pictures_of_the_tutorial_are_those_that_its_pages_ask_for():
     }
     assert {picture.name for picture in PICTURES} == asked
     assert all(picture.stat().st_size < 120_000 for picture in PICTURES)
-
-
-def test_the_readme_names_commands_that_exist():
-    """Each `make` target and `evenkeel` command in the README can be run."""
-    readme = text_of(ROOT / "README.md")
-    shown = "\n".join(re.findall(r"```sh\n(.*?)```", readme, re.DOTALL) + re.findall(r"`([^`\n]+)`", readme))
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"\bmake ([a-z-]+)", shown):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    for command in re.findall(r"^(?:\.venv/bin/)?evenkeel ([a-z][a-z-]+)", shown, re.MULTILINE):
-        assert command in COMMANDS, command
 
 
 @pytest.mark.timeout(120)

@@ -22,13 +22,11 @@ def text(name):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_is_current(name):
-    """Every generated block is what the code says now."""
     stale = current(REFERENCE / f"{name}.md") != text(name)
     assert not stale, "run `python -m docs.generate` and commit docs/reference"
 
 
 def test_every_reference_page_is_generated():
-    """No page is left over from a feature that is gone."""
     assert {path.stem for path in REFERENCE.iterdir()} == set(PAGES)
 
 

@@ -127,10 +127,6 @@ def test_settings_in_running_text_exist():
 def test_a_setting_that_does_not_exist_would_be_found(text, lost):
     """The tests above can fail, and leave free keys alone."""
     assert unknown_in(yaml.safe_load(text)) == lost
-
-
-def test_a_dotted_name_that_is_no_setting_would_be_found():
-    """The same for names in running text."""
     assert unknown_path("alerts.threshhold") == "alerts.threshhold"
     assert unknown_path("routes[].budget.usd_per_day") is None
 

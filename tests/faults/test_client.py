@@ -21,8 +21,6 @@ EVENT = b"5\r\nfirst\r\n"
 
 
 thinking = holding()
-
-
 streaming = holding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + EVENT)
 
 
@@ -83,18 +81,19 @@ def test_a_client_that_stopped_reading_and_leaves_ends_the_call(faulty, upstream
     faulty.proxy.becomes(0, "evenkeel_proxy_in_flight")
 
 
-@pytest.mark.parametrize("half", [HALF_LENGTH, HALF_CHUNKED])
-def test_a_client_that_stalls_in_its_upload(faulty, upstream, half):
-    """It is told so by an OpenAI-shaped 408, and the upstream need not wait for the rest either."""
+def test_clients_that_stall_in_their_upload(faulty, upstream):
+    """Each is told so by an OpenAI-shaped 408, and the upstream need not wait for the rest either."""
     upstream.handler = reading
-    with raw(faulty.proxy.port) as client:
-        client.send(half.replace(b"/v1", b"/stalling/v1"))
-        head, body = client.answer()
-        assert client.rest() == b""
-    assert head.startswith(b"HTTP/1.1 408 ")
-    assert json.loads(body)["error"]["code"] == "request_timeout"
-    upstream.eventually(lambda: upstream.wires[0].ended)
-    assert not upstream.requests[0].complete
+    with raw(faulty.proxy.port) as first, raw(faulty.proxy.port) as second:
+        for client, half in ((first, HALF_LENGTH), (second, HALF_CHUNKED)):
+            client.send(half.replace(b"/v1", b"/stalling/v1"))
+        for client in (first, second):
+            head, body = client.answer()
+            assert client.rest() == b""
+            assert head.startswith(b"HTTP/1.1 408 ")
+            assert json.loads(body)["error"]["code"] == "request_timeout"
+    upstream.eventually(lambda: len(upstream.wires) == 2 and all(wire.ended for wire in upstream.wires))
+    assert not any(request.complete for request in upstream.requests)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])

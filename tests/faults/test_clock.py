@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -14,31 +13,19 @@ from evenkeel.shadow.observer import NOBODY
 from evenkeel.shadow.original import UnreadableExchange
 from evenkeel.shadow.worker import Worker
 from evenkeel.stores.counters import Tally
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
 from tests.stores.examples import exchange, ids
 
 LEASE_S = 15.0
 
 
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self):
-        return self.now
+@pytest.fixture
+def clock(on_sqlite):
+    return on_sqlite.clock
 
 
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def queue(tmp_path, clock):
-    database = Database(tmp_path / "evenkeel.db")
-    yield SqliteExchangeQueue(database, clock)
-    database.close()
+def queue(on_sqlite):
+    return on_sqlite.queue()
 
 
 def test_a_lease_given_while_the_clock_was_ahead_is_taken_again(queue, clock):

@@ -41,6 +41,10 @@ ANSWER = json.dumps(
 ).encode()
 PACKED = gzip.compress(ANSWER, mtime=0)
 EVENT = b'data: {"choices": []}\n\n'
+REQUEST = (
+    b"POST /v1/%b/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\n\r\n%b"
+)
 
 
 async def model(wire, request):
@@ -67,17 +71,12 @@ def conversation(port, rounds=10):
     with raw(port) as client:
         for _ in range(rounds):
             for kind in (b"plain", b"packed", b"stream"):
-                client.send(
-                    b"POST /v1/%b/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                    b"Content-Length: %d\r\n\r\n%b" % (kind, len(QUESTION), QUESTION)
-                )
-                seen.append(client.answer())
+                seen.append(client.ask(REQUEST % (kind, len(QUESTION), QUESTION)))
     return seen
 
 
 @pytest.fixture(scope="module")
 def upstream():
-    """A model endpoint whose answers are the same each time."""
     with recording() as upstream:
         upstream.handler = model
         yield upstream
@@ -98,7 +97,6 @@ def proxy(_proxy):
 
 @pytest.fixture
 def fresh_proxy(upstream, tmp_path):
-    """Another for a test that does not."""
     with capturing(upstream, tmp_path) as proxy:
         yield proxy
 
@@ -216,8 +214,7 @@ def test_a_hand_off_buffer_that_is_full(proxy, upstream):
     with held(proxy):
         with raw(proxy.port) as client:
             for _ in range(30):
-                client.send(request + body)
-                assert client.answer()[1] == ANSWER
+                assert client.ask(request + body)[1] == ANSWER
         assert proxy.metric("evenkeel_exchanges_skipped_total", reason="queue_full") > 5
         assert proxy.metric("evenkeel_handoff_bytes") <= 64 << 20
         same_as_direct(proxy, upstream)

@@ -53,8 +53,7 @@ def test_an_upstream_that_cannot_be_reached(faulty, upstream, prefix, status, co
                 upstream.eventually(lambda: len(upstream.wires) == number and upstream.wires[-1].received)  # noqa: B023 - called at once
                 upstream.call(lambda: upstream.wires[-1].write(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
             assert error_of(client.answer()) == (status, code)
-        client.send(POST)
-        assert client.answer()[1] == b"ok"
+        assert client.ask(POST)[1] == b"ok"
 
 
 NO_ANSWER = {
@@ -103,15 +102,13 @@ def test_an_upstream_that_gives_no_answer(faulty, upstream, sent, end, code):
 
     upstream.handler = handler
     with raw(faulty.proxy.port) as client:
-        client.send(POST)
-        answer = client.answer()
+        answer = client.ask(POST)
         if b" 100 Continue" in answer[0]:
             answer = client.answer()
         assert error_of(answer) == (502, code)
         assert len(upstream.requests) == 1
         upstream.handler = fixed(OK)
-        client.send(POST)
-        assert client.answer()[1] == b"ok"
+        assert client.ask(POST)[1] == b"ok"
 
 
 BROKEN_OFF = {
@@ -174,25 +171,25 @@ def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent, statu
     """A 504 after the time set, the upstream call is ended, and the connection goes on."""
     upstream.handler = holding(sent)
     with raw(faulty.proxy.port) as client:
-        client.send(POST.replace(b"/v1", b"/hurried/v1"))
-        answer = client.answer()
+        answer = client.ask(POST.replace(b"/v1", b"/hurried/v1"))
         if b" 102 " in answer[0]:
             answer = client.answer()
         assert error_of(answer) == (status, code)
         upstream.eventually(lambda: upstream.wires[0].ended)
         upstream.handler = fixed(OK)
-        client.send(GET)
-        assert client.answer()[1] == b"ok"
+        assert client.ask(GET)[1] == b"ok"
 
 
-@pytest.mark.parametrize("start", [CHUNKED + EVENT, HEAD + b"Content-Length: 10\r\n\r\nfirst"])
-def test_an_upstream_that_stalls_in_its_answer(faulty, upstream, start):
+def test_an_upstream_that_stalls_in_its_answer(faulty, upstream):
     """After the time set the answer is cut so that it is seen to be cut, and the upstream call is ended."""
-    upstream.handler = holding(start)
-    with raw(faulty.proxy.port) as client:
-        client.send(POST.replace(b"/v1", b"/stalling/v1"))
-        assert client.rest() == start
-    upstream.eventually(lambda: upstream.wires[0].ended)
+    starts = (CHUNKED + EVENT, HEAD + b"Content-Length: 10\r\n\r\nfirst")
+    with raw(faulty.proxy.port) as first, raw(faulty.proxy.port) as second:
+        for client, start in zip((first, second), starts, strict=True):
+            upstream.handler = holding(start)
+            client.send(POST.replace(b"/v1", b"/stalling/v1"))
+            client.until(b"first")
+        assert (first.rest(), second.rest()) == (b"\r\n", b"")
+    upstream.eventually(lambda: all(wire.ended for wire in upstream.wires))
 
 
 def test_a_slow_stream_is_not_a_stalled_one(faulty, upstream):
@@ -208,8 +205,7 @@ def test_a_slow_stream_is_not_a_stalled_one(faulty, upstream):
 
     upstream.handler = handler
     with raw(faulty.proxy.port) as client:
-        client.send(POST.replace(b"/v1", b"/stalling/v1"))
-        assert client.answer()[1] == b"first" * PAUSES
+        assert client.ask(POST.replace(b"/v1", b"/stalling/v1"))[1] == b"first" * PAUSES
 
 
 def test_garbage_in_the_middle_of_a_stream_cuts_it(faulty, upstream):
@@ -247,11 +243,9 @@ def test_every_fault_is_an_error_the_sdk_understands(faulty, upstream):
 
 
 def test_faults_are_counted_by_reason(faulty, upstream):
-    """What went wrong can be read from the metrics, by route."""
     before = faulty.proxy.metric("evenkeel_proxy_upstream_errors_total", reason="upstream_refused")
     with raw(faulty.proxy.port) as client:
-        client.send(POST.replace(b"/v1", b"/refusing/v1"))
-        client.answer()
+        client.ask(POST.replace(b"/v1", b"/refusing/v1"))
     faulty.proxy.becomes(
         before + 1, "evenkeel_proxy_upstream_errors_total", reason="upstream_refused", route="refusing"
     )
@@ -289,8 +283,7 @@ def test_requests_that_may_be_repeated_survive_stale_connections(faulty, upstrea
     upstream.handler = handler
     with raw(faulty.proxy.port) as client:
         for _ in range(100):
-            client.send(GET)
-            assert client.answer() == (OK[:-2], b"ok")
+            assert client.ask(GET) == (OK[:-2], b"ok")
     assert len([request for request in upstream.requests if request.complete]) == 100
 
 
@@ -305,8 +298,7 @@ def test_completions_are_never_run_twice_by_stale_connections(faulty, upstream, 
     served = []
     with raw(faulty.proxy.port) as client:
         for number in range(100):
-            client.send(POST.replace(b"chat", b"%d" % number))
-            answer = client.answer()
+            answer = client.ask(POST.replace(b"chat", b"%d" % number))
             if answer == (OK[:-2], b"ok"):
                 served.append(b"/v1/%d/completions" % number)
             else:
@@ -336,8 +328,7 @@ def test_a_close_that_came_before_the_request_fails_nothing(faulty, upstream, go
     upstream.handler = handler
     with raw(faulty.proxy.port) as client:
         for number in range(1, 31):
-            client.send(POST)
-            assert client.answer() == (OK[:-2], b"ok")
+            assert client.ask(POST) == (OK[:-2], b"ok")
             # The proxy has closed its half too, so it has seen the end of the other.
             upstream.eventually(lambda: len([w for w in upstream.wires if w.ended]) == number)  # noqa: B023 - called at once
     assert len(upstream.requests) == 30

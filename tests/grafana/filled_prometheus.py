@@ -13,7 +13,6 @@ import yaml
 from click.testing import CliRunner
 
 from evenkeel.cli.main import main
-from evenkeel.core.exchange import Exchange
 from evenkeel.simulate import (
     JUDGE_MODEL,
     REWRITER_MODEL,
@@ -29,6 +28,7 @@ from tests.deploy.rule_files import RULE_FILES
 from tests.grafana.scene import Scene
 from tests.otlp_receiver import collecting
 from tests.services import prometheus, wait_for
+from tests.stores.examples import exchange
 from tests.up.starting import up
 
 if TYPE_CHECKING:
@@ -164,23 +164,14 @@ def _plant_faults(path: Path) -> int:
     said = {"role": "assistant", "content": "The certificate had expired."}
     answered = {"model": MODEL, "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
     database = Database(path)
-    put = SqliteExchangeQueue(database, time.time).put(
-        [
-            _exchange("00000000000000aa", "removed", {}, {}),
-            _exchange("00000000000000ab", "answers", asked, answered),
-            _exchange("00000000000000ac", "support", asked, answered),
-        ]
-    )
+    bodies = {"request_body": json.dumps(asked).encode(), "response_body": json.dumps(answered).encode()}
+    planted = [
+        exchange(number, route=route, received_at=time.time(), response_headers=(), task=None, **bodies)
+        for number, route in enumerate(("removed", "answers", "support"), start=0xAA)
+    ]
+    put = SqliteExchangeQueue(database, time.time).put(planted)
     database.close()
     return put
-
-
-def _exchange(name: str, route: str, asked: dict[str, Any], answered: dict[str, Any]) -> Exchange:
-    kind = (("content-type", "application/json"),)
-    return Exchange(
-        *(name, route, time.time(), 0.1, "POST", "/v1/chat/completions", 200),
-        *(kind, json.dumps(asked).encode(), kind, json.dumps(answered).encode()),
-    )
 
 
 def _approve_goldens(data: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
@@ -71,8 +71,8 @@ class Scene:
         Raises:
             QueryError: the query is not PromQL, or takes too much.
         """
-        found = self._ask("query", expr, {"time": self.end_s})
-        return [Answer(one["metric"], [_point(one["value"])]) for one in found]
+        series = self._ask("query", expr, {"time": self.end_s})
+        return [Answer(row["metric"], [_point(row["value"])]) for row in series]
 
     def over_time(self, expr: str) -> list[Answer]:
         """Ask for every step of the time.
@@ -81,8 +81,8 @@ class Scene:
             QueryError: as for `now`.
         """
         span = {"start": self.start_s, "end": self.end_s, "step": self.step_s}
-        found = self._ask("query_range", expr, span)
-        return [Answer(one["metric"], [_point(pair) for pair in one["values"]]) for one in found]
+        series = self._ask("query_range", expr, span)
+        return [Answer(row["metric"], [_point(pair) for pair in row["values"]]) for row in series]
 
     def with_defaults(self, dashboard: Mapping[str, Any]) -> Scene:
         """The scene with every variable of a dashboard as Grafana would set it at first.
@@ -99,14 +99,7 @@ class Scene:
                 value = variable.get("allValue") or next(iter(scene.label_values(query)), "")
             else:
                 value = current or variable.get("query", "")
-            scene = Scene(
-                self.url,
-                self.start_s,
-                self.end_s,
-                self.scrape_s,
-                self.steps,
-                {**scene.chosen, variable["name"]: str(value)},
-            )
+            scene = replace(scene, chosen={**scene.chosen, variable["name"]: str(value)})
         return scene
 
     def label_values(self, query: str) -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +19,7 @@ from tests.clients.test_node import node_modules  # noqa: F401 - the SDK is inst
 from tests.integrations.pages import PAGES
 from tests.integrations.peers import PEERS, peers
 from tests.kit.relaying import running, settings_file
-from tests.services import wait_for
+from tests.services import installed, wait_for
 
 if TYPE_CHECKING:
     from evenkeel.core.exchange import Exchange
@@ -44,10 +41,10 @@ class Rig:
 
     def captured(self, page: str) -> Exchange:
         """The exchange that a page's program made, which is the only one of its route."""
-        found = wait_for(lambda: self.queue.reserve(10, 60.0), "for an exchange")
-        assert [lease.exchange.route for lease in found] == [page]
-        self.queue.acknowledge([found[0].exchange.id])
-        return found[0].exchange
+        (lease,) = wait_for(lambda: self.queue.reserve(10, 60.0), "for an exchange")
+        assert lease.exchange.route == page
+        self.queue.acknowledge([lease.exchange.id])
+        return lease.exchange
 
 
 @pytest.fixture(scope="session")
@@ -77,32 +74,12 @@ def rig(tmp_path_factory):
 def site(pytestconfig, tmp_path_factory):
     """Folder with the larger Python clients: installed once and kept in pytest's cache, if it has one."""
     name = "-".join(CLIENTS).replace("==", "-")
-    cache = getattr(pytestconfig, "cache", None)
-    folder = cache.mkdir(name) if cache else tmp_path_factory.mktemp(name)
-    found = folder / "site"
-    if not found.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as fresh:
-            target = Path(fresh) / "site"
-            uv = Path(sys.executable).with_name("uv")
-            command = (
-                [uv, "pip", "install", "--quiet", "--python", sys.executable]
-                if uv.exists()
-                else [sys.executable, "-m", "pip", "install", "--quiet"]
-            )
-            done = subprocess.run(
-                [*command, "--target", target, *CLIENTS],
-                capture_output=True,
-                text=True,
-                timeout=500,
-                check=False,
-            )
-            if done.returncode:
-                why = (done.stderr.strip().splitlines() or ["the installer failed"])[-1]
-                pytest.skip(f"needs the clients: pip install {' '.join(CLIENTS)} ({why})")
-            # Another process of the same run may have been faster.
-            with contextlib.suppress(OSError):
-                target.rename(found)
-    return found
+    uv = Path(sys.executable).with_name("uv")
+    command = [uv, "pip", "install", "--python", sys.executable]
+    if not uv.exists():
+        command = [sys.executable, "-m", "pip", "install"]
+    command += ["--quiet", "--target", "site", *CLIENTS]
+    return installed(pytestconfig, tmp_path_factory, name, "site", command)
 
 
 @pytest.fixture

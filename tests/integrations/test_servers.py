@@ -19,7 +19,6 @@ from tests.integrations.replaying import replayed
 
 @pytest.fixture(params=PEERS)
 def name(request):
-    """Each server."""
     return request.param
 
 

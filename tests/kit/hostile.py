@@ -49,9 +49,6 @@ from evenkeel.shadow.rewriter.client import declines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-Shape = "Callable[[int], str]"
-"""A text of so many characters."""
-
 
 def _counted(line: str) -> Callable[[int], str]:
     """Whole lines, with a number of their own."""
@@ -68,10 +65,6 @@ def _lettered(size: int) -> str:
     """Distinct capitalised words, none with a digit."""
     draw = random.Random(7)
     return "".join("".join(draw.choices("abcdefghij", k=7)).capitalize() + " " for _ in range(size // 8))
-
-
-def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
-    return pairwise(words)
 
 
 def _noise(size: int) -> str:
@@ -99,7 +92,7 @@ SHAPES: Final[dict[str, Callable[[int], str]]] = {
     "unclosed brackets": _repeated("([{<"),
     "JSON fragments": _repeated('{"a": [1, '),
     "names": lambda size: "".join(
-        f"Then {one.title()} {other.title()} came. " for one, other in _pairs(_lettered(size).split())
+        f"Then {first} {second} came. " for first, second in pairwise(_lettered(size).split())
     ),
     "short lines": _repeated("a:\n"),
     "distinct lines": _counted("w{m} is so\n"),
@@ -292,7 +285,7 @@ class Subject:
 
     def shapes(self, wanted: Iterable[str]) -> Iterator[str]:
         """Those of the shapes that make a difference: of many short messages, few do."""
-        return (one for one in wanted if "many messages" not in self.name or one in _OF_MANY_MESSAGES)
+        return (shape for shape in wanted if "many messages" not in self.name or shape in _OF_MANY_MESSAGES)
 
 
 _OF_MANY_MESSAGES: Final = ("pointing words", "unclosed tags", "tables")
@@ -336,12 +329,12 @@ def _gate() -> Iterator[Subject]:
 
 def _perturbations() -> Iterator[Subject]:
     seen: set[object] = set()
-    for one in BUILTIN:
+    for kind in BUILTIN:
         # The other pairs of languages are the same code.
-        code = (type(one), one.name.partition(".")[0]) if one.wanted.language else one.name
+        code = (type(kind), kind.name.partition(".")[0]) if kind.wanted.language else kind.name
         if code not in seen:
-            yield Subject(one.name, view_of, partial(_perturbed, one, 0.5))
-            yield Subject(f"{one.name} of many messages", _many_of, partial(_perturbed, one, 1.0))
+            yield Subject(kind.name, view_of, partial(_perturbed, kind, 0.5))
+            yield Subject(f"{kind.name} of many messages", _many_of, partial(_perturbed, kind, 1.0))
         seen.add(code)
 
 
@@ -396,19 +389,13 @@ def _redaction() -> Iterator[Subject]:
 
 
 @functools.cache
-def _remembered() -> tuple[Any, ...]:
+def _caches() -> tuple[Any, ...]:
     """What remembers texts that were read; what is kept forever is of no text."""
-    names = [name for name in sys.modules if name.startswith("evenkeel.")]
-    found = [
-        one for name in names for one in vars(sys.modules[name]).values() if hasattr(one, "cache_parameters")
-    ]
-    return tuple(one for one in found if one.cache_parameters()["maxsize"] is not None)
-
-
-def forget() -> None:
-    """Forget every text that was read before."""
-    for one in _remembered():
-        one.cache_clear()
+    caches = []
+    for name, module in list(sys.modules.items()):
+        if name.startswith("evenkeel."):
+            caches += [value for value in vars(module).values() if hasattr(value, "cache_parameters")]
+    return tuple(cache for cache in caches if cache.cache_parameters()["maxsize"] is not None)
 
 
 @functools.lru_cache(maxsize=512)
@@ -424,33 +411,8 @@ _SMALLEST: Final = 4_000
 _TRIES: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """What a text cost, and one twice as long."""
-
-    size: int
-    """Characters of the shorter one."""
-    single_s: float
-    double_s: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long the longer text took; 2 is proportional."""
-        return self.double_s / self.single_s
-
-    @property
-    def tells(self) -> bool:
-        """Whether the work took long enough for a ratio to say something."""
-        return self.double_s >= _ENOUGH_S
-
-    @property
-    def is_too_fast(self) -> bool:
-        """Whether the work grew faster than the text, as far as can be seen."""
-        return self.tells and self.ratio > RATIO
-
-
-def growth(subject: Subject, shape: str, largest: int) -> Growth:
-    """How the work grows with a text of a shape, at a size at which it takes some milliseconds.
+def grown_too_fast(subject: Subject, shape: str, largest: int) -> str:
+    """Say how the work grew if it grew faster than the text; "" if not, as far as can be seen.
 
     Processor time of this thread, the least of several runs: other work on the machine does not count.
     It only grows too fast if it does so at two sizes in a row: a cache that overflows shows at one.
@@ -458,7 +420,7 @@ def growth(subject: Subject, shape: str, largest: int) -> Growth:
     Args:
         subject: What reads.
         shape: Of the text.
-        largest: Characters at which to stop looking for a size that takes long enough.
+        largest: Characters at which to stop looking for a size that takes some milliseconds.
     """
 
     def least(size: int) -> float:
@@ -469,20 +431,20 @@ def growth(subject: Subject, shape: str, largest: int) -> Growth:
     while double < _ENOUGH_S and 4 * size <= largest:
         size *= 2
         single, double = double, least(2 * size)
-    for seen_before in (False, True):
-        found = Growth(size, single, double)
+    for again in (True, False):
         for _ in range(_TRIES):
-            if not found.is_too_fast:
-                return found
-            found = Growth(size, min(found.single_s, least(size)), min(found.double_s, least(2 * size)))
-        if not seen_before:
-            size, single, double = 2 * size, found.double_s, least(4 * size)
-    return found
+            if double < _ENOUGH_S or double <= RATIO * single:
+                return ""
+            single, double = min(single, least(size)), min(double, least(2 * size))
+        if again:
+            size, single, double = 2 * size, double, least(4 * size)
+    return f"{size} characters take {single:.4f} s and twice as many {double:.4f} s"
 
 
 def spent(subject: Subject, given: Any) -> float:
     """Processor time of one run, in seconds, with nothing remembered."""
-    forget()
+    for cache in _caches():
+        cache.cache_clear()
     start = time.thread_time()
     subject.work(given)
     return time.thread_time() - start

@@ -181,9 +181,9 @@ def _inline(text: str, match: re.Match[str], step: int) -> bool:
 
 def _swallowed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[str]:
     """Paragraphs that now stand behind a document, have no mark of their own and ask for nothing."""
-    known = {(one[0].number, other[0].number) for one, other in _pairs(_blocks(before))}
-    ran_on = {other[0].number for one, other in _pairs(_blocks(before)) if _is_document(one[0])}
-    for one, other in _pairs(_blocks(after)):
+    known = {(one[0].number, other[0].number) for one, other in pairwise(_blocks(before))}
+    ran_on = {other[0].number for one, other in pairwise(_blocks(before)) if _is_document(one[0])}
+    for one, other in pairwise(_blocks(after)):
         first = other[0]
         if not _is_document(one[0]) or first.number in ran_on or (one[0].number, first.number) in known:
             continue
@@ -202,10 +202,6 @@ def _swallowed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[str]:
             or _is_document(first)
         ):
             yield f"reads as the end of a document: {first.text[:60]!r}"
-
-
-def _pairs(blocks: Sequence[list[Line]]) -> Iterator[tuple[list[Line], list[Line]]]:
-    return pairwise(blocks)
 
 
 def broken_positions(before: Sequence[str], after: Sequence[str]) -> list[str]:
@@ -254,17 +250,7 @@ _NAMED: Final = {
 }  # fmt: skip
 _QUOTED_KEY: Final = re.compile(r"[\"']([^\"'\n]{1,60})[\"']\s*:")
 _SCHEMA_WORDS: Final = frozenset(
-    (
-        "$schema",
-        "type",
-        "properties",
-        "required",
-        "description",
-        "items",
-        "enum",
-        "title",
-        "additionalProperties",
-    )
+    "$schema type properties required description items enum title additionalProperties".split()
 )
 """Keys of a JSON Schema, which are none of the answer."""
 _CHOICES: Final = re.compile(r"[\w-]+(?:\s?\|\s?[\w-]+)+")

@@ -226,6 +226,7 @@ def running(
             process.wait()
             raise
     assert code == exit_code, log.read_text()
+    started.check_log()  # nor in its end
 
 
 def _started(process: subprocess.Popen[bytes], log: Path, data: Path, *, admin: bool) -> Running:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evenkeel.llm.client import Endpoint, Model
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     Script = list["Canned"] | Callable[[dict[str, Any]], "Canned"]
 
@@ -161,3 +161,18 @@ def endpoint_of(model: str = "scripted", **settings: Any) -> Endpoint:
     told = {name: value for name, value in settings.items() if name in _OF_MODEL}
     others = {name: value for name, value in settings.items() if name not in _OF_MODEL}
     return Endpoint(Model(name=model, **told), **others)
+
+
+def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **settings: Any) -> Any:
+    """What comes of a scene; no attempt is repeated and nothing waits for real unless the settings say so."""
+
+    async def at_once(_: float) -> None:
+        """Do not wait between attempts."""
+
+    async def staged() -> Any:
+        async with serving(script) as server:
+            options = {"timeout_s": 240.0, "max_retries": 0, "sleep": at_once} | settings
+            async with endpoint_of(base_url=server.url, api_key=KEY, **options) as endpoint:
+                return await scene(endpoint, server)
+
+    return asyncio.run(staged())

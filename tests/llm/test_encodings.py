@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from typing import TYPE_CHECKING
 
 import brotli
 import pytest
@@ -14,9 +13,6 @@ import zstandard
 from evenkeel.llm.encodings import UnreadableBody, decode_body
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.prompt import CHAT
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 PLAIN = json.dumps({"choices": [{"message": {"content": "hello " * 100}, "finish_reason": "stop"}]}).encode()
 
@@ -49,16 +45,6 @@ def test_content_encodings_are_undone(encoding: str, body: bytes) -> None:
     assert read_answer({"content-encoding": encoding}, body, CHAT.answer_reader()).text == "hello " * 100
 
 
-@pytest.mark.parametrize(("encoding", "module"), [("br", brotli), ("zstd", zstandard)])
-def test_cut_and_oversized_data_is_refused(encoding: str, module: ModuleType) -> None:
-    """A truncated body is broken, one that grows past the limit is too large."""
-    body = module.compress(PLAIN)
-    with pytest.raises(UnreadableBody, match="encoding_broken"):
-        decode_body({"content-encoding": encoding}, body[:-4])
-    with pytest.raises(UnreadableBody, match="too_large"):
-        decode_body({"content-encoding": encoding}, body, 100)
-
-
 @pytest.mark.parametrize(
     ("encoding", "body", "reason"),
     [
@@ -67,11 +53,12 @@ def test_cut_and_oversized_data_is_refused(encoding: str, module: ModuleType) ->
         ("deflate", b"\x00\x01", "encoding_broken"),
         ("br", b"not brotli", "encoding_broken"),
         ("zstd", b"not zstd", "encoding_broken"),
+        ("br", brotli.compress(PLAIN)[:-4], "encoding_broken"),
+        ("zstd", zstandard.compress(PLAIN)[:-4], "encoding_broken"),
         ("snappy", b"{}", "encoding_unsupported"),
     ],
 )
 def test_what_cannot_be_decoded_says_why(encoding: str, body: bytes, reason: str) -> None:
-    """A corrupt or unknown encoding has its own reason."""
     with pytest.raises(UnreadableBody) as caught:
         decode_body({"content-encoding": encoding}, body)
     assert caught.value.reason == reason
@@ -79,7 +66,9 @@ def test_what_cannot_be_decoded_says_why(encoding: str, body: bytes, reason: str
 
 def test_the_limit_itself_is_allowed() -> None:
     """A body of just the limit passes, one byte more does not, packed or not."""
-    for headers, pack in (({}, bytes), ({"content-encoding": "gzip"}, gzip.compress)):
+    packs = {"": bytes, "gzip": gzip.compress, "br": brotli.compress, "zstd": zstandard.compress}
+    for encoding, pack in packs.items():
+        headers = {"content-encoding": encoding}
         assert decode_body(headers, pack(b"x" * 1000), 1000) == b"x" * 1000
         with pytest.raises(UnreadableBody, match="too_large"):
             decode_body(headers, pack(b"x" * 1001), 1000)

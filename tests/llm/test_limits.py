@@ -11,11 +11,9 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import asked_pause_s
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
-from tests.llm.scripted import Canned, Clock, Scripted, endpoint_of, error, said, serving
+from tests.llm.scripted import Canned, Clock, Scripted, error, run, said
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from evenkeel.llm.client import Endpoint
 
 REQUEST = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),), schema={})
@@ -31,19 +29,6 @@ class Time(Clock):
 
 
 # --- the limits of an endpoint
-
-
-def run(script: Any, scene: Callable[[Endpoint, Scripted], Awaitable[Any]], **options: Any) -> Any:
-    async def staged() -> Any:
-        async with (
-            serving(script) as server,
-            endpoint_of(
-                base_url=server.url, model="m", api_key="", **({"timeout_s": 5.0, "max_retries": 0} | options)
-            ) as endpoint,
-        ):
-            return await scene(endpoint, server)
-
-    return asyncio.run(staged())
 
 
 def test_one_429_slows_all_callers() -> None:
@@ -68,6 +53,7 @@ def test_a_pause_longer_than_the_patience_fails_without_asking() -> None:
     breaker = Breaker(failures=3, clock=time)
 
     async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+        """Ask with a patience that the pause exceeds, and again once it is over."""
         reasons = [(await endpoint.chat(REQUEST)).reason for _n in range(3)]
         # The breaker opens, so that exchanges are held instead of replayed for nothing.
         asked, was_open = len(server.asked), breaker.is_open
@@ -77,13 +63,6 @@ def test_a_pause_longer_than_the_patience_fails_without_asking() -> None:
     script = [error(429, headers=("retry-after: 100",)), GOOD]
     found = run(script, scene, pauses=time.pauses(longest_wait_s=50), breaker=breaker, max_retries=2)
     assert found == (["rate_limited"] * 3, 1, True, YES)
-
-
-def test_an_endless_pause_ends_after_a_minute() -> None:
-    """A Retry-After of a day does not switch an endpoint off for a day."""
-    pauses = Time().pauses()
-    pauses.pause(86_400)
-    assert pauses.pause_left_s == 60
 
 
 @pytest.mark.parametrize(("status", "everybody"), [(429, True), (500, False)])

@@ -147,6 +147,11 @@ class Client:
         )
         return head + await self.read(length)
 
+    async def ask(self, request: bytes) -> bytes:
+        """Send a request and read its answer."""
+        self.send(request)
+        return await self.answer()
+
     def leave(self) -> None:
         """Go away without a word."""
         self.writer.transport.abort()
@@ -187,6 +192,10 @@ class Rig:
         client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
         self._clients.append(client)
         return client
+
+    async def ask(self, request: bytes) -> bytes:
+        """Send on a new connection, which stays, and read the answer."""
+        return await (await self.client()).ask(request)
 
     async def exchange(self, request: bytes) -> bytes:
         """Send on a new connection and read until the relay closes it."""
@@ -276,18 +285,6 @@ async def relay(
             await rig.stop()
 
 
-@pytest.fixture(name="relay")
-def relay_fixture() -> Any:
-    """Makes relays, see `relay`."""
-    return relay
-
-
-@pytest.fixture(name="fake_upstream")
-def fake_upstream_fixture() -> Any:
-    """Makes upstreams, see `fake_upstream`."""
-    return fake_upstream
-
-
 @pytest.fixture(name="unused_port")
 def unused_port_fixture() -> int:
     """A port on which nothing listens."""
@@ -361,9 +358,3 @@ async def eventually(check: Callable[[], bool]) -> None:
     while not check():
         assert loop.time() < deadline, "it did not happen"
         await asyncio.sleep(0.002)
-
-
-@pytest.fixture(name="eventually")
-def eventually_fixture() -> Any:
-    """Waits for a check to hold."""
-    return eventually

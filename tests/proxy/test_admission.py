@@ -10,6 +10,7 @@ import pytest
 
 from evenkeel.proxy import Limits
 from evenkeel.proxy.admission import counted_as
+from tests.proxy.conftest import eventually, relay
 from tests.proxy.plain import GET, OK, POST, error_of
 
 HEAD = b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -25,7 +26,7 @@ async def ended(client):
     return received
 
 
-async def test_one_too_many_is_answered_and_the_others_are_served(relay, eventually):
+async def test_one_too_many_is_answered_and_the_others_are_served():
     """Over the limit a request gets a 503 that the SDK repeats; who leaves makes room for another."""
     async with relay(OK, limits=Limits(max_connections=2)) as rig:
         first, second, third = [await rig.client() for _ in range(3)]
@@ -36,8 +37,7 @@ async def test_one_too_many_is_answered_and_the_others_are_served(relay, eventua
         assert b"\r\nretry-after: 1\r\n" in answer
         assert b"\r\nconnection: close\r\n" in answer
         for client in (first, second, first):
-            client.send(POST)
-            assert await client.answer() == OK
+            assert await client.ask(POST) == OK
         assert rig.counter("proxy_connections") == 2
         assert rig.counter("proxy_connections_refused", reason="full") == 1
         assert rig.counter("proxy_connections_open") == 2
@@ -45,14 +45,12 @@ async def test_one_too_many_is_answered_and_the_others_are_served(relay, eventua
         first.leave()
         await eventually(lambda: rig.counter("proxy_connections_open") == 1)
         fourth = await rig.client()
-        fourth.send(POST)
-        assert await fourth.answer() == OK
+        assert await fourth.ask(POST) == OK
         assert rig.counter("proxy_connections_refused") == 1
         assert rig.upstream.received.count(b"POST") == 4
 
 
-async def test_the_answer_to_head_has_no_body(relay):
-    """A refused HEAD is answered by a head alone."""
+async def test_the_answer_to_head_has_no_body():
     async with relay(OK, limits=Limits(max_connections=1)) as rig:
         await rig.client()
         answer = await rig.exchange(HEAD)
@@ -60,7 +58,7 @@ async def test_the_answer_to_head_has_no_body(relay):
         assert answer.endswith(b"\r\n\r\n")
 
 
-async def test_a_stream_goes_on_while_others_are_turned_away(relay):
+async def test_a_stream_goes_on_while_others_are_turned_away():
     """An answer under way arrives to its end, however many come and are refused meanwhile."""
 
     def begin(wire):
@@ -81,7 +79,7 @@ async def test_a_stream_goes_on_while_others_are_turned_away(relay):
         assert rig.counter("proxy_connections_refused") == 20
 
 
-async def test_who_says_nothing_is_not_waited_for(relay):
+async def test_who_says_nothing_is_not_waited_for():
     """One in eight, at least one, may wait to be told; the next is closed at once, the first in a while."""
     async with relay(OK, limits=Limits(max_connections=1, linger_s=0.05)) as rig:
         served = await rig.client()
@@ -89,8 +87,7 @@ async def test_who_says_nothing_is_not_waited_for(relay):
         assert await ended(await rig.client()) == b""
         assert await ended(silent) == b""
         assert (await rig.exchange(POST)).startswith(b"HTTP/1.1 503 ")
-        served.send(POST)
-        assert await served.answer() == OK
+        assert await served.ask(POST) == OK
         assert rig.counter("proxy_connections_refused") == 3
 
 
@@ -99,7 +96,7 @@ def seen(rig):
     return rig.counter("proxy_connections") + rig.counter("proxy_connections_refused")
 
 
-async def test_who_resets_the_connection_makes_room_again(relay, eventually):
+async def test_who_resets_the_connection_makes_room_again():
     """Before anything is sent, in a head, in a request, or refused: none is counted forever, or twice."""
     limits = Limits(max_connections=4)
     async with relay(lambda wire: None, limits=limits) as rig:
@@ -113,12 +110,10 @@ async def test_who_resets_the_connection_makes_room_again(relay, eventually):
         await eventually(lambda: not rig.plane._turned_away)
 
 
-async def test_draining_waits_for_nobody_who_was_turned_away(relay):
-    """A refused connection is closed when the data plane stops."""
+async def test_draining_waits_for_nobody_who_was_turned_away():
     async with relay(OK, limits=Limits(max_connections=1, linger_s=60.0)) as rig:
         served, refused = await rig.client(), await rig.client()
-        served.send(POST)
-        assert await served.answer() == OK
+        assert await served.ask(POST) == OK
         await rig.plane.drain(5)
         assert await ended(refused) == b""
 

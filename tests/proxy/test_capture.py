@@ -8,6 +8,7 @@ import pytest
 from evenkeel.proxy.capture import Capture, capturable, unread
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.proxy.response_head import parse_response
+from tests.proxy.conftest import eventually, relay
 
 BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Where is my order?"}]}).encode()
 ANSWER = b'{"choices":[]}'
@@ -25,31 +26,30 @@ def post(body=BODY, path=b"/v1/chat/completions", extra=b""):
     )
 
 
-async def test_sampled_exchange_holds_both_bodies_and_no_credentials(relay, eventually):
+async def test_sampled_exchange_holds_both_bodies_and_no_credentials():
     """Bodies, notes, time and allowed headers arrive; keys, cookies and query credentials do not."""
     ticks = iter(range(1000))
     async with relay(OK, clock=lambda: 1234.5, timer=lambda: next(ticks) / 4) as rig:
-        client = await rig.client()
         extra = b"X-Evenkeel-Task: triage\r\nx-evenkeel-prompt-version: 7\r\n"
         extra += b"X-Evenkeel-Session: s\xc3\xa9\r\n"
-        client.send(post(path=b"/v1/chat/completions?api-version=2&API%5FKEY=k&a=b", extra=extra))
-        assert await client.answer() == OK
+        answer = await rig.ask(post(path=b"/v1/chat/completions?api-version=2&API%5FKEY=k&a=b", extra=extra))
+        assert answer == OK
         await eventually(lambda: rig.queue.exchanges)
-        [found] = rig.queue.exchanges
-        assert (found.method, found.path) == ("POST", "/v1/chat/completions?api-version=2&a=b")
-        assert (found.request_body, found.response_body, found.status) == (BODY, ANSWER, 200)
-        assert found.request_headers == (("content-type", "application/json"),)
-        assert found.response_headers == (("content-type", "application/json"), ("x-request-id", "up-1"))
-        assert (found.task, found.prompt_version, found.session) == ("triage", "7", "sé")
-        assert (found.route, found.received_at) == ("main", 1234.5)
-        assert len(found.id) == 16
-        assert int(found.id, 16) >= 0
-        assert found.duration_s > 0
-        assert "secret" not in repr(found)
+        [exchange] = rig.queue.exchanges
+        assert (exchange.method, exchange.path) == ("POST", "/v1/chat/completions?api-version=2&a=b")
+        assert (exchange.request_body, exchange.response_body, exchange.status) == (BODY, ANSWER, 200)
+        assert exchange.request_headers == (("content-type", "application/json"),)
+        assert exchange.response_headers == (("content-type", "application/json"), ("x-request-id", "up-1"))
+        assert (exchange.task, exchange.prompt_version, exchange.session) == ("triage", "7", "sé")
+        assert (exchange.route, exchange.received_at) == ("main", 1234.5)
+        assert len(exchange.id) == 16
+        assert int(exchange.id, 16) >= 0
+        assert exchange.duration_s > 0
+        assert "secret" not in repr(exchange)
         assert b"X-Evenkeel" not in rig.upstream.received
 
 
-async def test_streamed_and_compressed_bodies_are_kept_as_sent(relay, eventually):
+async def test_streamed_and_compressed_bodies_are_kept_as_sent():
     """Only the transfer coding is taken off: events stay events and gzip stays gzip."""
     packed = gzip.compress(b"data: 1\n\ndata: [DONE]\n\n")
     answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -64,9 +64,9 @@ async def test_streamed_and_compressed_bodies_are_kept_as_sent(relay, eventually
         )
         await client.until(b"0\r\n\r\n")
         await eventually(lambda: rig.queue.exchanges)
-        [found] = rig.queue.exchanges
-        assert (found.request_body, found.response_body) == (b"abcde", packed)
-        assert found.response_headers == (("content-encoding", "gzip"),)
+        [exchange] = rig.queue.exchanges
+        assert (exchange.request_body, exchange.response_body) == (b"abcde", packed)
+        assert exchange.response_headers == (("content-encoding", "gzip"),)
 
 
 @pytest.mark.parametrize(
@@ -104,25 +104,22 @@ def test_apis_that_are_not_read_are_counted_by_name(path, api):
     assert unread(path) == api
 
 
-async def test_unread_requests_are_no_part_of_the_sample(relay):
+async def test_unread_requests_are_no_part_of_the_sample():
     """They are counted by themselves, of what is sent only."""
     async with relay(OK) as rig:
         client = await rig.client()
         for start in (b"POST /v1/embeddings", b"GET /v1/models"):
-            client.send(start + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
-            assert await client.answer() == OK
+            assert await client.ask(start + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n") == OK
         assert rig.counter("requests_unread", route="main", api="embeddings") == 1
         assert rig.counter("requests_unread") == 1
         assert rig.counter("exchanges_eligible") == 1  # embeddings, see below
 
 
-async def test_trace_context_passes_and_is_kept(relay, eventually):
+async def test_trace_context_passes_and_is_kept():
     """The trace headers reach the upstream untouched, and the exchange."""
     trace = b"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nTraceState: a=1,b=2\r\n"
     async with relay(OK) as rig:
-        client = await rig.client()
-        client.send(post(extra=trace))
-        assert await client.answer() == OK
+        assert await rig.ask(post(extra=trace)) == OK
         await eventually(lambda: rig.queue.exchanges)
         assert trace in rig.upstream.received
         assert rig.queue.exchanges[0].request_headers == (
@@ -132,12 +129,10 @@ async def test_trace_context_passes_and_is_kept(relay, eventually):
         )
 
 
-async def test_replay_is_forwarded_with_its_mark_and_never_sampled(relay):
+async def test_replay_is_forwarded_with_its_mark_and_never_sampled():
     """The loop guard reaches the upstream, so that an evenkeel behind it sees it too."""
     async with relay(OK) as rig:
-        client = await rig.client()
-        client.send(post(extra=b"x-evenkeel-replay: 1\r\n"))
-        await client.answer()
+        await rig.ask(post(extra=b"x-evenkeel-replay: 1\r\n"))
         assert b"\r\nx-evenkeel-replay: 1\r\n" in rig.upstream.received
         assert rig.counter("exchanges_skipped", reason="replay") == 1
         assert rig.counter("exchanges_sampled") == 0
@@ -151,20 +146,16 @@ async def test_replay_is_forwarded_with_its_mark_and_never_sampled(relay):
         (OK, 0, None),
     ],
 )
-async def test_failed_answers_and_large_exchanges_are_skipped_and_still_delivered(
-    relay, eventually, answer, room, skipped
-):
+async def test_failed_answers_and_large_exchanges_are_skipped_and_still_delivered(answer, room, skipped):
     """An error is no answer to compare with; too large for the queue is not too large for the user."""
     async with relay(answer, max_exchange_bytes=len(BODY) + len(ANSWER) + room) as rig:
-        client = await rig.client()
-        client.send(post())
-        assert await client.answer() == answer
+        assert await rig.ask(post()) == answer
         name, labels = ("exchanges_skipped", {"reason": skipped}) if skipped else ("exchanges_queued", {})
         await eventually(lambda: rig.counter(name, **labels) == 1)
         assert rig.counter("exchanges_eligible") == 1
 
 
-async def test_cut_answers_are_skipped_by_cause(relay, eventually):
+async def test_cut_answers_are_skipped_by_cause():
     """Truncated by the upstream and left by the client are told apart."""
     start = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart"
     async with relay(lambda wire: wire.write(start)) as rig:
@@ -181,18 +172,17 @@ async def test_cut_answers_are_skipped_by_cause(relay, eventually):
         assert rig.queue.exchanges == []
 
 
-async def test_sampling_rate_is_followed_and_repeats(relay, eventually):
+async def test_sampling_rate_is_followed_and_repeats():
     """The same ids give the same sample: about the rate, and identical in two runs."""
 
     async def once():
         async with relay(OK, rate=0.3) as rig:
             client = await rig.client()
             for _ in range(100):
-                client.send(post())
-                await client.answer()
+                await client.ask(post())
             await eventually(lambda: rig.counter("exchanges_queued") == rig.counter("exchanges_sampled"))
             assert rig.counter("exchanges_eligible") == 100
-            return [found.id for found in rig.queue.exchanges]
+            return [exchange.id for exchange in rig.queue.exchanges]
 
     first = await once()
     assert first == await once()
@@ -200,7 +190,7 @@ async def test_sampling_rate_is_followed_and_repeats(relay, eventually):
 
 
 @pytest.mark.parametrize("kind", ["raises", "blocks", "full"])
-async def test_no_fault_of_the_queue_reaches_the_user(relay, queue, eventually, kind):
+async def test_no_fault_of_the_queue_reaches_the_user(queue, kind):
     """A queue that fails, hangs or has no room changes no answer and delays none."""
     if kind == "raises":
         queue.fail = OSError("disk full")
@@ -209,8 +199,7 @@ async def test_no_fault_of_the_queue_reaches_the_user(relay, queue, eventually, 
     async with relay(OK, queue=queue, max_bytes=1 if kind == "full" else 3000) as rig:
         client = await rig.client()
         for _ in range(30):
-            client.send(post())
-            assert await client.answer() == OK
+            assert await client.ask(post()) == OK
         reason = "store_error" if kind == "raises" else "queue_full"
         await eventually(lambda: rig.counter("exchanges_skipped", reason=reason) > 0)
         assert rig.counter("handoff_bytes") <= 3000
@@ -224,8 +213,8 @@ def test_a_capture_holds_its_own_bytes_and_no_others():
     assert capture.size_bytes == len(own)
     assert capture.add_answer(parse_response(OK, b"POST"), None, chunked=False, upstream=0)
     assert capture.size_bytes == len(own) + len(OK)
-    found = capture.exchange()
-    assert (found.request_body, found.response_body) == (BODY, ANSWER)
+    exchange = capture.exchange()
+    assert (exchange.request_body, exchange.response_body) == (BODY, ANSWER)
 
 
 def test_a_body_that_is_too_large_at_once_does_not_fit():
@@ -238,20 +227,17 @@ def test_a_body_that_is_too_large_at_once_does_not_fit():
     assert not begun.add_request(whole[-9:])
 
 
-async def test_a_request_for_embeddings_is_captured_now_and_then(relay, eventually):
+async def test_a_request_for_embeddings_is_captured_now_and_then():
     """The first, and no other for five minutes: a few become reference prompts."""
     now = 1000.0
     async with relay(OK, rate=0.01, clock=lambda: now) as rig:
         client = await rig.client()
         for step in (0.0, 1.0, 300.0):
             now += step
-            client.send(b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-            assert await client.answer() == OK
+            assert await client.ask(post(path=b"/v1/embeddings")) == OK
         await eventually(lambda: len(rig.queue.exchanges) == 2)
         assert {exchange.path for exchange in rig.queue.exchanges} == {"/v1/embeddings"}
         assert rig.counter("requests_unread", api="embeddings") == 3
     async with relay(OK, rate=0.0) as rig:
-        client = await rig.client()
-        client.send(b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-        assert await client.answer() == OK
+        assert await rig.ask(post(path=b"/v1/embeddings")) == OK
         assert rig.counter("exchanges_sampled") == 0

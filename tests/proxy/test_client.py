@@ -9,11 +9,11 @@ import time
 import pytest
 
 from evenkeel.proxy import Limits, Timeouts
-from tests.proxy.conftest import PATIENCE_S
+from tests.proxy.conftest import PATIENCE_S, eventually, relay
 from tests.proxy.plain import GET, OK, POST, error_of
 
 
-async def test_answer_ends_where_its_length_says(relay, eventually):
+async def test_answer_ends_where_its_length_says():
     """What an upstream sends beyond the length is dropped, and its connection with it."""
     async with relay(lambda wire: wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")) as rig:
         client = await rig.client()
@@ -26,7 +26,7 @@ async def test_answer_ends_where_its_length_says(relay, eventually):
             assert len(rig.upstream.wires) == number
 
 
-async def test_many_pipelined_requests_hold_little(relay):
+async def test_many_pipelined_requests_hold_little():
     """A client that sends without reading is read no further than the bound, and served in full."""
     one = b"GET /%06d HTTP/1.1\r\nHost: x\r\nX-Fill: " + b"f" * 200 + b"\r\n\r\n"
     async with relay(OK) as rig:
@@ -38,18 +38,19 @@ async def test_many_pipelined_requests_hold_little(relay):
         assert lines == [b"GET /%06d HTTP/1.1" % number for number in range(3000)]
 
 
-async def test_http_1_0_client_keeps_a_connection_it_asked_to_keep(relay):
+async def test_http_1_0_client_keeps_a_connection_it_asked_to_keep():
     """With a length, an HTTP/1.0 connection is kept, and the client is told so."""
     async with relay(OK) as rig:
         client = await rig.client()
         for _ in range(2):
-            client.send(b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n")
-            assert b"\r\nConnection: keep-alive\r\n" in await client.answer()
+            assert b"\r\nConnection: keep-alive\r\n" in await client.ask(
+                b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"
+            )
         client.send(b"GET / HTTP/1.0\r\n\r\n")
         assert b"\r\nConnection: close\r\n" in await client.rest()
 
 
-async def test_client_ending_its_half_of_a_tunnel_still_hears_the_rest(relay, eventually):
+async def test_client_ending_its_half_of_a_tunnel_still_hears_the_rest():
     """The end of a tunnel's one direction is passed on; the other stays open."""
 
     def answer(wire):
@@ -65,8 +66,7 @@ async def test_client_ending_its_half_of_a_tunnel_still_hears_the_rest(relay, ev
         await eventually(lambda: rig.counter("proxy_in_flight") == 0)
 
 
-async def test_unknown_path_is_a_404(relay):
-    """Without a route for it, a path is answered by the relay."""
+async def test_unknown_path_is_a_404():
     async with relay(OK, prefix="/known") as rig:
         status, error = error_of(await rig.exchange(GET))
         assert (status, error["code"]) == (404, "no_route")
@@ -74,7 +74,7 @@ async def test_unknown_path_is_a_404(relay):
 
 
 @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"])
-async def test_request_that_takes_too_long_in_all_is_ended(relay, start):
+async def test_request_that_takes_too_long_in_all_is_ended(start):
     """However busily an upstream drips, the total timeout holds: a 504, or a stream cut off."""
 
     async def drip(wire):
@@ -100,7 +100,7 @@ async def test_request_that_takes_too_long_in_all_is_ended(relay, start):
         await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
 
 
-async def test_total_timeout_counts_connecting_and_spares_tunnels(relay, eventually, deaf_port):
+async def test_total_timeout_counts_connecting_and_spares_tunnels(deaf_port):
     """It runs while nothing is connected, blames a slow upload on the client, and ends no WebSocket."""
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
     late = [0.0]
@@ -118,14 +118,11 @@ async def test_total_timeout_counts_connecting_and_spares_tunnels(relay, eventua
         rig.upstream.wires[0].write(b"still here")
         assert await tunnel.read(10) == b"still here"
     async with relay(OK, upstream_port=deaf_port, timeouts=Timeouts(total_s=0.08)) as rig:
-        client = await rig.client()
-        client.send(POST)
-        status, error = error_of(await client.answer())
+        status, error = error_of(await rig.ask(POST))
         assert (status, error["code"]) == (504, "upstream_total_timeout")
 
 
-async def test_tunnel_in_which_nothing_moves_is_closed(relay, eventually):
-    """The idle timeout ends a tunnel on both sides."""
+async def test_tunnel_in_which_nothing_moves_is_closed():
     switching = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
     async with relay(lambda wire: wire.write(switching), timeouts=Timeouts(idle_s=0.08)) as rig:
         client = await rig.client()
@@ -135,15 +132,8 @@ async def test_tunnel_in_which_nothing_moves_is_closed(relay, eventually):
         await eventually(lambda: rig.counter("proxy_in_flight") == 0)
 
 
-def test_slow_head_is_cut_off_however_busily_it_drips(run, relay):
+async def test_slow_head_is_cut_off_however_busily_it_drips():
     """The time for a head runs from its first byte; more bytes do not extend it."""
-
-    async def main():
-        async with relay(OK, limits=Limits(client_head_s=0.1)) as rig:
-            client = await rig.client()
-            dripping = asyncio.create_task(drip(client))
-            assert error_of(await client.rest())[0] == 408
-            dripping.cancel()
 
     async def drip(client):
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\nX: ")
@@ -151,10 +141,14 @@ def test_slow_head_is_cut_off_however_busily_it_drips(run, relay):
             client.send(b"x")
             await asyncio.sleep(0.01)  # real time is what is tested here
 
-    run(main)
+    async with relay(OK, limits=Limits(client_head_s=0.1)) as rig:
+        client = await rig.client()
+        dripping = asyncio.create_task(drip(client))
+        assert error_of(await client.rest())[0] == 408
+        dripping.cancel()
 
 
-async def test_silent_client_and_stalled_upload_are_let_go(relay):
+async def test_silent_client_and_stalled_upload_are_let_go():
     """A connection without requests is closed; an upload that stops is a 408."""
     limits = Limits(client_idle_s=0.08)
     async with relay(OK, limits=limits, timeouts=Timeouts(idle_s=0.08)) as rig:
@@ -163,7 +157,7 @@ async def test_silent_client_and_stalled_upload_are_let_go(relay):
         assert error_of(text)[0] == 408
 
 
-async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(relay, eventually):
+async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off():
     """It is waited for until it has sent all and closes, but not forever."""
     late = [0.0]
     limits = Limits(linger_s=1.0)
@@ -180,18 +174,15 @@ async def test_client_that_goes_on_sending_after_its_refusal_is_not_cut_off(rela
         await eventually(refused.transport.is_closing)
 
 
-async def test_idle_upstream_connection_is_closed_in_time(relay):
-    """Unused connections do not pile up."""
+async def test_idle_upstream_connection_is_closed_in_time():
     async with relay(OK, limits=Limits(upstream_idle_s=0.06)) as rig:
         client = await rig.client()
-        client.send(GET)
-        await client.answer()
+        await client.ask(GET)
         await asyncio.wait_for(rig.upstream.wires[0].lost.wait(), PATIENCE_S)
-        client.send(GET)
-        assert await client.answer() == OK
+        assert await client.ask(GET) == OK
 
 
-async def test_leaving_while_the_upload_is_stuck_is_noticed(relay, eventually):
+async def test_leaving_while_the_upload_is_stuck_is_noticed():
     """Nothing is read from a client whose upstream is stuck; the sweep finds that it has left."""
     if not hasattr(socket, "TCP_INFO"):
         pytest.skip("this kernel does not tell")

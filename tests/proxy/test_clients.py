@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict
 
 from evenkeel.proxy.clients import ClientNames
+from tests.proxy.conftest import eventually, relay
 from tests.proxy.plain import OK
 
 
@@ -62,39 +63,36 @@ def test_without_a_salt_clients_have_no_names_and_nothing_else_is_lost():
     answers = [OSError("gone"), b"s" * 64]
 
     def salt():
-        found = answers.pop(0)
-        if isinstance(found, OSError):
-            raise found
-        return found
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
 
-    found = ClientNames(salt)
-    assert found.name(head(), "10.0.0.1", known_by_key=True) == ""
-    assert found.name(head(), "10.0.0.1", known_by_key=True) == name()
+    later = ClientNames(salt)
+    assert later.name(head(), "10.0.0.1", known_by_key=True) == ""
+    assert later.name(head(), "10.0.0.1", known_by_key=True) == name()
 
 
-async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address(relay, eventually):
+async def test_an_exchange_names_its_client_and_holds_neither_key_nor_address():
     """Of what tells it apart only the hash leaves the data plane."""
     async with relay(OK, names=names()) as rig:
         client = await rig.client()
-        client.send(head("Authorization: Bearer sk-secret"))
-        await client.answer()
+        await client.ask(head("Authorization: Bearer sk-secret"))
         await eventually(lambda: rig.queue.exchanges)
-        [one] = rig.queue.exchanges
-    assert one.client == name("Authorization: Bearer sk-secret")
-    assert "sk-secret" not in repr(asdict(one))
-    assert "127.0.0.1" not in repr(asdict(one))
+        [exchange] = rig.queue.exchanges
+    assert exchange.client == name("Authorization: Bearer sk-secret")
+    assert "sk-secret" not in repr(asdict(exchange))
+    assert "127.0.0.1" not in repr(asdict(exchange))
 
 
-async def test_a_header_that_clients_already_send_names_the_session(relay, eventually):
+async def test_a_header_that_clients_already_send_names_the_session():
     """It is forwarded, and only its hash is kept; the header of evenkeel wins; a blank one names nothing."""
     by_header = ClientNames(lambda: b"s" * 64, session_header="x-session-id")
     sent = (["X-Session-Id: run-7"], ["x-session-id: run-7"], ["x-session-id: run-8"])
     sent += (["x-session-id: run-7", "x-evenkeel-session: own"], ["x-session-id:"], [])
     async with relay(OK, names=by_header) as rig:
         for fields in sent:
-            client = await rig.client()
-            client.send(head(*fields))
-            await client.answer()
+            await rig.ask(head(*fields))
         await eventually(lambda: len(rig.queue.exchanges) == len(sent))
         assert b"X-Session-Id: run-7" in rig.upstream.received
     first, again, other, own, blank, none = (exchange.session for exchange in rig.queue.exchanges)

@@ -11,14 +11,14 @@ import pytest
 from evenkeel.proxy import Limits
 from evenkeel.shadow.answer import read_answer
 from evenkeel.shadow.prompt import RESPONSES, PromptView, refusal
-from tests.proxy.conftest import eventually
+from tests.proxy.conftest import eventually, relay
 from tests.proxy.websocket import DELTA, HANDSHAKE, SWITCHED, Deflater, completed, create, frame
 
 MASK = b"\x01\x80\xff\x7f"
 
 
 @contextlib.asynccontextmanager
-async def websocket(relay, more=b"", **options):
+async def websocket(more=b"", **options):
     """A relay in front of an upstream that agrees to WebSockets, and leaves what follows to the test."""
 
     def answer(wire, data):
@@ -50,9 +50,9 @@ async def turn(client, wire, asked, *events):
     assert await client.read(len(answer)) == answer
 
 
-async def test_each_request_with_its_answer_is_an_exchange(relay):
+async def test_each_request_with_its_answer_is_an_exchange():
     """It is read, and would be asked again, like a stream over HTTP."""
-    async with websocket(relay) as rig:
+    async with websocket() as rig:
         client, wire = await opened(rig, more=b"Authorization: Bearer k\r\nX-Evenkeel-Task: qa\r\n")
         await turn(client, wire, create("One?"), DELTA, completed(1))
         await turn(client, wire, create("Two?", previous_response_id="resp_1"), DELTA, completed(2, "No."))
@@ -72,13 +72,13 @@ async def test_each_request_with_its_answer_is_an_exchange(relay):
             await eventually(lambda name=name: rig.counter(f"exchanges_{name}") == 2)
 
 
-async def test_what_only_the_connection_knows_is_put_into_the_request(relay):
+async def test_what_only_the_connection_knows_is_put_into_the_request():
     """With `store: false` nobody else knows the response before, so its items come first in the next one."""
     reasoning = [{"type": "reasoning", "id": "rs_1"}, {"type": "reasoning", "encrypted_content": "e"}]
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     output = {"type": "function_call_output", "call_id": "c", "output": "7"}
     answer = {"id": "resp_1", "status": "completed", "output": [*reasoning, call]}
-    async with websocket(relay) as rig:
+    async with websocket() as rig:
         client, wire = await opened(rig)
         warm = create("Hi", store=False, generate=False)
         await turn(
@@ -97,9 +97,9 @@ async def test_what_only_the_connection_knows_is_put_into_the_request(relay):
         assert not {"previous_response_id", "type", "generate"} & second.keys()
 
 
-async def test_lanes_of_one_connection_do_not_mix(relay):
+async def test_lanes_of_one_connection_do_not_mix():
     """Requests with a `stream_id` are answered side by side; what fails or is steered is counted."""
-    async with websocket(relay) as rig:
+    async with websocket() as rig:
         client, wire = await opened(rig)
         for lane in "abc":
             await turn(client, wire, create(f"For {lane}?", stream_id=lane), DELTA)
@@ -115,11 +115,11 @@ async def test_lanes_of_one_connection_do_not_mix(relay):
         assert b"B." in exchange.response_body
 
 
-async def test_compressed_and_fragmented_messages_are_read(relay):
+async def test_compressed_and_fragmented_messages_are_read():
     """As the handshake agreed, with control frames in between."""
     deflate, inflated = Deflater(), Deflater()
     more = b"Sec-WebSocket-Extensions: permessage-deflate\r\n"
-    async with websocket(relay, more) as rig:
+    async with websocket(more) as rig:
         client, wire = await opened(rig)
         for number in range(3):
             sent = deflate(create(f"Question {number}?"))
@@ -133,9 +133,9 @@ async def test_compressed_and_fragmented_messages_are_read(relay):
 
 
 @pytest.mark.parametrize("side", ["client", "upstream"])
-async def test_either_side_may_be_killed(relay, side):
+async def test_either_side_may_be_killed(side):
     """The other side is told at once, and the request without an answer is counted."""
-    async with websocket(relay) as rig:
+    async with websocket() as rig:
         client, wire = await opened(rig)
         await turn(client, wire, create(), DELTA)
         if side == "client":
@@ -158,10 +158,10 @@ async def test_either_side_may_be_killed(relay, side):
         (frame(create("x" * 3000), mask=MASK), "websocket_too_large"),
     ],
 )
-async def test_what_cannot_be_read_passes_and_is_counted(relay, sent, reason):
+async def test_what_cannot_be_read_passes_and_is_counted(sent, reason):
     """Bytes that are no frames, no JSON, or too many."""
     answer = frame(DELTA + b" " * 3000) + frame(completed(1))
-    async with websocket(relay, limits=Limits(max_exchange_bytes=5000)) as rig:
+    async with websocket(limits=Limits(max_exchange_bytes=5000)) as rig:
         client, wire = await opened(rig)
         client.send(sent)
         await eventually(lambda: wire.received.endswith(sent))
@@ -171,9 +171,9 @@ async def test_what_cannot_be_read_passes_and_is_counted(relay, sent, reason):
         assert rig.queue.exchanges == []
 
 
-async def test_other_tunnels_and_unsampled_ones_are_left_alone(relay):
+async def test_other_tunnels_and_unsampled_ones_are_left_alone():
     """Realtime is another API; a replay is never sampled; the sample is drawn once for a connection."""
-    async with websocket(relay) as rig:
+    async with websocket() as rig:
         for handshake, more in (
             (HANDSHAKE.replace(b"/v1/responses", b"/v1/realtime"), b""),
             (HANDSHAKE, b"X-Evenkeel-Replay: 1\r\n"),
@@ -182,17 +182,17 @@ async def test_other_tunnels_and_unsampled_ones_are_left_alone(relay):
             await turn(client, wire, create(), completed(1))
         assert rig.counter("exchanges_skipped", reason="replay") == 1
         assert rig.plane.handoff.size_bytes == 0
-    async with websocket(relay, rate=0.0) as rig:
+    async with websocket(rate=0.0) as rig:
         client, wire = await opened(rig)
         await turn(client, wire, create(), completed(1))
         assert rig.counter("exchanges_eligible") == 1
         assert rig.plane.handoff.size_bytes == 0
 
 
-async def test_only_so_many_websockets_are_sampled_at_once(relay, monkeypatch):
+async def test_only_so_many_websockets_are_sampled_at_once(monkeypatch):
     """Each keeps some of its conversation in memory; one that has ended makes room."""
     monkeypatch.setattr("evenkeel.proxy.client._MOST_LISTENED", 1)
-    async with websocket(relay) as rig:
+    async with websocket() as rig:
         first, _ = await opened(rig)
         client, wire = await opened(rig)
         await turn(client, wire, create(), completed(1))
@@ -204,12 +204,12 @@ async def test_only_so_many_websockets_are_sampled_at_once(relay, monkeypatch):
         await eventually(lambda: len(rig.queue.exchanges) == 1)
 
 
-async def test_ten_thousand_frames_pass_unchanged_in_both_directions(relay):
+async def test_ten_thousand_frames_pass_unchanged_in_both_directions():
     """Of all sizes, with the readers slow, however little room the hand-off has."""
     frames = [bytes([number % 251]) * (number % 700) for number in range(10_000)]
     up = b"".join(frame(payload, 2, mask=MASK) for payload in frames)
     down = b"".join(frame(payload, 2) for payload in reversed(frames))
-    async with websocket(relay, max_bytes=50_000) as rig:
+    async with websocket(max_bytes=50_000) as rig:
         client, wire = await opened(rig)
         at = len(wire.received)
         client.send(up)

@@ -20,14 +20,14 @@ def test_histogram_counts_by_upper_bound():
 def test_snapshot_is_json_with_the_agreed_names():
     """Every series the exporter knows is there, labelled, and survives JSON."""
     counters = Counters()
-    found = counters.of("r")
-    found.requests[2] = 3
-    found.requests[0] = 1
-    found.skip("status")
-    found.skip("status")
-    found.fail("upstream_refused")
-    found.first_byte[4].observe(0.02)
-    found.failovers = 2
+    route = counters.of("r")
+    route.requests[2] = 3
+    route.requests[0] = 1
+    route.skip("status")
+    route.skip("status")
+    route.fail("upstream_refused")
+    route.first_byte[4].observe(0.02)
+    route.failovers = 2
     counters.connections = 4
     snapshot = json.loads(json.dumps(counters.snapshot(99)))
     assert ["proxy_requests", {"route": "r", "status_class": "2xx"}, 3] in snapshot["counters"]
@@ -35,19 +35,10 @@ def test_snapshot_is_json_with_the_agreed_names():
     assert ["proxy_connections", {}, 4] in snapshot["counters"]
     assert ["exchanges_skipped", {"route": "r", "reason": "status"}, 2] in snapshot["counters"]
     assert ["proxy_upstream_errors", {"route": "r", "reason": "upstream_refused"}, 1] in snapshot["counters"]
-    assert {name for name, _, _ in snapshot["counters"]} == {
-        "proxy_requests",
-        "proxy_disconnects",
-        "proxy_retries",
-        "proxy_failovers",
-        "proxy_upstream_errors",
-        "proxy_connections",
-        "proxy_connections_refused",
-        "exchanges_eligible",
-        "exchanges_sampled",
-        "exchanges_queued",
-        "exchanges_skipped",
-    }
+    names = "requests disconnects retries failovers upstream_errors connections connections_refused"
+    expected = {f"proxy_{name}" for name in names.split()}
+    expected |= {f"exchanges_{name}" for name in ("eligible", "sampled", "queued", "skipped")}
+    assert {name for name, _, _ in snapshot["counters"]} == expected
     assert ["handoff_bytes", {}, 99] in snapshot["gauges"]
     assert ["proxy_in_flight", {"route": "r"}, 0] in snapshot["gauges"]
     assert ["proxy_failovers", {"route": "r"}, 2] in snapshot["counters"]

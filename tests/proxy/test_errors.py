@@ -12,7 +12,7 @@ import pytest
 from evenkeel.proxy import Timeouts
 from evenkeel.proxy.errors import ForwardingFault, error_response
 from tests.kit.certificates import Authority
-from tests.proxy.conftest import Wire
+from tests.proxy.conftest import Wire, relay
 
 GET = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\nServer: vllm-on-gpu-7.internal\r\nContent-Length: "
@@ -49,14 +49,10 @@ def check(answer, fault):
 
 
 @pytest.mark.parametrize(("answer", "fault"), ANSWERS.values(), ids=ANSWERS)
-def test_an_upstream_that_answers_wrongly_is_not_described(relay, run, answer, fault):
+async def test_an_upstream_that_answers_wrongly_is_not_described(answer, fault):
     """Neither its address nor what it said: a page of another service may say more than a client may read."""
-
-    async def main():
-        async with relay(answer, base="/secret-base/v1", timeouts=SOON) as rig:
-            check(await rig.exchange(GET), fault)
-
-    run(main)
+    async with relay(answer, base="/secret-base/v1", timeouts=SOON) as rig:
+        check(await rig.exchange(GET), fault)
 
 
 @pytest.mark.parametrize(
@@ -69,44 +65,31 @@ def test_an_upstream_that_answers_wrongly_is_not_described(relay, run, answer, f
         ("http+unix://%2Ftmp%2Fsecret%2Fvllm.sock/v1", ForwardingFault.UNREACHABLE),
     ],
 )
-def test_an_upstream_that_cannot_be_reached_is_not_named(relay, run, url, fault):
+async def test_an_upstream_that_cannot_be_reached_is_not_named(url, fault):
     """The loops of asyncio and uvloop put addresses into their errors; none of it goes to a client."""
-
-    async def main():
-        async with relay(b"", url=url, timeouts=SOON) as rig:
-            answer = await rig.exchange(GET)
-            code = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"]
-            check(answer, fault or ForwardingFault(code))
-
-    run(main)
+    async with relay(b"", url=url, timeouts=SOON) as rig:
+        answer = await rig.exchange(GET)
+        code = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"]
+        check(answer, fault or ForwardingFault(code))
 
 
-def test_all_fallbacks_are_numbered(relay, run, unused_port):
+async def test_all_fallbacks_are_numbered(unused_port):
     """Which upstream failed last is said by its place in the settings."""
-
-    async def main():
-        fallbacks = ["http://255.255.255.255:8443", f"http://127.0.0.1:{unused_port}"]
-        async with relay(b"", url="http://127.0.0.1:1", fallbacks=fallbacks) as rig:
-            answer = await rig.exchange(GET)
-            assert b"Fallback 2 of route 'main' refused the connection" in answer
-            check(answer, ForwardingFault.REFUSED)
-
-    run(main)
+    fallbacks = ["http://255.255.255.255:8443", f"http://127.0.0.1:{unused_port}"]
+    async with relay(b"", url="http://127.0.0.1:1", fallbacks=fallbacks) as rig:
+        answer = await rig.exchange(GET)
+        assert b"Fallback 2 of route 'main' refused the connection" in answer
+        check(answer, ForwardingFault.REFUSED)
 
 
-def test_an_upstream_that_does_not_accept_is_not_named(relay, run, deaf_port):
-    """Nor one whose time to connect runs out."""
-
-    async def main():
-        url = f"http://127.0.0.1:{deaf_port}/v1"
-        async with relay(b"", url=url, timeouts=Timeouts(connect_s=0.05)) as rig:
-            check(await rig.exchange(GET), ForwardingFault.CONNECT_TIMEOUT)
-
-    run(main)
+async def test_an_upstream_that_does_not_accept_is_not_named(deaf_port):
+    url = f"http://127.0.0.1:{deaf_port}/v1"
+    async with relay(b"", url=url, timeouts=Timeouts(connect_s=0.05)) as rig:
+        check(await rig.exchange(GET), ForwardingFault.CONNECT_TIMEOUT)
 
 
 @pytest.mark.parametrize("kind", ["another address", "another authority", "no TLS"])
-def test_a_certificate_is_not_described(relay, run, kind, tmp_path):
+def test_a_certificate_is_not_described(run, kind, tmp_path):
     """OpenSSL's text names the address that the certificate is not for; the client gets the kind of fault."""
     authority, other = Authority(tmp_path, "authority"), Authority(tmp_path, "secret")
     trusting = ssl.create_default_context(cafile=str(authority.file))

@@ -40,7 +40,6 @@ def test_any_cut_of_any_frames_gives_the_same_messages(messages, by_client, keep
 
 
 def test_nothing_is_read_behind_a_close():
-    """What follows a close frame is no message."""
     reader = MessageReader(100)
     assert list(reader.feed(frame(b"a") + frame(b"\x03\xe8", 8) + frame(b"b"))) == [b"a"]
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from evenkeel.proxy.counters import Counters
 from evenkeel.proxy.handoff import HandOff
 from tests.stores.examples import exchange as a_stored
@@ -31,7 +33,7 @@ def test_everything_offered_before_the_close_is_put_once(queue):
     handoff.start()
     assert all(offer(handoff, exchange(number)) for number in range(100))
     handoff.close(5)
-    assert [found.id for found in queue.exchanges] == [f"{number:016x}" for number in range(100)]
+    assert [exchange.id for exchange in queue.exchanges] == [f"{number:016x}" for number in range(100)]
     assert max(queue.batches) <= 7
     assert handoff.size_bytes == 0
     assert handoff.counters.of("r").queued == 100
@@ -74,7 +76,7 @@ def test_failing_queue_loses_its_batch_and_nothing_else(queue):
     assert offer(handoff, exchange(2, size=20))
     handoff.close(5)
     assert handoff.counters.of("r").skipped == {"store_error": 1}
-    assert [found.id for found in queue.exchanges] == [f"{2:016x}"]
+    assert [exchange.id for exchange in queue.exchanges] == [f"{2:016x}"]
 
 
 def test_exchanges_that_the_queue_has_no_room_for_are_skipped(queue):
@@ -89,7 +91,7 @@ def test_exchanges_that_the_queue_has_no_room_for_are_skipped(queue):
         offer(handoff, exchange(number))
     handoff.start()
     handoff.close(5)
-    assert [found.id for found in queue.exchanges] == [f"{number:016x}" for number in range(2)]
+    assert [exchange.id for exchange in queue.exchanges] == [f"{number:016x}" for number in range(2)]
     assert handoff.counters.of("r").queued == 2
     assert handoff.counters.of("r").skipped == {"store_full": 3}
 
@@ -113,31 +115,24 @@ def test_a_client_gets_no_more_than_its_quota_an_hour(queue):
     flood = [a_stored(number, client="flood", received_at=float(number)) for number in range(10)]
     others = [a_stored(10, client="other", received_at=1.0), a_stored(11, received_at=1.0)]
     later = [a_stored(number, client="flood", received_at=3600.0) for number in (12, 13, 14)]
-    for one in (*flood, *others, *later):
-        assert offer(handoff, one)
+    for sent in (*flood, *others, *later):
+        assert offer(handoff, sent)
     handoff.start()
     handoff.close(60)
-    assert [one.id for one in queue.exchanges] == [f"{number:016x}" for number in (0, 1, 10, 11, 12, 13)]
+    assert [exchange.id for exchange in queue.exchanges] == [
+        f"{number:016x}" for number in (0, 1, 10, 11, 12, 13)
+    ]
     assert handoff.counters.of("default").skipped == {"client_quota": 9}
 
 
-def test_much_in_memory_is_put_without_waiting_for_more(queue, monkeypatch):
-    """With half of the room taken a batch goes at once, however long one may gather."""
+@pytest.mark.parametrize("sizes", [(20, 30), (10,)], ids=["half of the room", "closed"])
+def test_a_batch_does_not_always_gather(queue, monkeypatch, sizes):
+    """With half of the room taken it goes at once, and at a close: however long one may gather."""
     monkeypatch.setattr("evenkeel.proxy.handoff._GATHER_S", 3600.0)
     handoff = HandOff(queue, Counters(), max_bytes=100)
     handoff.start()
-    offer(handoff, exchange(1, size=20))
-    offer(handoff, exchange(2, size=30))
-    assert queue.entered.wait(240)
+    for number, size in enumerate(sizes):
+        offer(handoff, exchange(number, size))
+    assert len(sizes) == 1 or queue.entered.wait(240)
     handoff.close(60)
-    assert [one.id for one in queue.exchanges] == [f"{number:016x}" for number in (1, 2)]
-
-
-def test_a_close_does_not_wait_for_a_batch_to_gather(queue, monkeypatch):
-    """What waits is put at once."""
-    monkeypatch.setattr("evenkeel.proxy.handoff._GATHER_S", 3600.0)
-    handoff = HandOff(queue, Counters(), max_bytes=100)
-    handoff.start()
-    offer(handoff, exchange(1))
-    handoff.close(60)
-    assert [one.id for one in queue.exchanges] == [f"{1:016x}"]
+    assert len(queue.exchanges) == len(sizes)

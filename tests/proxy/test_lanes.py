@@ -16,6 +16,7 @@ from evenkeel.proxy.counters import RouteCounters
 from evenkeel.proxy.lanes import Lane, request_id, threshold
 from evenkeel.proxy.pool import Pool
 from evenkeel.proxy.routing import ProxyRoute
+from tests.proxy.conftest import eventually, fake_upstream, relay
 from tests.proxy.plain import OK
 
 DRAWN = st.integers(0, 2**64 - 1)
@@ -36,15 +37,15 @@ def test_rates_zero_and_one_are_exact(drawn):
 def test_ids_of_a_sample_are_like_any_others():
     """Of 2,000 ids half are even and a tenth are in the lowest tenth, give or take five deviations."""
     ids = [request_id(number << 40) for number in range(2_000)]
-    assert abs(sum(one % 2 == 0 for one in ids) - 1_000) < 112
-    assert abs(sum(one < threshold(0.1) for one in ids) - 200) < 67
+    assert abs(sum(drawn % 2 == 0 for drawn in ids) - 1_000) < 112
+    assert abs(sum(drawn < threshold(0.1) for drawn in ids) - 200) < 67
 
 
 POST = b"POST /v1/x?q HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 
 @contextlib.asynccontextmanager
-async def failing_over(relay, fake_upstream, answer=OK, path="", **options):
+async def failing_over(answer=OK, path="", **options):
     """A relay whose first upstream answers so, or is somewhere else, and the second one with OK."""
     async with fake_upstream(OK) as second:
         fallbacks = [f"http://127.0.0.1:{second.port}{path}"]
@@ -53,21 +54,18 @@ async def failing_over(relay, fake_upstream, answer=OK, path="", **options):
 
 
 @pytest.mark.parametrize("size", [2, 40_000])
-async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, unused_port, size):
+async def test_refused_request_goes_to_the_next_upstream(unused_port, size):
     """The client sees the second one's answer; path, host and body are what that one needs."""
     body = b"b" * size
     async with failing_over(
-        relay,
-        fake_upstream,
         url=f"http://127.0.0.1:{unused_port}/first/base",
         rules={"inject": ((b"x-key", b"k"),), "share_credentials": True},
         path="/2",
     ) as (rig, second):
-        client = await rig.client()
-        client.send(
+        answer = await rig.ask(
             b"POST /v1/x?q HTTP/1.1\r\nHost: localhost\r\nX-A: 1\r\nContent-Length: %d\r\n\r\n" % size + body
         )
-        assert await client.answer() == OK
+        assert answer == OK
         assert second.received == (
             b"POST /2/x?q HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-A: 1\r\nContent-Length: %d\r\n"
             b"x-key: k\r\n\r\n" % (second.port, size) + body
@@ -78,54 +76,47 @@ async def test_refused_request_goes_to_the_next_upstream(relay, fake_upstream, u
         assert rig.counter("proxy_requests", status_class="5xx") == 0
 
 
-async def test_an_exchange_says_which_upstream_answered(relay, fake_upstream, unused_port, eventually):
+async def test_an_exchange_says_which_upstream_answered(unused_port):
     """A captured exchange names the fallback that took it, so that its replays go there too."""
-    async with failing_over(relay, fake_upstream, url=f"http://127.0.0.1:{unused_port}") as (rig, _):
-        client = await rig.client()
-        client.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-        assert await client.answer() == OK
+    async with failing_over(url=f"http://127.0.0.1:{unused_port}") as (rig, _):
+        answer = await rig.ask(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+        )
+        assert answer == OK
         await eventually(lambda: rig.queue.exchanges)
         assert rig.queue.exchanges[0].upstream == 1
 
 
-async def test_upload_that_arrives_during_the_failover_is_whole(relay, fake_upstream, deaf_port):
+async def test_upload_that_arrives_during_the_failover_is_whole(deaf_port):
     """What comes while the first upstream is being tried reaches the second, in order."""
-    async with failing_over(
-        relay, fake_upstream, upstream_port=deaf_port, timeouts=Timeouts(connect_s=0.1)
-    ) as (rig, second):
+    async with failing_over(upstream_port=deaf_port, timeouts=Timeouts(connect_s=0.1)) as (rig, second):
         client = await rig.client()
         client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
         await asyncio.sleep(0.02)  # a second segment, while the first upstream is deaf
-        client.send(b"3\r\ntwo\r\n0\r\n\r\n")
-        assert await client.answer() == OK
+        assert await client.ask(b"3\r\ntwo\r\n0\r\n\r\n") == OK
         assert second.wires[0].bodies == [b"onetwo"]
         assert rig.counter("proxy_upstream_errors", reason="upstream_connect_timeout") == 1
 
 
-async def test_failed_upstream_is_passed_over_and_then_asked_again(relay, fake_upstream, unused_port):
+async def test_failed_upstream_is_passed_over_and_then_asked_again(unused_port):
     """During its rest it is not tried; after it, it is the first choice again."""
     late = [0.0]
     async with failing_over(
-        relay,
-        fake_upstream,
         upstream_port=unused_port,
         limits=Limits(linger_s=0.04),
         timer=lambda: time.perf_counter() + late[0],
     ) as (rig, second):
         client = await rig.client()
         for _ in range(5):
-            client.send(POST)
-            assert await client.answer() == OK
+            assert await client.ask(POST) == OK
         assert rig.counter("proxy_failovers") == 1
         assert second.wires[0].requests == 5
         late[0] = rig.plane.limits.upstream_rest_s
-        client.send(POST)
-        assert await client.answer() == OK
+        assert await client.ask(POST) == OK
         lane = rig.plane.lanes["main"]
         # By the sweep or by this request: the first was asked, refused, and rests again.
         while rig.counter("proxy_failovers") < 2:
-            client.send(POST)
-            assert await client.answer() == OK
+            assert await client.ask(POST) == OK
         assert lane.pool is not lane.first
 
 
@@ -150,7 +141,7 @@ def test_choice_of_an_upstream_by_rest_and_order():
     assert lane.pool is one
 
 
-async def test_all_upstreams_down_is_a_502_that_names_the_last(relay, unused_port):
+async def test_all_upstreams_down_is_a_502_that_names_the_last(unused_port):
     """Each is tried once a request, resting or not."""
     with socket.socket() as bound:  # bound, not listening: refuses
         bound.bind(("127.0.0.1", 0))
@@ -159,8 +150,7 @@ async def test_all_upstreams_down_is_a_502_that_names_the_last(relay, unused_por
         async with relay(OK, upstream_port=unused_port, fallbacks=fallbacks) as rig:
             client = await rig.client()
             for number in (1, 2):
-                client.send(POST)
-                text = await client.answer()
+                text = await client.ask(POST)
                 assert text.startswith(b"HTTP/1.1 502 ")
                 assert b"Fallback 1 of route 'main' refused" in text
                 assert rig.counter("proxy_upstream_errors", reason="upstream_refused") == 2 * number
@@ -168,19 +158,17 @@ async def test_all_upstreams_down_is_a_502_that_names_the_last(relay, unused_por
             assert rig.counter("proxy_in_flight") == 0
 
 
-async def test_upstream_that_hangs_up_unanswered_is_left_for_safe_requests(relay, fake_upstream):
+async def test_upstream_that_hangs_up_unanswered_is_left_for_safe_requests():
     """A GET goes on to the next upstream; a POST that may have been read does not."""
-    async with failing_over(relay, fake_upstream, lambda wire: wire.close()) as (rig, second):
+    async with failing_over(lambda wire: wire.close()) as (rig, second):
         client = await rig.client()
-        client.send(POST)
-        assert (await client.answer()).startswith(b"HTTP/1.1 502 ")
+        assert (await client.ask(POST)).startswith(b"HTTP/1.1 502 ")
         assert second.wires == []
-        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert await client.answer() == OK
+        assert await client.ask(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") == OK
         assert rig.counter("proxy_failovers") == 1
 
 
-async def test_stale_connection_is_no_reason_to_leave_an_upstream(relay, fake_upstream):
+async def test_stale_connection_is_no_reason_to_leave_an_upstream():
     """A kept connection that dies unanswered is replaced by one to the same upstream."""
 
     def answer(wire):
@@ -189,35 +177,30 @@ async def test_stale_connection_is_no_reason_to_leave_an_upstream(relay, fake_up
         else:
             wire.write(OK)
 
-    async with failing_over(relay, fake_upstream, answer) as (rig, second):
+    async with failing_over(answer) as (rig, second):
         client = await rig.client()
         for _ in range(2):
-            client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert await client.answer() == OK
+            assert await client.ask(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n") == OK
         assert (rig.counter("proxy_retries"), rig.counter("proxy_failovers")) == (1, 0)
         assert second.wires == []
 
 
-async def test_answer_that_broke_off_is_not_asked_for_elsewhere(relay, fake_upstream):
+async def test_answer_that_broke_off_is_not_asked_for_elsewhere():
     """After the first byte the client knows the truth: truncated, or a 502."""
 
     def answer(wire):
         wire.write(b"HTTP/1.1 200 OK\r\nConte")
         wire.close()
 
-    async with failing_over(relay, fake_upstream, answer) as (rig, second):
-        client = await rig.client()
-        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert b'"upstream_answer_truncated"' in await client.answer()
+    async with failing_over(answer) as (rig, second):
+        assert b'"upstream_answer_truncated"' in await rig.ask(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert second.wires == []
 
 
-async def test_cookies_are_cut_only_where_the_upstream_is_of_another_origin(
-    relay, fake_upstream, unused_port
-):
+async def test_cookies_are_cut_only_where_the_upstream_is_of_another_origin(unused_port):
     """One connection answers two routes with one head: the route that it is a fallback of gets no cookies."""
-    answer = OK.replace(b"\r\n", b"\r\nSet-Cookie: s=1\r\n", 1)
-    async with fake_upstream(answer) as shared:
+    with_cookie = OK.replace(b"\r\n", b"\r\nSet-Cookie: s=1\r\n", 1)
+    async with fake_upstream(with_cookie) as shared:
         own = ProxyRoute("own", Upstream.parse(f"http://127.0.0.1:{shared.port}"), "/own")
         async with relay(
             OK,
@@ -226,12 +209,7 @@ async def test_cookies_are_cut_only_where_the_upstream_is_of_another_origin(
             others=[own],
         ) as rig:
             client = await rig.client()
-            for path, cookie in (
-                (b"/v1/x", False),
-                (b"/own/v1/x", True),
-                (b"/v1/x", False),
-                (b"/own/v1/x", True),
-            ):
-                client.send(b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi" % path)
-                assert (b"Set-Cookie" in await client.answer()) is cookie
+            for path, cookie in ((b"/v1/x", False), (b"/own/v1/x", True)) * 2:
+                answer = await client.ask(POST.replace(b"/v1/x?q", path))
+                assert (b"Set-Cookie" in answer) is cookie
             assert len(shared.wires) == 1

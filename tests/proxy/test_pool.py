@@ -22,7 +22,6 @@ class Transport:
 
 @pytest.fixture
 def pool():
-    """A pool that keeps idle connections for a minute."""
     return Pool(Upstream.parse("http://h"), Limits(upstream_idle_s=60), None)
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from evenkeel.proxy.request_head import parse_request
 from evenkeel.proxy.retry import TcpInfo, may_repeat, request_unread, tcp_info
+from tests.proxy.conftest import relay
 from tests.proxy.plain import GET, OK, POST, error_of
 
-ESTABLISHED, CLOSE, CLOSE_WAIT = 1, 7, 8
+CLOSE, CLOSE_WAIT = 7, 8
 
 
 @pytest.mark.parametrize(
@@ -71,17 +72,15 @@ async def test_kernel_tells_the_state_of_a_connection():
         await asyncio.sleep(0)
 
 
-async def test_request_is_not_repeated_on_a_fresh_connection(relay):
+async def test_request_is_not_repeated_on_a_fresh_connection():
     """A connection that was never used has no excuse: even a GET fails at once."""
     async with relay(lambda wire: wire.close()) as rig:
-        client = await rig.client()
-        client.send(GET)
-        assert error_of(await client.answer())[0] == 502
+        assert error_of(await rig.ask(GET))[0] == 502
         assert len(rig.upstream.wires) == 1
 
 
 @pytest.mark.parametrize(("policy", "header"), [("always", b""), ("never", b"Idempotency-Key: k\r\n")])
-async def test_post_is_repeated_if_policy_or_client_says_so(relay, policy, header):
+async def test_post_is_repeated_if_policy_or_client_says_so(policy, header):
     """An Idempotency-Key counts more than a careful policy."""
 
     def answer(wire):
@@ -93,12 +92,14 @@ async def test_post_is_repeated_if_policy_or_client_says_so(relay, policy, heade
     async with relay(answer, retry=policy) as rig:
         client = await rig.client()
         for _ in range(2):
-            client.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + header + b"Content-Length: 2\r\n\r\nhi")
-            assert await client.answer() == OK
+            answer = await client.ask(
+                b"POST / HTTP/1.1\r\nHost: x\r\n" + header + b"Content-Length: 2\r\n\r\nhi"
+            )
+            assert answer == OK
         assert rig.upstream.wires[1].bodies == [b"hi"]
 
 
-async def test_post_that_cannot_have_been_read_is_repeated(relay):
+async def test_post_that_cannot_have_been_read_is_repeated():
     """The upstream closes before the request is written, unnoticed until then: it is sent again."""
     armed = []
 
@@ -123,8 +124,7 @@ async def test_post_that_cannot_have_been_read_is_repeated(relay):
         assert await client.answer() == OK
         pool.upstream = replace(pool.upstream, port=rig.upstream.port)
         armed.append(peer)
-        client.send(POST)
-        assert await client.answer() == OK
+        assert await client.ask(POST) == OK
         assert not armed
         assert rig.counter("proxy_retries") == 1
         assert rig.upstream.wires[0].bodies == [b"hi"]

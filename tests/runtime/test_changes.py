@@ -98,31 +98,24 @@ def test_a_burst_ends_by_time_or_by_number(store):
     assert not store.bursts.active(NOW)
 
 
-def test_other_traffic_asks_the_goldens_but_starts_no_burst(store):
-    """And other settings of our own do neither."""
-    made, _ = responder(store, [record(kinds.TRAFFIC), record(kinds.SETTINGS, name="c2")])
-    assert made.plan() == [Job("chat", "change", "c1")]
-    assert store.bursts.active(NOW) == []
+TRAFFIC = [record(kinds.TRAFFIC), record(kinds.SETTINGS, name="c2")]
 
 
-def test_old_changes_are_left_alone(store):
-    """A monitor that folds last month's log again does not start bursts about it."""
-    made, _ = responder(store, [record(kinds.MODEL, at=NOW - 7200)])
-    assert made.plan() == []
-    assert store.bursts.active(NOW) == []
-
-
-def test_a_route_that_samples_everything_needs_no_burst(store):
-    """There is nothing to raise."""
-    made, _ = responder(store, [record(kinds.MODEL, route="full")])
-    assert made.plan() == [Job("full", "change", "c1")]
-    assert store.bursts.active(NOW) == []
-
-
-def test_what_is_turned_off_is_not_done(store):
-    """No goldens if they are not to be replayed."""
-    made, _ = responder(store, [record(kinds.MODEL)], goldens={"after_change": False})
-    assert made.plan() == []
+@pytest.mark.parametrize(
+    ("records", "goldens", "jobs"),
+    [
+        (TRAFFIC, {}, [Job("chat", "change", "c1")]),
+        ([record(kinds.MODEL, at=NOW - 7200)], {}, []),
+        ([record(kinds.MODEL, route="full")], {}, [Job("full", "change", "c1")]),
+        ([record(kinds.MODEL)], {"after_change": False, "every_hours": 0}, []),
+    ],
+    ids=["other traffic and settings", "an old change", "a route that samples everything", "turned off"],
+)
+def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, goldens, jobs):
+    """Our own settings ask nothing; a monitor that folds last month's log again starts nothing."""
+    made, _ = responder(store, records, **({"goldens": goldens} if goldens else {}))
+    assert made.plan() == jobs
+    assert goldens or store.bursts.active(NOW) == []
 
 
 def test_canaries_are_asked_every_so_many_hours(store):
@@ -181,28 +174,20 @@ def named(**overrides):
         {"embeddings": {"enabled": False}},
     ],
 )
-def test_what_decides_a_score_is_part_of_the_fingerprint(overrides):
-    """Judge, threshold, bundles and encoder; the same settings have the same name each time."""
+def test_what_decides_a_score_is_part_of_the_fingerprint(overrides, tmp_path, monkeypatch):
+    """Judge, threshold, bundles and encoder; not ports, folders, budgets, credentials or a judge's pace."""
     assert named(**overrides) != named()
     assert named(**overrides) == named(**overrides)
-
-
-def test_what_does_not_is_not(tmp_path):
-    """Ports, folders, budgets and how long a judge may take."""
-    assert named(data_dir=tmp_path, budget={"tokens_per_day": 1}, listen={"port": 1}) == named()
-    assert named(judge={"model": "j", "concurrency": 1}) == named(judge={"model": "j"})
-
-
-def test_no_credential_is_remembered(monkeypatch):
-    """Only names of variables are settings, and not even these matter here."""
+    elsewhere = {"data_dir": tmp_path, "budget": {"tokens_per_day": 1}, "listen": {"port": 1}}
+    assert named(**elsewhere) == named()
     monkeypatch.setenv("EVENKEEL_JUDGE_API_KEY", "sk-secret")
-    assert "secret" not in str(settings_that_matter(settings(judge={"model": "j"})))
+    slow = settings(judge={"model": "j", "concurrency": 1})
+    assert settings_that_matter(slow) == settings_that_matter(settings(judge={"model": "j"}))
+    assert "secret" not in str(settings_that_matter(slow))
 
 
-def test_a_change_of_settings_says_which(tmp_path):
+def test_a_change_of_settings_says_which(store):
     """The stamp of the verdicts leads to what the settings were, on both sides."""
-    database = Database(tmp_path / "store.db")
-    store = ChangeStore(SqliteDocuments(database))
     before, after = (
         stamp_of(settings(alerts={"threshold": threshold}), store).settings["default"]
         for threshold in (0.1, 0.25)
@@ -215,9 +200,4 @@ def test_a_change_of_settings_says_which(tmp_path):
     assert report.settings == ("alerts.threshold: 0.1 → 0.25",)
     assert book.find("c1") is report
     assert book.find("c2") is None
-    database.close()
-
-
-def test_a_difference_names_what_was_not_set():
-    """On either side."""
     assert changed_settings({"a": "1"}, {"b": "2"}) == ("a: 1 → not set", "b: not set → 2")

@@ -42,38 +42,36 @@ def simulation(monkeypatch):
 
 def test_a_test_request_says_what_went_out_what_came_back_and_its_cost(simulation):
     """The key's variable is named, the key is nowhere."""
-    found = request_check(simulation, {"model": "m"})
-    assert found.state == "good"
+    outcome = request_check(simulation, {"model": "m"})
+    assert outcome.state == "good"
     # 8 tokens in at 1, 8 out at 2 dollars a million
-    assert "8 tokens in, 8 out: 0.000024 US dollars." in found.said
-    assert "never sampled" in found.said
-    assert "with the key in EVENKEEL_SHADOW_API_KEY" in found.sent
-    assert "200 OK" in found.received
-    assert KEY not in "".join(found)
+    assert "8 tokens in, 8 out: 0.000024 US dollars." in outcome.said
+    assert "never sampled" in outcome.said
+    assert "with the key in EVENKEEL_SHADOW_API_KEY" in outcome.sent
+    assert "200 OK" in outcome.received
+    assert KEY not in "".join(outcome)
 
 
 def test_without_a_model_the_endpoint_is_asked_which_there_are(simulation):
-    """The next step lists them."""
-    found = request_check(simulation, {})
-    assert (found.state, found.said) == ("bad", "A test request needs the name of a model.")
-    assert "The endpoint lists m, " in found.next_step
+    outcome = request_check(simulation, {})
+    assert (outcome.state, outcome.said) == ("bad", "A test request needs the name of a model.")
+    assert "The endpoint lists m, " in outcome.next_step
 
 
 def test_an_error_of_the_endpoint_comes_with_advice(monkeypatch):
     """A model that always fails: status and body are shown, without a key that the endpoint repeats."""
     monkeypatch.setenv("EVENKEEL_SHADOW_API_KEY", "simulated")  # the word is part of the error's text
     with serving(Simulation([ModelState("m", error_rate=1.0)])) as url:
-        found = request_check(settings(url, listen={"port": int(url.rpartition(":")[2])}), {"model": "m"})
-    assert (found.state, found.next_step) == ("bad", "Check routes.upstream and that the endpoint is up.")
-    assert found.received.startswith("500 ")
-    assert "simulated" not in found.received
+        outcome = request_check(settings(url, listen={"port": int(url.rpartition(":")[2])}), {"model": "m"})
+    assert (outcome.state, outcome.next_step) == ("bad", "Check routes.upstream and that the endpoint is up.")
+    assert outcome.received.startswith("500 ")
+    assert "simulated" not in outcome.received
 
 
 def test_no_data_plane_is_said_so():
-    """Nothing listens on port 9."""
-    found = request_check(settings(listen={"port": 9}), {"model": "m"})
-    assert found.said == "No data plane answers at http://127.0.0.1:9/v1 (ConnectError)."
-    assert "evenkeel up" in found.next_step
+    outcome = request_check(settings(listen={"port": 9}), {"model": "m"})
+    assert outcome.said == "No data plane answers at http://127.0.0.1:9/v1 (ConnectError)."
+    assert "evenkeel up" in outcome.next_step
 
 
 JUDGED = settings(judge={"model": "j", "base_url": "https://judge.example/v1"})
@@ -83,8 +81,8 @@ def reply(outcome):
     return lambda: Reply(outcome, 90, 10, 0.0001, "probe@1")
 
 
-def test_a_judge_is_right_odd_or_broken():
-    """Two sentences that say the same are a 3."""
+def test_a_judge_is_right_odd_broken_or_missing():
+    """Two sentences that say the same are a 3; without a judge it is said what is lost."""
     good = judge_check(JUDGED, reply(Ruling(3, "")))
     assert (good.state, good.next_step) == ("good", "")
     assert "90 tokens in, 10 out: 0.000100 US dollars." in good.said
@@ -92,17 +90,11 @@ def test_a_judge_is_right_odd_or_broken():
     assert odd.state == "note"
     assert "rated two equal sentences 1, not 3" in odd.said
     broken = judge_check(JUDGED, reply(Failure("judge", "1", "unauthorized", "no such key.")))
-    assert (broken.state, broken.said) == (
-        "bad",
-        "The judge j cannot be used (unauthorized: no such key).",
-    )
+    assert broken.state == "bad"
+    assert broken.said == "The judge j cannot be used (unauthorized: no such key)."
     assert broken.next_step == "Put a valid key into EVENKEEL_JUDGE_API_KEY."
-
-
-def test_no_judge_is_no_fault():
-    """It says what is lost without one."""
-    found = judge_check(settings(), reply(Ruling(3, "")))
-    assert (found.state, "similarity only" in found.said) == ("note", True)
+    none = judge_check(settings(), reply(Ruling(3, "")))
+    assert (none.state, "similarity only" in none.said) == ("note", True)
 
 
 LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
@@ -120,43 +112,35 @@ LIMITED = {"budget": {"usd_per_day": 3.5, "tokens_per_day": 7_000}}
 )
 def test_the_budget_says_limit_and_prices(more, models, state, said):
     """A model without a price counts at an assumed one, or is not replayed where somebody set a limit."""
-    found = budget_check(settings(**more), {"models": models})
-    assert found.state == state
-    assert said in found.said
+    outcome = budget_check(settings(**more), {"models": models})
+    assert outcome.state == state
+    assert said in outcome.said
 
 
 def test_a_test_message_is_marked_and_goes_to_every_channel():
-    """It says that nothing is wrong, and who sent it."""
+    """It says that nothing is wrong, and who sent it; a channel that does not take it is named."""
     with receiver() as (url, messages):
-        found = notification_check(settings(alerts={"webhook": url}), "ana")
-    assert (found.state, found.said) == (
-        "good",
-        "Sent “Test message from evenkeel” to the webhook at 127.0.0.1.",
-    )
+        outcome = notification_check(settings(alerts={"webhook": url}), "ana")
+    assert outcome.state == "good"
+    assert outcome.said == "Sent “Test message from evenkeel” to the webhook at 127.0.0.1."
     (message,) = messages
     assert message["title"] == "Test message from evenkeel"
     assert message["text"].startswith("Nothing is wrong: this was sent as a test by ana.")
-
-
-def test_a_channel_that_does_not_take_it_is_named():
-    """And no channel at all is said so."""
-    found = notification_check(settings(alerts={"webhook": "http://127.0.0.1:9/"}))
-    assert found.state == "bad"
-    assert "the webhook at 127.0.0.1 did not take it" in found.said
+    refused = notification_check(settings(alerts={"webhook": "http://127.0.0.1:9/"}))
+    assert (refused.state, "the webhook at 127.0.0.1 did not take it" in refused.said) == ("bad", True)
     assert notification_check(settings()).state == "note"
 
 
 def test_upstreams_that_cannot_be_reached_are_named():
     """As `evenkeel check-config` names them; the console has the same checks under their names."""
-    found = upstream_check(settings())
-    assert found.state == "bad"
-    assert "route shop: the upstream http://127.0.0.1:9 cannot be reached" in found.said
+    outcome = upstream_check(settings())
+    assert outcome.state == "bad"
+    assert "route shop: the upstream http://127.0.0.1:9 cannot be reached" in outcome.said
     made = setup_sources(settings(), reply(Ruling(3, "")))
     names = "upstream request replay judge rewriter embeddings budget notification"
     assert list(made.checks) == names.split()
-    assert [(one.route, one.sampling_rate, one.rewordings > 0) for one in made.routes] == [
-        ("shop", 0.1, True)
-    ]
+    (route,) = made.routes
+    assert (route.route, route.sampling_rate, route.rewordings > 0) == ("shop", 0.1, True)
 
 
 def test_check_config_sends_tests_when_asked(tmp_path):

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import gzip
 
-import pytest
-
 from evenkeel.runtime.console_sources import (
     dead_exchange,
     judge_setup,
 )
-from evenkeel.settings import Route, Settings
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from evenkeel.settings import Settings
 from tests.stores.examples import exchange
 
 
-@pytest.fixture
-def database(tmp_path):
-    made = Database(tmp_path / "evenkeel.db")
-    yield made
-    made.close()
-
-
-def _settings(**changes):
-    shop = Route(name="shop", upstream="https://a.example/v1", budget={"usd_per_day": 2.0})
-    chat = Route(name="chat", match={"prefix": "/chat"}, upstream="https://a.example/v1")
-    return Settings(routes=[shop, chat], **changes)
-
-
-def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(database):
+def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(on_sqlite):
     """Compressed ones become text; what cannot be decoded says why."""
-    queue = SqliteExchangeQueue(database, lambda: 1000.0)
+    queue = on_sqlite.queue()
     packed = gzip.compress("größer".encode())
     given = {"route": "shop", "request_headers": (), "request_body": b"plain"}
     bodies = {"a": packed, "b": packed[:-9]}
@@ -47,6 +30,7 @@ def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(database):
 
 def test_the_judge_s_address_holds_no_credential():
     """None without a judge."""
+    routes = [{"upstream": "https://a.example/v1"}]
     judge = {"model": "m", "base_url": "https://user:pw@judge.example/v1"}
-    assert judge_setup(_settings(judge=judge)).endpoint == "https://judge.example/v1"
-    assert judge_setup(_settings()) is None
+    assert judge_setup(Settings(routes=routes, judge=judge)).endpoint == "https://judge.example/v1"
+    assert judge_setup(Settings(routes=routes)) is None

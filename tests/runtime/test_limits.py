@@ -55,7 +55,6 @@ def test_what_is_set_wins(tmp_path):
 
 
 def test_lines_name_every_limit_once(tmp_path):
-    """Routes that share their limits share a line."""
     assert next(limit_lines(calibrated(tmp_path, similarity_loss=0.07))).startswith(
         f"limits of support: content 0.06 ({SOURCE}), similarity 0.07 (settings)"
     )

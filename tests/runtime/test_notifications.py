@@ -19,8 +19,8 @@ from evenkeel.runtime.notifications import LateSink, channels
 from evenkeel.settings import Settings, SettingsError
 
 
-def asking_for(*variables):
-    return Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts={"notify": list(variables)})
+def alerting(**alerts):
+    return Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts=alerts)
 
 
 class Part:
@@ -30,15 +30,22 @@ class Part:
     pause_left_s = 0.0
 
 
-def test_an_empty_variable_is_found_before_the_start(monkeypatch):
-    """One line that names the setting and the variable."""
+@pytest.mark.parametrize(
+    ("alerts", "message"),
+    [
+        (
+            {"notify": ["CHAT"]},
+            "alerts.notify: the variable CHAT is empty; it must hold the address of a service",
+        ),
+        ({"teams_url_env": "CHAT"}, "alerts: the variable CHAT is empty"),
+    ],
+)
+def test_an_empty_variable_is_found_before_the_start(monkeypatch, alerts, message):
     pytest.importorskip("apprise")
     monkeypatch.setenv("CHAT", "")
     with pytest.raises(SettingsError) as caught:
-        check(asking_for("CHAT"), "evenkeel.yaml")
-    assert str(caught.value) == (
-        "evenkeel.yaml: alerts.notify: the variable CHAT is empty; it must hold the address of a service"
-    )
+        check(alerting(**alerts), "evenkeel.yaml")
+    assert str(caught.value).startswith(f"evenkeel.yaml: {message}")
 
 
 def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, tmp_path):
@@ -56,7 +63,7 @@ def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
     """What is found wrong later is told, once."""
     monkeypatch.delenv("CHAT", raising=False)
     said = []
-    assert channels(asking_for("CHAT"), None, Writer(), tuple, said.append, lambda: 0.0) == []
+    assert channels(alerting(notify=["CHAT"]), None, Writer(), tuple, said.append, lambda: 0.0) == []
     (line,) = said
     assert line == (
         "[evenkeel] no notifications by apprise: the variable CHAT is empty; it must hold the address of a "
@@ -64,38 +71,22 @@ def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
     )
 
 
-def test_every_variable_is_a_channel_of_its_own(monkeypatch):
-    """None of them loads apprise before it has something to say."""
-    pytest.importorskip("apprise")
-    monkeypatch.setenv("CHAT", "json://127.0.0.1:9/a")
-    monkeypatch.setenv("PAGER", "json://127.0.0.1:9/b")
-    asked = asking_for("CHAT", "PAGER")
-    assert list(addresses(asked)) == ["CHAT", "PAGER"]
-    assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 2
-
-
 def test_every_service_that_is_set_is_a_channel(monkeypatch):
-    """Webhook, Slack, Teams and PagerDuty, each with what is in its variable."""
-    for name in ("SECRET", "TOKEN", "TEAMS", "PAGER"):
+    """Webhook, Slack, Teams, PagerDuty, and each of apprise, which is loaded when it is needed."""
+    pytest.importorskip("apprise")
+    for name in ("SECRET", "TOKEN", "TEAMS", "PAGER", "CHAT", "MAIL"):
         monkeypatch.setenv(name, "http://127.0.0.1:9/x")
-    alert = {
-        "webhook": "http://127.0.0.1:9/hook",
-        "webhook_secret_env": "SECRET",
-        "slack_token_env": "TOKEN",
-        "slack_channel": "#llm",
-        "teams_url_env": "TEAMS",
-        "pagerduty_key_env": "PAGER",
-    }
-    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts=alert)
-    assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 4
-
-
-def test_an_empty_key_is_found_before_the_start(monkeypatch):
-    """One line that names the setting and the variable."""
-    monkeypatch.delenv("TEAMS", raising=False)
-    asked = Settings(routes=[{"upstream": "http://127.0.0.1:9"}], alerts={"teams_url_env": "TEAMS"})
-    with pytest.raises(SettingsError, match=r"evenkeel\.yaml: alerts: the variable TEAMS is empty"):
-        check(asked, "evenkeel.yaml")
+    asked = alerting(
+        webhook="http://127.0.0.1:9/hook",
+        webhook_secret_env="SECRET",
+        slack_token_env="TOKEN",
+        slack_channel="#llm",
+        teams_url_env="TEAMS",
+        pagerduty_key_env="PAGER",
+        notify=["CHAT", "MAIL"],
+    )
+    assert list(addresses(asked)) == ["CHAT", "MAIL"]
+    assert len(channels(asked, None, Writer(), tuple, [].append, lambda: 0.0)) == 6
 
 
 def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():

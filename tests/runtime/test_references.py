@@ -49,7 +49,6 @@ def test_another_model_name_is_noticed_for_a_day():
 
 
 def test_findings_are_noticed_with_their_model():
-    """As the evidence says, for a day."""
     found = references(at=NOW - 30)
     seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(found))
     assert seen == MonitorFindings(found=(FoundChange("shop", found.requested_model, NOW - 30, found.since),))
@@ -106,9 +105,5 @@ def test_costs_are_said_beforehand(tmp_path):
     (said,) = cost_lines(settings(tmp_path))
     assert "288 calls of each route a day, 0.30 dollars" in said
     assert "468 calls and 0.49 dollars on a day with three suspicions; limit 0.50 dollars" in said
-
-
-def test_who_asks_none_is_told(tmp_path):
-    """A change can then only be suspected."""
     (said,) = cost_lines(settings(tmp_path, replays={"references": {"calls_per_day": 0}}))
     assert "none are asked" in said

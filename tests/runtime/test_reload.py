@@ -100,36 +100,36 @@ class Source:
     """Settings that a test decides on."""
 
     def __init__(self, path=None):
-        self.found = settings()
+        self.settings = settings()
         self.path = path
 
     def read(self):
-        if isinstance(self.found, Exception):
-            raise self.found
-        return self.found
+        if isinstance(self.settings, Exception):
+            raise self.settings
+        return self.settings
 
     def reloader(self, running=None, clock=lambda: 5.0):
         source = SettingsSource(self.path, self.read)
-        return Reloader(source, self.found, running or self.found, clock=clock)
+        return Reloader(source, self.settings, running or self.settings, clock=clock)
 
 
 def test_good_settings_replace_the_old_ones(caplog):
     """What is known better than the file says stays: the port that was free."""
     caplog.set_level("INFO")
     source = Source()
-    listening = source.found.listen.model_copy(update={"port": 4711})
-    reloader = source.reloader(source.found.model_copy(update={"listen": listening}))
-    source.found = settings(alerts={"threshold": 0.2})
-    found = reloader.reload()
-    assert (found.alerts.threshold, found.listen.port) == (0.2, 4711)
-    assert reloader.running is found
+    listening = source.settings.listen.model_copy(update={"port": 4711})
+    reloader = source.reloader(source.settings.model_copy(update={"listen": listening}))
+    source.settings = settings(alerts={"threshold": 0.2})
+    loaded = reloader.reload()
+    assert (loaded.alerts.threshold, loaded.listen.port) == (0.2, 4711)
+    assert reloader.running is loaded
     assert "settings changed: alerts.threshold: 0.1 → 0.2" in caplog.text
     assert reloader.reload() is None
     assert "nothing has changed" in caplog.text
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("read", "said"),
     [
         (SettingsError("f.yaml: samplng: unknown setting"), "f.yaml: samplng: unknown setting"),
         (RuntimeError("unexpected"), "RuntimeError: unexpected"),
@@ -139,36 +139,35 @@ def test_good_settings_replace_the_old_ones(caplog):
         ),
     ],
 )
-def test_bad_settings_are_refused_as_a_whole(caplog, found, said):
+def test_bad_settings_are_refused_as_a_whole(caplog, read, said):
     """The old ones stay, the reason is logged and shown, and the next good ones are taken."""
     times = iter((1.0, 2.0))
     source = Source()
     reloader = source.reloader(clock=lambda: next(times))
     before = reloader.running
-    source.found = found
+    source.settings = read
     assert reloader.reload() is None
     assert reloader.running is before
     assert said in reloader.problem
     assert f"the old ones stay in force: {reloader.problem}" in caplog.text
     assert gauges(reloader) == {"settings_reload_success": 0, "settings_last_reload_timestamp_seconds": 1.0}
-    source.found = settings(alerts={"threshold": 0.3})
+    source.settings = settings(alerts={"threshold": 0.3})
     assert reloader.reload().alerts.threshold == 0.3
     assert gauges(reloader) == {"settings_reload_success": 1, "settings_last_reload_timestamp_seconds": 2.0}
 
 
-@pytest.mark.parametrize(("section", "name"), [("alerts", "limits")])
-def test_another_file_under_the_same_name_is_a_change(tmp_path, caplog, section, name):
+def test_another_file_under_the_same_name_is_a_change(tmp_path, caplog):
     """It is read at the start of what uses it, so that has to start again."""
     caplog.set_level("INFO")
-    path = tmp_path / "named"
+    path = tmp_path / "limits"
     path.write_text("one")
     source = Source()
-    source.found = settings(**{section: {name: path}})
+    source.settings = settings(alerts={"limits": path})
     reloader = source.reloader()
     assert reloader.reload() is None
     path.write_text("another")
-    assert reloader.reload() == source.found
-    assert f"{section}.{name}: {path} → {path} (its new content)" in caplog.text
+    assert reloader.reload() == source.settings
+    assert f"alerts.limits: {path} → {path} (its new content)" in caplog.text
     assert reloader.reload() is None
 
 

@@ -22,7 +22,6 @@ schemathesis = pytest.importorskip("schemathesis")
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A console's sources over real, empty stores."""
     database = Database(tmp_path_factory.mktemp("api") / "evenkeel.db")
     yield console_over(database, change_reports=lambda: ())
     database.close()

@@ -477,7 +477,6 @@ def test_no_fault_passes_the_limit(tmp_path, originals, first):
 @pytest.mark.service("redis-server")
 @pytest.mark.parametrize("first", range(0, 20, 20))
 def test_no_fault_passes_the_limit_on_redis(tmp_path, on_redis, originals, first):
-    """Two workers on one Redis."""
     database = Database(tmp_path / "evenkeel.db")
     for seed in range(first, first + 20):
         on_redis.place.client.flushall()

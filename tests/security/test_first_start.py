@@ -36,7 +36,6 @@ def page() -> str:
 
 @pytest.fixture
 def folder(tmp_path):
-    """The data folder of the first start."""
     return tmp_path / "data"
 
 
@@ -163,7 +162,6 @@ def test_the_page_takes_the_token_and_goes_on(port, folder):
 
 
 def test_the_way_on_stays_on_this_port():
-    """Whatever the form or the address say."""
     outside = [
         "//evil.test",
         "/\\evil.test",
@@ -215,7 +213,6 @@ def test_a_session_ends_with_its_token_its_key_or_its_time(tmp_path, folder, mon
 
 
 def test_one_setting_turns_it_off_on_loopback(tmp_path, folder):
-    """Nothing is made then, and nothing asked for."""
     app = Litestar([page], logging_config=None)
     with TestClient(
         guarded(app, access_of(tmp_path, "{open_on_loopback: true}"), folder), base_url=LOCAL

@@ -335,7 +335,6 @@ def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape() -> N
 
 @pytest.fixture
 def console(folder: Path) -> Iterator[TestClient[Any]]:
-    """The console over the store with steering text."""
     database = Database(folder / "evenkeel.db")
     app = create_app(console_over(database, change_reports=lambda: ()))
     with TestClient(app, raise_server_exceptions=False) as client:

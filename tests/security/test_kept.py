@@ -45,7 +45,6 @@ def settings_with(folder, further, upstream="http://127.0.0.1:9"):
     ],
 )
 def test_settings_that_would_not_protect_are_refused(tmp_path, monkeypatch, further, key, said):
-    """At the start, with what is wrong."""
     monkeypatch.setenv(KEY_VARIABLE, key)
     with pytest.raises(SettingsError, match=said):
         settings_with(tmp_path, further)

@@ -71,11 +71,9 @@ def test_paths_methods_and_fields_make_no_series():
         async with relay(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", prefix="/a") as rig:
 
             async def ask(number):
-                client = await rig.client()
                 path = f"/{'a' if number % 2 else 'b'}/{number}?q={number}"
                 fields = f"X-Evenkeel-Task: t{number}\r\nX-Evenkeel-Session: s{number}\r\nX-{number}: 1\r\n"
-                client.send(f"M{number} {path} HTTP/1.1\r\nHost: h{number}\r\n{fields}\r\n".encode())
-                await client.answer()
+                await rig.ask(f"M{number} {path} HTTP/1.1\r\nHost: h{number}\r\n{fields}\r\n".encode())
 
             def series():
                 found = rig.plane.snapshot()

@@ -150,8 +150,7 @@ async def _failed_over(*, share, own=()):
             client = await rig.client()
             answers = b""
             for _ in range(2):  # the second goes there at once: the first upstream rests
-                client.send(POST)
-                answers += await client.answer()
+                answers += await client.ask(POST)
             assert rig.counter("proxy_failovers") == 1
             return fallback.received, answers
 

@@ -22,7 +22,6 @@ def test_the_threat_model_names_tests_that_exist():
 
 
 def test_every_threat_has_a_defence_and_a_test():
-    """No row of the tables of attacks is without one."""
     page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     tables = page.split("| attack | defence | test |\n|---|---|---|\n")[1:]
     rows = [row for table in tables for row in table.split("\n\n")[0].splitlines()]

@@ -39,7 +39,6 @@ LOGIN = "login: {header: X-Forwarded-User, addresses: [192.0.2.7, '2001:db8::/32
 
 @pytest.fixture
 def admin(tmp_path, monkeypatch):
-    """Reads the section `access` of a settings file."""
     for name, value in TOKENS.items():
         monkeypatch.setenv(name, value)
     return partial(access_of, tmp_path)

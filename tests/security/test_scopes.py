@@ -30,7 +30,6 @@ TOKENS = {
 
 @pytest.fixture
 def everything(tmp_path):
-    """All that a console can have."""
     database = Database(tmp_path / "whole.db")
     made, stores = whole(SCENES["alert"](), cell), console_over(database)
     documents = SqliteDocuments(database)
@@ -46,7 +45,6 @@ def everything(tmp_path):
 
 @pytest.fixture
 def app(everything):
-    """A console with all of it."""
     return create_app(everything)
 
 

@@ -134,8 +134,7 @@ def test_what_follows_an_answer_is_nobodys():
         async with relay(poisoned) as rig:
             client = await rig.client()
             for _ in range(3):
-                client.send(START + b"\r\n")
-                assert (await client.answer()).endswith(b"\r\n\r\nok")
+                assert (await client.ask(START + b"\r\n")).endswith(b"\r\n\r\nok")
             assert len(rig.upstream.wires) == 3
 
     asyncio.run(main())

@@ -62,8 +62,7 @@ def sent(request_of):
         async with fake_upstream(OK) as elsewhere, relay(OK, parse=False) as rig:
             rig.upstream.on_data = lambda wire, _: wire.received.endswith(BODY) and wire.write(OK)
             client = await rig.client()
-            client.send(request_of(f"127.0.0.1:{elsewhere.port}"))
-            assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+            assert (await client.ask(request_of(f"127.0.0.1:{elsewhere.port}"))).startswith(b"HTTP/1.1 200 ")
             lines = rig.upstream.received.split(b"\r\n")
             own = f"127.0.0.1:{rig.upstream.port}".encode()
             assert [line for line in lines if line.lower().startswith(b"host:")] == [b"Host: " + own]
@@ -110,9 +109,7 @@ def test_an_absolute_target_is_routed_by_its_path_and_its_host(target, host, rou
             others = (ProxyRoute("team", there, "/team"), ProxyRoute("other", there, hosts=("other.test",)))
             async with relay(OK, others=others) as rig:
                 line = f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"
-                client = await rig.client()
-                client.send(line.encode())
-                assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+                assert (await rig.ask(line.encode())).startswith(b"HTTP/1.1 200 ")
                 assert rig.counter("proxy_requests", route=route) == 1
                 took = rig.upstream if route == "main" else upstream
                 assert took.received.startswith(f"GET {forwarded} HTTP/1.1\r\n".encode())

@@ -7,7 +7,6 @@ import random
 import xml.etree.ElementTree as ET
 from functools import cache
 from html.parser import HTMLParser
-from math import sqrt
 
 import pytest
 import yaml
@@ -26,6 +25,7 @@ from evenkeel.simulate.recognition import (
     read_details,
 )
 from evenkeel.simulate.tasks import TASKS
+from tests.simulate.test_model import share
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 ASKED = {
@@ -143,15 +143,10 @@ def test_truth_holds_for_every_task_format_and_language(task):
                 for arm, messages in sent.items():
                     answer = said(task, form, language, seed, model.condition(messages, rng))
                     moved[arm] += answer != original
-            for arm, expected in (
-                ("baseline", truth.baseline_content_delta),
-                ("perturbed", truth.perturbed_content_delta),
-            ):
-                assert abs(moved[arm] / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
+            assert share(moved["baseline"], total, truth.baseline_content_delta)
+            assert share(moved["perturbed"], total, truth.perturbed_content_delta)
             all_moved += moved["perturbed"]
-    total *= 2 * len(FORMATS)
-    expected = truth.perturbed_content_delta
-    assert abs(all_moved / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
+    assert share(all_moved, total * 2 * len(FORMATS), truth.perturbed_content_delta)
 
 
 @pytest.mark.parametrize(

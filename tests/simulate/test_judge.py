@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from math import sqrt
 
 import httpx2
 import pytest
@@ -32,6 +31,7 @@ from evenkeel.simulate.model import read, say
 from evenkeel.simulate.phrases import LANGUAGES
 from evenkeel.simulate.rewriter import contrast, translate
 from evenkeel.simulate.tasks import TASKS
+from tests.simulate.test_model import share
 
 FORMATS = ("free", "json", "yaml", "xml", "html", "markdown")
 TRUTH = {
@@ -137,8 +137,5 @@ def test_judged_deltas_are_the_planted_ones():
         request = "\n\n".join(one.text for one in messages)
         ratings = [rate_quality(request, answer, complete=True).rating for answer in answers]
         changed += ratings[0] != ratings[1]
-    for count, expected in (
-        (moved, truth.perturbed_content_delta),
-        (changed, truth.perturbed_quality_change),
-    ):
-        assert abs(count / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
+    assert share(moved, total, truth.perturbed_content_delta)
+    assert share(changed, total, truth.perturbed_quality_change)

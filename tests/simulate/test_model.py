@@ -17,11 +17,6 @@ MESSAGES = st.lists(
 )
 
 
-def prompt(number: int) -> tuple[PromptMessage, ...]:
-    """A prompt unlike all others."""
-    return (PromptMessage("user", f"prompt number {number}"),)
-
-
 def share(count: int, total: int, expected: float) -> bool:
     """Whether a count is within four standard errors of its expectation."""
     return abs(count / total - expected) <= 4 * sqrt(expected * (1 - expected) / total)
@@ -73,13 +68,4 @@ def test_model_obeys_the_closed_form(fragility, noise, worse_share):
         ("baseline quality", truth.baseline_quality_change),
         ("perturbed quality", truth.perturbed_quality_change),
     ):
-        error = sqrt(expected * (1 - expected) / total)
-        assert abs(counts[arm] / total - expected) <= 4 * error, arm
-
-
-SEEDS = st.integers(min_value=0, max_value=2**63)
-
-
-def identifiers(text: str) -> set[str]:
-    """All that holds a digit, without the marks around it."""
-    return {word.strip("(),.;:") for word in text.split() if any(letter.isdigit() for letter in word)}
+        assert share(counts[arm], total, expected), arm

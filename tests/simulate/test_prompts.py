@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import strategies as st
 
 from evenkeel.simulate import PromptMessage, make_case, make_prompt
 from evenkeel.simulate.model import fill, read
 from evenkeel.simulate.recognition import find_topic
 from evenkeel.simulate.tasks import TASKS
 from evenkeel.simulate.topics import TOPICS
-
-SEEDS = st.integers(min_value=0, max_value=2**63)
 
 
 @pytest.mark.parametrize(
@@ -87,5 +84,4 @@ VALUES = {"host": "BER-DB-01", "host_name": "other", "people": "12", "sources": 
     ids=range(16),
 )
 def test_fill_by_hand(schema, expected):
-    """A schema is filled by the names and types of its properties."""
     assert json.loads(fill(schema, VALUES, "?")) == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import httpx2
 import openai
@@ -20,7 +19,7 @@ from evenkeel.simulate import (
     summary_prompt,
 )
 from evenkeel.simulate.model import read, say
-from evenkeel.simulate.requests import ModelRequest
+from tests.services import wait_for
 
 CASE = make_case(3)
 PROMPT = summary_prompt(CASE)
@@ -80,14 +79,6 @@ def test_tool_call(simulated_sdk):
         "urgent": False,
         "team": "network",
     }
-
-
-TWO_TOOLS = ({"name": "get_weather"}, {"name": "close_ticket"})
-
-
-def request(text: str = "", *, role: str = "user", choice: object = None, tools=TWO_TOOLS) -> ModelRequest:
-    """A request with one message."""
-    return ModelRequest("m", (PromptMessage(role, text),), False, False, tools, choice)
 
 
 def test_strict_models_and_key():
@@ -177,14 +168,6 @@ def test_bad_requests(simulated_http, body, message):
     assert message in error["message"]
     assert error["type"] == "invalid_request_error"
     assert set(error) == {"message", "type", "param", "code"}
-
-
-def wait_for(condition):
-    """Poll until a condition holds, for at most ten seconds."""
-    deadline = time.monotonic() + 240
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("stream", [False, True])

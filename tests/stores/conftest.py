@@ -7,11 +7,9 @@ import pytest
 
 @pytest.fixture
 def database(on_sqlite):
-    """The file."""
     return on_sqlite.place
 
 
 @pytest.fixture
 def store(on_redis):
-    """The Redis."""
     return on_redis.place

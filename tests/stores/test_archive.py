@@ -13,7 +13,6 @@ from tests.stores.examples import ARCHIVED
 
 @pytest.fixture
 def build(backend):
-    """Opens the archive, as often as asked for."""
     return backend.archive
 
 

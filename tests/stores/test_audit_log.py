@@ -13,7 +13,6 @@ ACTION = Action(1000.125, "zoë", "token", "golden_approved", "a/1 é", "version
 
 @pytest.fixture
 def reopen(backend):
-    """Opens the log, as often as asked for."""
     return lambda **options: ActionLog(backend.documents(backend.opened()), **options)
 
 
@@ -30,7 +29,6 @@ def test_what_was_done_is_read_back_newest_first(reopen):
 
 
 def test_a_text_without_end_is_cut(reopen):
-    """400 characters of each are kept."""
     log = reopen()
     log.record(replace(ACTION, subject="x" * 10_000))
     (found,) = log.latest(1)

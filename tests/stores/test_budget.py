@@ -16,7 +16,6 @@ NOON = 43_200.0
 
 @pytest.fixture
 def open_tracker(backend):
-    """Opens a cost tracker, as often as asked for."""
     return partial(backend.Costs, backend.place)
 
 
@@ -153,7 +152,6 @@ def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
 
 
 def test_processes_share_what_is_left(open_tracker) -> None:
-    """What one has set aside another cannot, until it is settled."""
     one, other = (
         open_tracker(Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
         for _ in range(2)

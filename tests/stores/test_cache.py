@@ -16,7 +16,6 @@ from tests.redis_server import a_store
 
 @pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.service("redis-server"))])
 def build(request, tmp_path):
-    """Builds a cache that keeps so many bodies."""
     if request.param == "redis":
         store = a_store(request.getfixturevalue("redis_server"))
         yield partial(RedisCache, store, "tag")

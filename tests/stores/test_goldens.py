@@ -24,7 +24,6 @@ GOLDEN = Golden(
 
 @pytest.fixture
 def reopen(backend):
-    """Opens the store, as often as asked for."""
     return lambda: GoldenStore(backend.documents(backend.opened()))
 
 
@@ -172,7 +171,6 @@ def test_an_import_keeps_versions_and_approvals(store):
 
 
 def test_an_import_is_all_or_nothing(store):
-    """The error names the golden and the version it could have."""
     store.approve(GOLDEN, by="ann", at=1.0)
     store.approve(other("second"), by="ann", at=2.0)
     with pytest.raises(

@@ -26,7 +26,6 @@ TEXTS = Evidence("Prompt?", "Pormpt?", Answer("On the 3rd.", (ToolCall("f", "{}"
 
 @pytest.fixture
 def reopen(backend):
-    """Opens the store, as often as asked for."""
     return lambda: LabelStore(backend.documents(backend.opened()))
 
 

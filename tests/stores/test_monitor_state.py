@@ -22,7 +22,6 @@ def monitor_store(backend):
 
 
 def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
-    """What the monitor commits is read back whole."""
     store = monitor_store
     assert store.load() == (None, 0)
     store.commit(
@@ -88,7 +87,6 @@ def test_an_event_that_is_folded_again_says_what_it_says_now(monitor_store):
 
 
 def test_a_commit_that_fails_changes_nothing(database):
-    """State, events and trend are one transaction."""
     store = SqliteMonitorStore(database)
     store.commit(b"old", 1, [], [])
     database.connection().execute("DROP TABLE trend")

@@ -40,7 +40,6 @@ def test_an_exchange_comes_out_as_it_went_in(queue):
 
 
 def test_a_known_id_is_ignored(queue):
-    """Putting an exchange twice queues it once."""
     assert queue.put([exchange(1), exchange(2)]) == 2
     assert queue.put([exchange(2), exchange(3)]) == 1
     assert queue.lag().waiting == 3
@@ -81,7 +80,6 @@ def test_lag_tells_what_waits_and_how_long(queue, clock):
 
 
 def test_a_full_queue_takes_no_more(queue):
-    """The queue is bounded: `put` says how many it took."""
     assert queue.put([exchange(number) for number in range(60)]) == 50
     assert queue.lag().waiting == 50
 

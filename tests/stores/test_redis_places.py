@@ -110,7 +110,6 @@ def test_an_acl_user_that_may_touch_these_keys_only(start):
 
 
 def test_a_unix_socket(start, tmp_path):
-    """For a Redis on the same host."""
     path = tmp_path / "redis.sock"
     start("--unixsocket", str(path))
     use(RedisPlace(url=f"unix://{path}"))
@@ -143,7 +142,6 @@ def test_a_cluster(start):
 
 
 def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):
-    """After a failover the same store writes to the new primary."""
     first = start(name="first")
     second = start("--replicaof", "127.0.0.1", str(first.port), name="second")
     file = tmp_path / "sentinel.conf"

@@ -39,7 +39,6 @@ REFERENCE = Reference(
 
 @pytest.fixture
 def reopen(backend):
-    """Opens the store, as often as asked for."""
     return lambda **options: ReferenceStore(backend.documents(backend.opened()), **options)
 
 
@@ -127,7 +126,6 @@ def test_a_route_is_forgotten(store):
 
 
 def test_old_ones_and_those_of_routes_that_are_gone_are_pruned(reopen):
-    """By the time at which the traffic asked them."""
     store = reopen(kept_s=100.0)
     for name, route, taken_at in (("a", "shop", 50.0), ("b", "shop", 150.0), ("c", "gone", 150.0)):
         store.add(replace(REFERENCE, id=name, route=route, taken_at=taken_at))

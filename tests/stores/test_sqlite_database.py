@@ -17,7 +17,6 @@ from tests.stores.examples import fill, verdict
 
 
 def test_an_unwritable_folder_is_one_clear_error(tmp_path):
-    """The message names the file and the option."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot write the store .*file.*--data-dir"):
         Database(tmp_path / "file" / "evenkeel.db")

@@ -38,7 +38,6 @@ def database(on_sqlite):
 
 
 def test_a_verdict_comes_out_as_it_went_in(log):
-    """Scores, failures and evidence survive storage."""
     failed = verdict(
         2,
         rating=None,
@@ -118,7 +117,6 @@ def test_the_oldest_verdicts_go_first_and_are_counted(backend):
 
 
 def test_old_evidence_is_pruned_and_the_verdict_kept(log):
-    """It is bounded by number."""
     fill(log, range(1000), EVIDENCE)
     assert log.evidence(verdict(0).id) is None
     assert log.evidence(verdict(999).id) == EVIDENCE
@@ -147,8 +145,6 @@ def test_verdicts_are_found_by_exchange_and_by_cell(log):
 
 
 def test_many_threads_append_without_losing_or_doubling(log):
-    """Concurrent appends of overlapping ids leave each id once."""
-
     def work():
         for number in range(40):
             log.append(verdict(number), EVIDENCE)
@@ -193,7 +189,6 @@ MIX = [of_a_mix(number) for number in range(60)]
 
 @pytest.fixture
 def mixed(backend):
-    """A log of sixty verdicts."""
     made = backend.verdicts()
     for one in MIX:
         made.append(one, None)

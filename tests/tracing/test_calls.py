@@ -20,7 +20,7 @@ from opentelemetry.semconv.attributes import (
 )
 
 from evenkeel.core.pair import ToolCall
-from evenkeel.core.verdict import Failure, QualityScore, Scoring, Verdict
+from evenkeel.core.verdict import Failure, QualityScore
 from evenkeel.llm.chat import result_of
 from evenkeel.llm.observer import CallResult, ModelCall, ObservedMessage
 from evenkeel.shadow.perturbations.control import IdenticalResend
@@ -35,11 +35,10 @@ from evenkeel.tracing.shadow import (
     output_messages,
     server_of,
 )
-from tests.kit.records import altered
 from tests.llm.scripted import Canned, endpoint_of, error, said
 from tests.llm.scripted import serving as scripted
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
-from tests.stores.examples import exchange
+from tests.stores.examples import exchange, verdict
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 EXCHANGE = exchange(0xAA, request_headers=(("traceparent", PARENT), ("tracestate", "a=b")))
@@ -145,11 +144,11 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
     """By the reasons evenkeel counts; a reply that is no rating was a call that worked."""
 
     def scene(observer):
-        async def one(judge, _scripted):
+        async def asking(judge, _scripted):
             with observer.exchange(EXCHANGE, 1):
                 await judge.ask(QUESTION)
 
-        run([canned], one, observer=observer, timeout_s=0.3 if canned.delay_s else 240.0)
+        run([canned], asking, observer=observer, timeout_s=0.3 if canned.delay_s else 240.0)
 
     _, spans = observed(scene)
     span = spans["chat scripted"]
@@ -158,13 +157,13 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
     assert span.attributes["gen_ai.prompt.name"] == QUESTION.prompt_version
 
 
+NO_RATING = Failure("similarity", 1, "timeout", "secret")
+
+
 @pytest.mark.parametrize(
     ("changes", "events"),
     [
-        (
-            {"rating": None, "failure": Failure("similarity", 1, "timeout", "secret")},
-            [("similarity", None, "timeout")],
-        ),
+        ({"rating": None, "failure": NO_RATING}, [("similarity", None, "timeout")]),
         ({"rating": None, "failure": Failure("replay", 1, "timeout", "secret")}, []),
         (
             {"rating": 2, "quality_failures": (Failure("faithfulness", 1, "refused", "secret"),)},
@@ -179,41 +178,20 @@ def test_a_judges_trouble_is_the_type_of_its_spans_error(canned, error_type):
 )
 def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
     """A failed rating or quality is an event without a value; a failed replay left nothing to evaluate."""
-    verdict = altered(
-        Verdict(
-            id="id",
-            exchange_id=EXCHANGE.id,
-            scored_at=1.0,
-            route="default",
-            model="m",
-            perturbation="baseline.identical",
-            perturbation_version=1,
-            severity=0.0,
-            seed=7,
-            scoring=Scoring("judge"),
-            rating=None,
-        ),
-        **changes,
-    )
+    logged = verdict(1, exchange_id=EXCHANGE.id, scorer="judge", **{"quality": ()} | changes)
 
     def scene(observer):
         with (
             observer.exchange(EXCHANGE, 1),
             observer.trial(Trial(EXCHANGE.id, IdenticalResend(), 0.0, 7)) as report,
         ):
-            report.logged(verdict)
+            report.logged(logged)
 
     _, spans = observed(scene)
     trial = spans["trial baseline.identical"]
-    assert [
-        (
-            one.attributes["gen_ai.evaluation.name"],
-            one.attributes.get("gen_ai.evaluation.score.value"),
-            one.attributes.get("error.type"),
-        )
-        for one in trial.events
-    ] == events
-    assert trial.attributes["evenkeel.outcome"] == ("failed" if verdict.failure else "rated")
+    names = ("gen_ai.evaluation.name", "gen_ai.evaluation.score.value", "error.type")
+    assert [tuple(event.attributes.get(name) for name in names) for event in trial.events] == events
+    assert trial.attributes["evenkeel.outcome"] == ("failed" if logged.failure else "rated")
     assert "secret" not in trial.to_json()
 
 
@@ -307,7 +285,7 @@ texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=60)
 @given(st.lists(st.tuples(texts, texts), max_size=4), texts, st.none() | texts)
 def test_content_is_json_that_can_be_sent(said, answer, finish):
     """Whatever the texts are, halves of characters included."""
-    sent = input_messages([ObservedMessage(*one) for one in said])
+    sent = input_messages([ObservedMessage(*message) for message in said])
     assert len(json.loads(sent.encode())) == len(said)
     result = CallResult(text=answer, finish_reason=finish, tool_calls=(ToolCall(answer, answer),))
     (message,) = json.loads(output_messages(result).encode())
@@ -330,7 +308,7 @@ def test_long_content_is_cut_and_says_so():
         ObservedMessage("user", "u" * 25),
         ObservedMessage("user", "v" * 3),
     ]
-    first, second, third = (one["parts"][0]["content"] for one in json.loads(input_messages(said)))
+    first, second, third = (message["parts"][0]["content"] for message in json.loads(input_messages(said)))
     assert first == said[0].content
     assert second == "u" * 10 + "… [15 characters left out]"
     assert third == "… [3 characters left out]"

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import base64
-import json
-import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,10 +13,8 @@ from evenkeel.stores.counters import Tally
 from evenkeel.tracing.scores import ScorePoster
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
+from tests.services import receiver
 from tests.stores import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
 TRACED = altered(
@@ -29,29 +23,9 @@ TRACED = altered(
 MOVED = msgspec.structs.replace(VERDICT, id="v7", rating=1)
 
 
-@contextmanager
-def service(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
+def service(status: int = 200) -> Any:
     """A service that answers with a status and keeps path, authorization and body."""
-    taken: list[tuple[str, str, dict[str, Any]]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            taken.append((self.path, self.headers.get("authorization", ""), body))
-            self.send_response(status)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", taken
-    finally:
-        server.shutdown()
-        server.server_close()
+    return receiver(status, lambda post, body: (post.path, post.headers.get("authorization", ""), body))
 
 
 def counted(tally: Tally) -> dict[str, int]:
@@ -65,7 +39,7 @@ def test_langfuse_gets_a_numeric_score_of_the_trace() -> None:
     """By its public API, with both keys; a trial without a trace or without a rating is none."""
     tally = Tally()
     with service() as (url, taken):
-        poster = ScorePoster("langfuse", f"{url}/", "pk-1:sk-2", tally)
+        poster = ScorePoster("langfuse", url, "pk-1:sk-2", tally)
         poster.post(TRACED, MOVED)
         poster.post(examples.exchange(2), MOVED)
         poster.post(TRACED, msgspec.structs.replace(MOVED, rating=None, unsure=True))
