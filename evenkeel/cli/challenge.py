@@ -236,6 +236,8 @@ def _show(running: Challenge, measured: ChallengeFigures) -> None:
         table.add_row(row.name, row.figure, row.limit, figures.number(row.n), row.about)
     console.print()
     console.print(table)
+    console.print()
+    console.print(words.limits(running), markup=False, highlight=False)
     both = Table(box=None, pad_edge=False)
     for name in ("", "incumbent asked again", "candidate"):
         both.add_column(name)

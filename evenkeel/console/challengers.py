@@ -64,6 +64,11 @@ class ChallengePanel(NamedTuple):
         return words.rows(self.state.challenge, self.state.figures)
 
     @property
+    def limits(self) -> str:
+        """Return what the limits in the table mean."""
+        return words.limits(self.state.challenge)
+
+    @property
     def sides(self) -> list[tuple[str, ...]]:
         """Return the answers of both sides, row by row."""
         return words.sides(self.state.figures)

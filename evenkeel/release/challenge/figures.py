@@ -50,6 +50,8 @@ _LENGTH_ALPHA: Final = 0.01
 _LENGTH_RATIO: Final = 1.1
 _HOUR_S: Final = 3_600.0
 _DAY_S: Final = 86_400.0
+# Days ahead beyond which a date would be no help.
+_MOST_DAYS: Final = 365
 _NO_BIAS: Final = 0.5
 # Pairs labelled by people before their labels are compared with the judge.
 _FEWEST_LABELS: Final = 10
@@ -141,6 +143,11 @@ class ChallengeFigures:
     """None without a judge."""
     segments: tuple[SegmentFigures, ...]
     decision: ChallengeDecision
+    spared_saved_dollars: float | None = None
+    """Dollars that a request costs less outside the segment that must not switch; None without one, or
+    without both prices."""
+    settled_at: float | None = None
+    """Unix time at about which the decision may be made, if pairs go on coming as they did; else None."""
     left_out: int = 0
     """Pairs that count in nothing, because evenkeel's own keys or limits kept it from asking both models."""
     hindrances: Mapping[str, int] = field(default_factory=dict)
@@ -149,8 +156,7 @@ class ChallengeFigures:
     @property
     def saved_dollars(self) -> float | None:
         """Return the dollars that a request costs less with the candidate; None without both prices."""
-        incumbent, candidate = self.again_side.dollars, self.candidate_side.dollars
-        return None if incumbent is None or candidate is None else incumbent - candidate
+        return _saved(self.again_side, self.candidate_side)
 
 
 def challenge_figures(
@@ -194,7 +200,7 @@ def challenge_figures(
         judge=judge,
         length=trust is not None and trust.prefers_a_length and trust.favours is None,
     )
-    both = ERROR_RATE / 2
+    both, pace = ERROR_RATE / 2, _pairs_a_day(every)
     return ChallengeFigures(
         pairs=len(pairs),
         worse=worse,
@@ -213,21 +219,45 @@ def challenge_figures(
         served_side=served_side,
         again_side=again_side,
         candidate_side=candidate_side,
-        requests_a_day=_requests_a_day(challenge, every),
+        requests_a_day=None if pace is None else pace / challenge.share,
         judge=trust,
         segments=segments,
         decision=decision,
+        spared_saved_dollars=None if decision.may_for is None else _saved_outside(decision.may_for, every),
+        settled_at=_settled_at(decision, every, pace),
         left_out=len(every) - len(pairs),
         hindrances=Counter(reason for pair in every for reason in hindrances(pair)),
     )
 
 
-def _requests_a_day(challenge: Challenge, pairs: Sequence[ChallengePair]) -> float | None:
+def _pairs_a_day(pairs: Sequence[ChallengePair]) -> float | None:
+    """Return the pairs that come in a day; None before an hour has passed."""
     if not pairs:
         return None
     times = [pair.time for pair in pairs]
     span_s = max(times) - min(times)
-    return len(pairs) / challenge.share / span_s * _DAY_S if span_s >= _HOUR_S else None
+    return len(pairs) / span_s * _DAY_S if span_s >= _HOUR_S else None
+
+
+def _settled_at(
+    decision: ChallengeDecision, pairs: Sequence[ChallengePair], pairs_a_day: float | None
+) -> float | None:
+    if decision.more_pairs is None or pairs_a_day is None:
+        return None
+    days = decision.more_pairs / pairs_a_day
+    return max(pair.time for pair in pairs) + days * _DAY_S if days <= _MOST_DAYS else None
+
+
+def _saved(incumbent: SideFigures, candidate: SideFigures) -> float | None:
+    if incumbent.dollars is None or candidate.dollars is None:
+        return None
+    return incumbent.dollars - candidate.dollars
+
+
+def _saved_outside(segment: SegmentFigures, pairs: Iterable[ChallengePair]) -> float | None:
+    """Return the dollars that a request outside a segment costs less with the candidate."""
+    outside = [pair for pair in pairs if not segment.holds(pair)]
+    return _saved(_side([pair.again for pair in outside]), _side([pair.candidate for pair in outside]))
 
 
 def _served(pair: ChallengePair) -> ChallengeAnswer:

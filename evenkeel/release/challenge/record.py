@@ -43,7 +43,9 @@ def challenge_json(challenge: Challenge, figures: ChallengeFigures) -> dict[str,
         "longer": _estimate(figures.longer),
         "candidate": asdict(figures.candidate_side) | {"places": asdict(figures.candidate)},
         "incumbent_again": asdict(figures.again_side) | {"places": asdict(figures.again)},
+        "settled_about": figures.settled_at,
         "saved_usd_a_request": figures.saved_dollars,
+        "saved_usd_a_request_of_the_rest": figures.spared_saved_dollars,
         "segments": [
             {
                 "segment": segment.title,

@@ -80,6 +80,10 @@ class SegmentFigures:
         """Name for people, such as "language de"."""
         return f"{self.dimension.replace('_', ' ')} {self.name}"
 
+    def holds(self, pair: ChallengePair) -> bool:
+        """Return whether a pair belongs to it."""
+        return str(getattr(pair, self.dimension)) == self.name
+
 
 @dataclass(frozen=True, slots=True)
 class ChallengeDecision:

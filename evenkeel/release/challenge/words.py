@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from evenkeel.core.figures import MISSING, count, listing, number, percent, points_text, reasons, usd
+from evenkeel.core.figures import MISSING, count, date, listing, number, percent, points_text, reasons, usd
 from evenkeel.release.challenge.verdict import (
     ERROR_RATE,
     FRAGILE,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.core.cells import Estimate
     from evenkeel.core.challenge import Challenge
     from evenkeel.release.challenge.figures import ChallengeFigures, PlaceCounts, SideFigures
+    from evenkeel.release.challenge.verdict import SegmentFigures
 
 ANSWERS: Final = {"may_switch": "may switch", "must_not": "must not switch", "not_yet": "not yet"}
 """Words for a decision."""
@@ -92,8 +93,7 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
             "and the keys and limits of replays."
         )
     if decision.may_for is not None:
-        rest = percent(1 - decision.may_for.share)
-        lines.append(f"It may take over the other {rest} of the traffic, all but {decision.may_for.title}.")
+        lines.append(_spared(decision.may_for, figures))
     if decision.because == ("judge",):
         lines.append(
             f"There is no judge, so only contents are compared: {_contents(figures.differs)}. Set one "
@@ -113,15 +113,44 @@ def details(challenge: Challenge, figures: ChallengeFigures) -> list[str]:
         before, now = (
             usd(1000 * (side.dollars or 0.0)) for side in (figures.again_side, figures.candidate_side)
         )
-        month = ""
-        if figures.requests_a_day is not None:
-            dollars = usd(abs(saved) * figures.requests_a_day * _DAYS_A_MONTH)
-            month = f", {dollars} a month for all of today's traffic"
+        month = _a_month(saved, figures, 1.0)
+        whole = f", {month} for all of today's traffic" if month else ""
         lines.append(
             f"A thousand requests would cost {percent(abs(share))} {word}, {now} where {before} are paid "
-            f"today{month}."
+            f"today{whole}."
         )
     return lines
+
+
+def limits(challenge: Challenge) -> str:
+    """Return what the limits of the decision mean."""
+    worse, fragile = f"{challenge.worse:g}", f"{challenge.fragile:g}"
+    return (
+        f"Limits: of 100 answers, {worse} more may get worse than get better, and {worse} more may be of no "
+        f"use; of 100 reworded questions, {fragile} more may get another answer than with today's model. Up "
+        "to there it may take over. The limits are the team's choice: `challenger.margin` in the settings, "
+        "or `--worse` and `--fragile` of `evenkeel challenge`."
+    )
+
+
+def _spared(segment: SegmentFigures, figures: ChallengeFigures) -> str:
+    """Return the part of the traffic that may switch, and what that part saves."""
+    share = 1 - segment.share
+    sentence = f"It may take over the other {percent(share)} of the traffic, all but {segment.title}"
+    saved = figures.spared_saved_dollars
+    if saved is None:
+        return f"{sentence}."
+    word = "less" if saved >= 0 else "more"
+    thousand, month = usd(1000 * abs(saved)), _a_month(saved, figures, share)
+    part = f", {month} for this part of today's traffic" if month else ""
+    return f"{sentence}; there a thousand requests would cost {thousand} {word}{part}."
+
+
+def _a_month(saved: float, figures: ChallengeFigures, share: float) -> str:
+    """Return the dollars that a share of the traffic saves or costs a month; "" before that is known."""
+    if figures.requests_a_day is None:
+        return ""
+    return f"{usd(abs(saved) * figures.requests_a_day * share * _DAYS_A_MONTH)} a month"
 
 
 def _contents(differs: Estimate | None) -> str:
@@ -146,9 +175,10 @@ def _open(challenge: Challenge, figures: ChallengeFigures) -> str:
     cost = pair_cost(figures)
     price = f", and {usd(more * cost)} for the candidate's answers alone" if cost is not None else ""
     pairs = count(more, "more pair")
+    when = f", until about {date(figures.settled_at)} at the pace so far" if figures.settled_at else ""
     return (
-        f"It is open {listing(why)}: about {pairs}, which come with {requests} requests of the route{price}. "
-        "Nothing is to be done meanwhile."
+        f"It is open {listing(why)}: about {pairs}, which come with {requests} requests of the route{when}"
+        f"{price}. Nothing is to be done meanwhile."
     )
 
 

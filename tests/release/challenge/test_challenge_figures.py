@@ -13,6 +13,7 @@ from evenkeel.core.challenge import (
     ChallengePair,
     ChallengeRewording,
 )
+from evenkeel.core.figures import date
 from evenkeel.release.challenge.differences import net_loss
 from evenkeel.release.challenge.figures import challenge_figures
 from evenkeel.release.challenge.words import details, headline
@@ -127,6 +128,29 @@ def test_one_segment_that_loses_forbids_it_and_the_rest_may():
     assert found.worse.value < 0
     assert (found.decision.answer, found.decision.because) == ("must_not", ("language de",))
     assert found.decision.may_for.share == pytest.approx(0.1)
+    assert details(CHALLENGE, found)[0] == (
+        "It may take over the other 90\u00a0% of the traffic, all but language de; there a thousand requests "
+        "would cost $1.50 less."
+    )
+
+
+def test_the_part_that_may_switch_names_its_own_saving():
+    """The candidate is free for the tenth that must not switch, and dearer for the rest."""
+    free = replace(WORSE, language="de", candidate=replace(ANSWER, dollars=0.0))
+    dear = replace(PAIR, language="en", candidate=replace(ANSWER, dollars=0.003))
+    found = figures((6300, dear), (700, free))
+    assert found.spared_saved_dollars == pytest.approx(-0.001)
+    assert "there a thousand requests would cost $1.00 more." in details(CHALLENGE, found)[0]
+
+
+def test_not_yet_names_about_when():
+    """A pair an hour from 1 January 1970 on: 240 pairs are ten days, and so many more take so many hours."""
+    pairs = [replace(PAIR, exchange=str(hour), time=3600.0 * hour, judged=True) for hour in range(241)]
+    found = challenge_figures(CHALLENGE, pairs)
+    days = found.decision.more_pairs / 24.1
+    assert found.settled_at == pytest.approx((10 + days) * 86_400)
+    assert f", until about {date(found.settled_at)} at the pace so far" in details(CHALLENGE, found)[0]
+    assert challenge_figures(CHALLENGE, pairs[:1]).settled_at is None
 
 
 def test_a_small_segment_holds_back_the_whole_until_it_is_known():
