@@ -14,15 +14,17 @@ from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.endpoint import EMBEDDINGS
 from evenkeel.core.together import together_count
+from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.console.spend import Meter
+    from evenkeel.core.cells import CellReport
     from evenkeel.stores.counters import RouteFlow, UntriedPerturbation
 
 
@@ -175,6 +177,7 @@ DEAD_SHOWN: Final = 50
 DEAD_IN_FILE: Final = 1000
 _BODY_CHARS: Final = 20_000
 
+_UNKNOWN_RESPONSE: Final = "previous_response_unknown"
 _DROPPED: Final = {
     "settled": "its cells are within their limits, so only a share is tried (routes.trials.plan)",
     "queue_full": "the hand-off buffer was full: more is sampled than can be stored",
@@ -200,6 +203,7 @@ _DROPPED: Final = {
     "several_prompts": "the request holds several prompts, and the first answer is to one of them",
     "echo": "the answer repeats the prompt",
     "api_unsupported": "the path may be that of another API",
+    "previous_response_unknown": "the endpoint does not know the response that the request continues",
     "embeddings": "requests for embeddings are only kept as reference prompts, a few of them",
     "websocket_unread": "the frames of the WebSocket cannot be read from there on",
     "websocket_crowd": "256 WebSockets of the route are being sampled already",
@@ -210,11 +214,12 @@ _DROPPED: Final = {
 }
 
 STEPS: Final = {
-    "server_side_tools": "Offer the tool as a function that your application runs.",
+    "server_side_tools": "Offer the tool as a function, and take a model that does not search by itself.",
     "remote_content": "Send it inline, as data.",
     "ambiguous": "Send each member once.",
     "stateful": "Send the earlier turns with the request, or previous_response_id.",
     "background": "Ask without background.",
+    "previous_response_unknown": "Give replays a key of the same project (replay_key_env).",
     "stored_prompt": "Send the text of the prompt.",
     "several_prompts": "Send a request for each prompt.",
     "echo": "Leave out echo.",
@@ -281,8 +286,14 @@ class NotReplayedLine(NamedTuple):
     requests: int
 
 
-def not_replayed(flow: RouteFlow) -> list[NotReplayedLine]:
-    """List why requests of a route are not replayed and what to do about it, most frequent first."""
+def not_replayed(flow: RouteFlow, reports: Iterable[CellReport] = ()) -> list[NotReplayedLine]:
+    """List why requests of a route are not replayed and what to do about it, most frequent first.
+
+    Args:
+        flow: Counts of the route.
+        reports: Cells of the route. Replays that the endpoint cannot continue fail in every cell of an
+            exchange alike, so those of the identical resends are the requests.
+    """
     lines = [
         NotReplayedLine(skipped_because(reason), STEPS.get(reason, "Nothing to do."), count)
         for reason, count in flow.skipped.items()
@@ -296,6 +307,11 @@ def not_replayed(flow: RouteFlow) -> list[NotReplayedLine]:
         )
         for api, count in flow.unread.items()
     ]
+    unknown = 0
+    for report in reports:
+        if report.key.perturbation == BASELINE:
+            unknown += report.counts.failures.get(_UNKNOWN_RESPONSE, 0)
+    lines.append(NotReplayedLine(_DROPPED[_UNKNOWN_RESPONSE], STEPS[_UNKNOWN_RESPONSE], unknown))
     return sorted((line for line in lines if line.requests), key=lambda line: (-line.requests, line.said))
 
 

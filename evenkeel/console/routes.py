@@ -82,7 +82,7 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),
         route=route,
         flow=flow,
-        not_replayed=not_replayed(flow) if flow else [],
+        not_replayed=not_replayed(flow, own) if flow else [],
         models=_models(own, sensitivities(sources.log, route)),
         bar=excess_bars(own),
         in_incidents=situation.in_incidents(),
