@@ -165,7 +165,6 @@ def _trials(world: World, number: int, at: float, choice: random.Random) -> Iter
                 parameters=world.parameters,
                 prompt_chars=chars,
                 prompt_language="en",
-                answer_chars=round(500 * choice.lognormvariate(0.0, 0.4)),
             ),
         )
 

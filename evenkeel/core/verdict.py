@@ -152,8 +152,6 @@ class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
     """Share of the prompt that is template, in [0, 1]."""
     prompt_language: str | None = None
     """Language of the user's input, as a base tag ("de"); None if uncertain."""
-    answer_chars: int | None = None
-    """Length of the answer in characters."""
     client: str = ""
     """Name of the client that sent the request, as in `Exchange.client`; "" if unknown."""
     tool: str = ""

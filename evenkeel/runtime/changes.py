@@ -60,7 +60,6 @@ _BURST_FOR: Final = frozenset(
         kinds.PROMPT,
         kinds.PARAMETERS,
         kinds.FINGERPRINT,
-        kinds.ANSWERS,
         kinds.RATINGS,
         kinds.REFERENCES,
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 # Kinds of changes that count as a suspicion, which references check at once.
-_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.PROMPT, kinds.ANSWERS, kinds.RATINGS))
+_SUSPICIOUS: Final = frozenset((kinds.FINGERPRINT, kinds.MODEL, kinds.PROMPT, kinds.RATINGS))
 # Seconds before and after a change in which anything else noticed on the route counts as part of it.
 _SAME_S: Final = 3_600.0
 _USUAL_MODEL: Final = "gpt-4.1-mini"
@@ -142,7 +142,7 @@ def judge_panel(
     def moved() -> dict[str, float]:
         found: dict[str, float] = {}
         for changes in monitor.changes():
-            times = [mark.at for mark in changes.latest if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
+            times = [mark.at for mark in changes.latest if mark.kind == kinds.RATINGS]
             if times:
                 found[changes.route] = max(times)
         return found

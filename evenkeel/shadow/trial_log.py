@@ -175,7 +175,6 @@ class TrialLog:
                 prompt_chars=original.traits.prompt_chars,
                 template_share=original.traits.template_share,
                 prompt_language=original.traits.language,
-                answer_chars=len(original.answer.text),
                 client=original.exchange.client,
                 tool=next((named(call.name) for call in original.answer.tool_calls), ""),
                 session=original.session,

@@ -212,7 +212,7 @@ def test_labels_are_bounded_however_many_incidents_there_are():
         ((kinds.REFERENCES,), "unannounced"),
         ((kinds.JUDGE, kinds.PROMPT), "prompt"),
         ((kinds.TRAFFIC, kinds.FINGERPRINT), "model"),
-        ((kinds.ANSWERS, kinds.SETTINGS), "settings"),
+        ((kinds.RATINGS, kinds.SETTINGS), "settings"),
     ],
 )
 def test_what_changed_is_one_word(marked, said):

@@ -70,7 +70,7 @@ _QUALITIES: Final[dict[Quality, tuple[QualityScore, ...]]] = {
     "better": (QualityScore("quality", 1, 2, 3),),
     "mixed": (QualityScore("quality", 1, 3, 2), QualityScore("second_quality", 1, 2, 3)),
 }
-RETIRED: Final = ("heuristic_rating", "audit_share", "control_stage")
+RETIRED: Final = ("answer_chars", "heuristic_rating", "audit_share", "control_stage")
 """Members of older logs on which no figure depends any more."""
 RetiredStage: TypeAlias = Literal["heuristic", "difference"]
 """Stages of older logs, in which a rule decided what is the judge's now."""
@@ -119,15 +119,15 @@ class LogLine(msgspec.Struct, forbid_unknown_fields=True):
     wanted_language: str | None = None
     prompt_chars: int = 0
     prompt_language: str | None = None
-    answer_chars: int | None = None
     template_share: Share | None = None
     explanation: str = ""
     id: str = ""
     exchange_weight: Weight = 1.0
     path_weight: Weight = 1.0
     split_of: str = ""
+    answer_chars: object = None
+    """Read so that an older log may have it, like the three below; see `RETIRED`."""
     heuristic_rating: object = None
-    """Read so that an older log may have it, like the two below; see `RETIRED`."""
     audit_share: object = None
     control_stage: object = None
 
@@ -410,7 +410,6 @@ def _variant(line: LogLine, control: _Control, exchange: str, at: float, name: s
             template_share=line.template_share,
             prompt_language=line.prompt_language,
             client=line.client,
-            answer_chars=line.answer_chars,
         ),
         wanted=AnswerForm(line.wanted_format, line.wanted_language),
         selection=Selection(line.exchange_weight, line.path_weight, line.split_of, line.label_share),

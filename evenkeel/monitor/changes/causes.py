@@ -68,11 +68,7 @@ _CHANGED: Final = {
     kinds.SETTINGS: Cause.SETTINGS,
     kinds.TRAFFIC: Cause.TRAFFIC,
 }
-# Signs of another model behind the same name, if the team changed nothing itself.
-_SIGNS: Final = (kinds.FINGERPRINT, kinds.ANSWERS)
 _OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.TRAFFIC))
-# Kinds of marks that say when answers moved.
-_MOVED: Final = frozenset((kinds.ANSWERS, kinds.RATINGS))
 # Traits of the traffic that move whenever the prompt is edited.
 _EDITS: Final = frozenset(("length", "template"))
 
@@ -129,13 +125,13 @@ def likely_cause(
         beside: Marks of the route's other changes; those whose interval overlaps the fall are candidates.
         differs: Whether any difference of the answers was measured.
     """
-    falls = [mark for mark in marks if mark.kind in _MOVED]
+    falls = [mark for mark in marks if mark.kind == kinds.RATINGS]
     around = [mark for mark in beside if any(_overlap(mark, fall) for fall in falls)]
     noticed = [mark for mark in marks if not falls or any(_overlap(mark, fall) for fall in falls)]
     found = _shown(noticed + around, experiments)
     changed = _changed(noticed + around, falls, found)
     moved = bool(falls) or differs or bool(found)
-    possible = _possible(falls, experiments, changed.keys()) if moved and not found else {}
+    possible = _possible(experiments, changed.keys()) if moved and not found else {}
     candidates = [
         *(Candidate(cause, "shown", why) for cause, why in found.items()),
         *(Candidate(cause, "changed", why) for cause, why in changed.items()),
@@ -186,15 +182,14 @@ def _changed(
         if cause is not None and cause not in shown and not (cause is Cause.TRAFFIC and edited):
             reasons.setdefault(cause, []).append(mark)
     if not reasons.keys() & _OURS and Cause.PROVIDER not in shown:
-        signs = [mark for mark in marks if mark.kind in _SIGNS]
-        if any(mark.kind == kinds.ANSWERS for mark in signs) or (signs and falls):
+        # A sign of another model behind the same name, if the team changed nothing itself.
+        signs = [mark for mark in marks if mark.kind == kinds.FINGERPRINT]
+        if signs and falls:
             reasons[Cause.PROVIDER] = signs
     return {cause: f"{_named(own)}, {_when(own[0])}." for cause, own in reasons.items()}
 
 
-def _possible(
-    falls: Sequence[ChangeMark], experiments: Experiments, named: AbstractSet[Cause]
-) -> dict[Cause, str]:
+def _possible(experiments: Experiments, named: AbstractSet[Cause]) -> dict[Cause, str]:
     """Return the causes that leave no trace in the traffic and that nothing rules out.
 
     Where an experiment shows a cause there is no need for others.
@@ -205,8 +200,7 @@ def _possible(
         found[Cause.PROVIDER] = (
             "Reference prompts, which would show a silent change, have not been asked often enough since."
         )
-    only_rated = all(fall.kind == kinds.RATINGS for fall in falls) and not named & {Cause.JUDGE, *_OURS}
-    if experiments.judged and experiments.panel != "same" and only_rated:
+    if experiments.judged and experiments.panel != "same" and not named & {Cause.JUDGE, *_OURS}:
         found[Cause.JUDGE] = "The judge's panel has not been rated again since."
     if not named:
         found[Cause.TRAFFIC] = "Users may ask harder questions of the same length, language and task."

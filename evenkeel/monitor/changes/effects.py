@@ -150,13 +150,13 @@ def _beyond(sides: Sides, control: Sides | None) -> bool:
 
 
 def noticed(marks: Sequence[ChangeMark]) -> Iterator[Finding]:
-    """Yield a finding for each mark about the answers themselves."""
+    """Yield a finding for each mark about the ratings of answers."""
     for mark in marks:
-        if mark.kind in {kinds.ANSWERS, kinds.RATINGS}:
+        if mark.kind == kinds.RATINGS:
             name = kinds.NAMES[mark.kind]
             before, after = kinds.values_of(mark)
             text = f"{name[0].upper()}{name[1:]}: “{before}” → “{after}”."
-            yield Finding("different", text, rated=mark.kind == kinds.RATINGS)
+            yield Finding("different", text, rated=True)
 
 
 # Measures of goldens that are breached by any change of an answer, not only for the worse.

@@ -28,8 +28,6 @@ JUDGE: Final = "judge"
 """The judge's model, or the wording it rates under."""
 TRAFFIC: Final = "traffic_mix"
 """Lengths, languages, tasks, or the share of template in the prompts."""
-ANSWERS: Final = "answers"
-"""Lengths of answers, or their similarity to each other by heuristics; no judge is involved."""
 RATINGS: Final = "ratings"
 """Share of shifted answers in a cell that has left its baseline (`evenkeel.monitor.detect.drift`)."""
 JUDGE_PANEL: Final = "judge_panel"
@@ -42,7 +40,7 @@ REFERENCES: Final = "references"
 
 STATED: Final = (MODEL, REQUESTED_MODEL, FINGERPRINT, PROMPT, PARAMETERS, SETTINGS, JUDGE)
 """Kinds whose values every verdict states."""
-TESTED: Final = (TRAFFIC, ANSWERS, RATINGS)
+TESTED: Final = (TRAFFIC, RATINGS)
 """Kinds that are found by comparing shares with a reference."""
 CAUSES: Final = (*STATED, JUDGE_PANEL)
 """Kinds that may be why answers or ratings moved, rather than a sign of it."""
@@ -57,15 +55,12 @@ NAMES: Final = {
     SETTINGS: "settings",
     JUDGE: "judge",
     TRAFFIC: "traffic mix",
-    ANSWERS: "answers",
     RATINGS: "shifted answers",
     JUDGE_PANEL: "ratings of the judge's panel",
     REFERENCES: "reference prompts",
     GOLDENS: "goldens",
 }
 """Names for people."""
-
-_LIKENESS: Final = "likeness under "
 
 
 class MarkValues(NamedTuple):
@@ -77,14 +72,12 @@ class MarkValues(NamedTuple):
 
 def values_of(mark: ChangeMark) -> MarkValues:
     """Return the values of a mark, with the label of a rewording in place of its name in code."""
-    if mark.kind not in {ANSWERS, RATINGS}:
+    if mark.kind != RATINGS:
         return MarkValues(mark.before, mark.after)
     return MarkValues(_labelled(mark.before), _labelled(mark.after))
 
 
 def _labelled(value: str) -> str:
-    """Replace the name in "general.typos: shifted in 3%" or "likeness under general.typos: …"."""
-    subject, colon, rest = value.partition(": ")
-    likeness = _LIKENESS if subject.startswith(_LIKENESS) else ""
-    name = subject.removeprefix(_LIKENESS)
-    return f"{likeness}{rewordings.label(name)}{colon}{rest}" if "." in name else value
+    """Replace the name in "general.typos: shifted in 3%"."""
+    name, colon, rest = value.partition(": ")
+    return f"{rewordings.label(name)}{colon}{rest}" if "." in name else value

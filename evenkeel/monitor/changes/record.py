@@ -163,7 +163,7 @@ _SHORTLY_S: Final = 3_600.0
 # Kinds that may explain a silent change if they fall between two answers to reference prompts.
 _BY_PROVIDER: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.FINGERPRINT))
 # Kinds that belong to a silent change if they came shortly before its first sign.
-_NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.ANSWERS, kinds.RATINGS))
+_NEAR: Final = frozenset((kinds.PROMPT, kinds.PARAMETERS, kinds.RATINGS))
 # Most exchanges after a change that are compared with those before it.
 _MOST_AFTER: Final = 2_000
 
@@ -254,7 +254,7 @@ class OpenRecord:
     @property
     def moved_at(self) -> float:
         """Unix time in seconds by which answers had moved, or of the change if nothing says that they did."""
-        falls = [mark.at for mark in self.marks if mark.kind in {kinds.ANSWERS, kinds.RATINGS}]
+        falls = [mark.at for mark in self.marks if mark.kind == kinds.RATINGS]
         return max(falls, default=self.marks[0].at)
 
     def record(self, route: str, references: AskedAgain = "", panel: AskedAgain = "") -> ChangeRecord:

@@ -28,21 +28,18 @@ from evenkeel.monitor.changes.record import (
     mix_distance,
     mix_of,
 )
-from evenkeel.monitor.changes.shares import Populations, ShareMove, ShareRules
+from evenkeel.monitor.changes.shares import Populations, ShareRules
 from evenkeel.monitor.changes.traits import (
     UNKNOWN,
     counted_traffic,
     evenly_drawn,
     judge_value,
-    lengths,
     stated_values,
     traffic,
 )
 from evenkeel.monitor.changes.values import KEPT, LATEST, SETTLING, ParameterWatch, ValueWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from evenkeel.core.panel import PanelRated
     from evenkeel.core.verdict import Verdict
     from evenkeel.monitor.changes.kinds import AskedAgain
@@ -53,14 +50,6 @@ if TYPE_CHECKING:
 MIX: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=20)
 """Rules, in exchanges, for prompts above the median length, and for languages, tasks and shares of
 template."""
-LENGTHS: Final = ShareRules(tolerance=0.15, reference=200, mean_run=50_000, detectors=4)
-"""Rules, in exchanges, for answers above the median length."""
-LIKENESS: Final = ShareRules(tolerance=0.1, reference=100, mean_run=50_000, detectors=40, quantiles=(0.1,))
-"""Rules, in trials by perturbation, for pairs less alike than nine in ten of the reference. The tolerance
-makes the test one-sided: their share can only rise, that of all other pairs only fall."""
-
-# Rules by their names in a checkpoint.
-_SHARES: Final = {"mix": MIX, "lengths": LENGTHS, "likeness": LIKENESS}
 
 # Kinds whose values split the traffic into separate populations.
 _APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
@@ -68,19 +57,6 @@ _APART: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT))
 _LEARNED: Final = re.compile("[0-9a-f]{16}")
 # Exchanges in which templates are still being learned: one that appears then is not a new version.
 _LEARNING: Final = 150
-# Kinds after which the references of the answers start again.
-_MOVES_ANSWERS: Final = frozenset(
-    (
-        kinds.MODEL,
-        kinds.REQUESTED_MODEL,
-        kinds.PROMPT,
-        kinds.PARAMETERS,
-        kinds.TRAFFIC,
-        kinds.ANSWERS,
-        kinds.REFERENCES,
-    )
-)
-_LIKENESS: Final = "likeness under "
 _NONE: Final[Counter[str]] = Counter()
 # Trials needed before their share of the exchanges counts as known.
 _FEW: Final = 10
@@ -103,13 +79,13 @@ class RouteWatch:
     __slots__ = (
         "_asked_at",
         "_closed",
+        "_mix_shares",
         "_mixes",
         "_old",
         "_panel_at",
         "_parameters",
         "_records",
         "_running",
-        "_shares",
         "_times",
         "_values",
         "changed",
@@ -131,7 +107,7 @@ class RouteWatch:
         """The last few, oldest first."""
         self._values: dict[str, ValueWatch] = {}
         self._parameters = ParameterWatch()
-        self._shares = {name: Populations(rules) for name, rules in _SHARES.items()}
+        self._mix_shares = Populations(MIX)
         self._old = ChangeTally()
         self._closed: list[ChangeTally] = []
         self._running = ChangeTally()
@@ -187,7 +163,7 @@ class RouteWatch:
         if verdict.is_control and self._records:
             self._follow(verdict, offset)
         if not found:
-            found = self._tested(verdict, offset)
+            found = self._mix_moved(verdict, offset)
         self._count(verdict, outcome)
         return found
 
@@ -241,53 +217,31 @@ class RouteWatch:
                 return None
         return f"{model}|{requested}|{prompt}"
 
-    def _tested(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
-        one_of = self._population(verdict)
-        if one_of is None:
+    def _mix_moved(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
+        """Take the traits of an exchange's prompt; return the mark if the share of one of them has moved."""
+        population = self._population(verdict)
+        if population is None or not verdict.is_control:
             return []
-        shown: list[tuple[str, str, Mapping[str, str | float]]] = []
-        if verdict.is_control:
-            shown = [(kinds.TRAFFIC, "mix", traffic(verdict)), (kinds.ANSWERS, "lengths", lengths(verdict))]
-        if verdict.similarity is not None:
-            alike = {_LIKENESS + verdict.perturbation: verdict.similarity}
-            shown.append((kinds.ANSWERS, "likeness", alike))
-        moved: list[tuple[str, ShareMove]] = []
-        for kind, name, traits in shown:
-            found = self._shares[name].observe(one_of, traits)
-            if found and self._is_news(kind, found[0].run):
-                moved.append((kind, found[0]))
-        return [
-            ChangeMark(
-                kind,
-                f"{value.trait}: {value.value} in {value.before:.0%}",
-                f"{value.trait}: {value.value} in {value.after:.0%}",
-                verdict.scored_at,
-                offset,
-                value.run,
-            )
-            for kind, value in moved
-        ]
+        moves = self._mix_shares.observe(population, traffic(verdict))
+        if not moves or not self._is_news(moves[0].run):
+            return []
+        move = moves[0]
+        before = f"{move.trait}: {move.value} in {move.before:.0%}"
+        after = f"{move.trait}: {move.value} in {move.after:.0%}"
+        return [ChangeMark(kinds.TRAFFIC, before, after, verdict.scored_at, offset, move.run)]
 
-    def _is_news(self, kind: str, run: int) -> bool:
-        """Return whether a share that moved is a change: not if the traffic is as it was some time before.
-
-        Neither are answers that moved with the traffic. Their references start again all the same.
-        """
+    def _is_news(self, run: int) -> bool:
+        """Return whether a share that moved is a change: not if the traffic is as it was some time before."""
         blocks = [*self._closed, self._running]
         # The run errs towards the change, and its first block may hold some of the traffic before.
         recent = blocks[-max(1, run // _BLOCK) :]
         now = mix_of(recent)
         present = self._mixes[-1] if self._mixes else mix_of([self._old, *blocks[: -len(recent)]])
-        moved = mix_distance(present, now) > _SAME_MIX
-        if kind != kinds.TRAFFIC:
-            if moved:
-                self._forget(kind)
-            return not moved
         known = next((mix for mix in self._mixes[:-1] if mix_distance(mix, now) <= _SAME_MIX), None)
         if known is not None:
             self._mixes.remove(known)
             self._mixes.append(known)
-            self._forget(kind)
+            self._forget(kinds.TRAFFIC)
             return False
         self._mixes = [*(self._mixes or [present]), now][-_MIXES_KEPT:]
         return True
@@ -296,7 +250,7 @@ class RouteWatch:
         """Return the length in exchanges of a mark's run, which is counted in trials."""
         about = change.before.partition(":")[0]
         tallies = (self._old, *self._closed, self._running)
-        seen = sum(tally.cells.get(about.removeprefix(_LIKENESS), _NONE).total() for tally in tallies)
+        seen = sum(tally.cells.get(about, _NONE).total() for tally in tallies)
         exchanges = sum(tally.exchanges for tally in tallies)
         return round(change.run * exchanges / seen) if _FEW <= seen < exchanges else change.run
 
@@ -429,11 +383,7 @@ class RouteWatch:
     def _forget(self, kind: str) -> None:
         """Start references again: what moves together with a known change is no further change."""
         if kind in {kinds.PROMPT, kinds.TRAFFIC}:
-            self._shares["mix"].forget()
-        if kind in _MOVES_ANSWERS:
-            # Not for a fingerprint: that says little, and whether the answers move with it is what matters.
-            self._shares["lengths"].forget()
-            self._shares["likeness"].forget()
+            self._mix_shares.forget()
 
     def report(self) -> RouteChanges:
         """Return the marks and their counts, for people."""
@@ -494,7 +444,7 @@ class RouteWatch:
             "marks": [asdict(mark) for mark in self.marks],
             "values": {kind: watch.to_json() for kind, watch in self._values.items()},
             "parameters": self._parameters.to_json(),
-            **{name: watch.to_json() for name, watch in self._shares.items()},
+            "mix": self._mix_shares.to_json(),
             "old": self._old.to_json(),
             "closed": [tally.to_json() for tally in self._closed],
             "running": self._running.to_json(),
@@ -513,7 +463,7 @@ class RouteWatch:
         watch.marks = [ChangeMark(**mark) for mark in raw["marks"]]
         watch._values = {kind: ValueWatch.from_json(value) for kind, value in raw["values"].items()}
         watch._parameters = ParameterWatch.from_json(raw["parameters"])
-        watch._shares = {name: Populations.from_json(raw[name], rules) for name, rules in _SHARES.items()}
+        watch._mix_shares = Populations.from_json(raw["mix"], MIX)
         watch._old, watch._running = ChangeTally.from_json(raw["old"]), ChangeTally.from_json(raw["running"])
         watch._closed = [ChangeTally.from_json(tally) for tally in raw["closed"]]
         watch._records = [OpenRecord.from_json(record) for record in raw["records"]]

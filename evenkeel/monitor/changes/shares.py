@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _MOST_VALUES: Final = 5
 # Share of the reference below which a value is not watched individually.
 _RARE: Final = 0.05
-_HALVES: Final = (0.5,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,6 @@ class ShareRules:
     """Average number of observations between false alarms, at least; over all values of a watch together."""
     detectors: int
     """Most values that are watched; `mean_run` is shared among them."""
-    quantiles: tuple[float, ...] = _HALVES
-    """Quantiles of the reference that separate the classes of a numeric value."""
 
     @property
     def drift(self) -> DriftRules:
@@ -107,7 +104,7 @@ class _Trait:
         counts = self._counts
         if numeric:
             values = sorted((float(text), count) for text, count in counts.items())
-            self._edges = _edges(values, self._rules.quantiles)
+            self._edges = _edges(values)
             self._classes = _classes(self._edges)
             classes: Counter[str] = Counter()
             for size, count in values:
@@ -230,22 +227,19 @@ class Populations:
         return populations
 
 
-def _edges(values: list[tuple[float, int]], shares: Sequence[float]) -> list[float]:
-    """Return the lower ends of classes.
+def _edges(values: list[tuple[float, int]]) -> list[float]:
+    """Return the lower ends of the classes above the lowest one.
 
-    They are the quantiles; a value that makes up more than half of all values gets a class of its own.
+    That is the median; a value that makes up more than half of all values gets a class of its own.
     """
     total = sum(count for _, count in values)
-    edges: list[float] = []
-    for share in shares:
-        reached = 0
-        for value, count in values:
-            reached += count
-            if reached >= share * total:
-                # Without a class of their own, values above it would be no news where nearly all are equal.
-                edges += [value, nextafter(value, inf)] if 2 * count > total else [value]
-                break
-    return sorted(set(edges))
+    reached = 0
+    for value, count in values:
+        reached += count
+        if 2 * reached >= total:
+            # Without a class of their own, values above it would be no news where nearly all are equal.
+            return [value, nextafter(value, inf)] if 2 * count > total else [value]
+    return []
 
 
 def _classes(edges: Sequence[float]) -> list[str]:

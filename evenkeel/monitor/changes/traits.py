@@ -84,13 +84,6 @@ def counted_traffic(verdict: Verdict) -> dict[str, str]:
     return found
 
 
-def lengths(verdict: Verdict) -> dict[str, str | float]:
-    """Length of the user's answer."""
-    return (
-        {} if verdict.origin.answer_chars is None else {"answer length": float(verdict.origin.answer_chars)}
-    )
-
-
 def tenth(share: float) -> str:
     """A share as the tenth it lies in, "70 to 80 %"."""
     lower = min(9, int(share * 10)) * 10

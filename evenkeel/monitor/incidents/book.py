@@ -124,7 +124,7 @@ class IncidentBook:
         if known is not None:
             return known
         going = self._at_work(event.route)
-        if any(mark.kind not in _SIGNS for mark in marks) and going is None:
+        if any(mark.kind != kinds.RATINGS for mark in marks) and going is None:
             early = next((known for known in here if known.closed_at is None and not known.stated), None)
             if early is None or not _may_explain(marks, early):
                 return self._open(change, event, change, marks)
@@ -141,7 +141,7 @@ class IncidentBook:
         Returns: None if there is no such incident, or if it knows the change already.
         """
         change, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
-        if all(mark.kind in _SIGNS for mark in marks):
+        if all(mark.kind == kinds.RATINGS for mark in marks):
             return None
         here = [
             known for known in self._here(route) if known.closed_at is None and _may_explain(marks, known)
@@ -206,8 +206,6 @@ class IncidentBook:
             self._known.setdefault(known.routes[0], []).append(known)
 
 
-# Signs that answers or ratings moved, without a reason.
-_SIGNS: Final = frozenset((kinds.ANSWERS, kinds.RATINGS))
 # Endings after which a new alert is about something else.
 _GONE_BACK: Final = frozenset(("reversed", "retired"))
 

@@ -24,7 +24,7 @@ def marks(*names, trait="language"):
         ([kinds.PROMPT, kinds.RATINGS], QUIET, Cause.PROMPT),
         ([kinds.PARAMETERS, kinds.RATINGS], QUIET, Cause.PARAMETERS),
         ([kinds.MODEL, kinds.RATINGS], QUIET, Cause.MODEL),
-        ([kinds.TRAFFIC, kinds.ANSWERS, kinds.RATINGS], QUIET, Cause.TRAFFIC),
+        ([kinds.TRAFFIC, kinds.RATINGS], QUIET, Cause.TRAFFIC),
         ([kinds.RATINGS], QUIET, Cause.TRAFFIC),
         ([kinds.SETTINGS, kinds.RATINGS], QUIET, Cause.SETTINGS),
         ([kinds.JUDGE, kinds.RATINGS], QUIET, Cause.JUDGE),

@@ -125,7 +125,7 @@ def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change
     assert alone.finding_lines == ["Different: Goldens: 50% breach content shift, 5% before."]
     worse = GoldenHistory((altered(alarm, measure="quality_change"),), {}, {})
     assert reports_of([], worse)[0].effect == "worse"
-    answers = ChangeMark(kinds.ANSWERS, "x: 90%", "x: 50%", 140.0, 9)
+    answers = ChangeMark(kinds.FINGERPRINT, "x: 90%", "x: 50%", 140.0, 9)
     (joined,) = reports_of([record(answers, before=tally(200, 20), after=tally(200, 3))], history)
     assert joined.cause is Cause.PROVIDER
     assert joined.also == (alone.id,)
