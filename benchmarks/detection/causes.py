@@ -238,7 +238,7 @@ def run(case: Case, seed: int, *, asked: bool) -> Result:
 
 def _told(state: MonitorState) -> tuple[ChangeReport, ...]:
     """Return the reports that say that answers, or their ratings, changed."""
-    reports = reports_of(state.change_records(), GoldenHistory((), {}, {}))
+    reports = reports_of(state.change_records(), GoldenHistory({}, {}))
     return tuple(report for report in reports if report.findings)
 
 

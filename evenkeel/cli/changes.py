@@ -149,8 +149,7 @@ def report_lines(report: ChangeReport) -> Iterator[str]:
         yield from _section(title, lines)
     if report.goldens is not None:
         yield from _section("Goldens, share that breaches a measure", _breaches(report.goldens))
-    if report.comparison is not None:
-        yield from _section("Content delta before and after", _sides(report.comparison))
+    yield from _section("Content delta before and after", _sides(report.comparison))
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -160,10 +159,9 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _breaches(goldens: GoldenSide) -> Iterator[str]:
-    if goldens.verdict is not None:
-        reason = f": {goldens.reason}" if goldens.reason else ""
-        verdict = goldens.verdict.value.replace("_", " ")
-        yield f"replayed after the change: {verdict}, {goldens.asked} asked{reason}"
+    reason = f": {goldens.reason}" if goldens.reason else ""
+    verdict = goldens.verdict.value.replace("_", " ")
+    yield f"replayed after the change: {verdict}, {goldens.asked} asked{reason}"
     for name, now, before in goldens.breaches:
         yield f"{name}: {'not known' if before is None else f'{before:.0%}'} → {now:.0%}"
 

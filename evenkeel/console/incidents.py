@@ -210,7 +210,7 @@ def _change_of(sources: ConsoleSources, incident: Incident) -> ChangeReport | No
 def _sides(change: ChangeReport | None, incident: Incident) -> Sides | None:
     """Points above noise under the worst rewording before the change and since; None if not both known."""
     worst = _worst(incident)
-    if change is None or change.comparison is None or worst is None:
+    if change is None or worst is None:
         return None
     sides = next(
         (cell for cell in change.comparison.cells if cell.perturbation == worst.raised.perturbation), None

@@ -1,8 +1,8 @@
 """Responses to changes (`evenkeel.monitor.changes` says what they are).
 
-`Responder` notices that a route has changed, starts a burst of
-sampling and has its goldens replayed; it also replays them every few hours as canaries. `ChangeResponse`
-connects all that in a process. If several monitors could respond, only the holder of the lease does.
+`Responder` notices that a route has changed, starts a burst of sampling and has its goldens replayed.
+`ChangeResponse` connects all that in a process. If several monitors could respond, only the holder of the
+lease does.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.settings.replay import ReplaySettings
     from evenkeel.stores.bursts import Bursts
-    from evenkeel.stores.changes import ChangeStore, Trigger
+    from evenkeel.stores.changes import ChangeStore
     from evenkeel.stores.lease import RoleLease
 
 
 log = logging.getLogger("evenkeel")
 
-_HOUR_S: Final = 3600.0
 # Seconds for which all requests of a route are sampled after a change, or until enough are.
 _BURST_S: Final = 1_800.0
 # Share of a route's requests that are sampled after a change.
@@ -78,8 +77,7 @@ class Job:
     """Goldens of a route to replay."""
 
     route: str
-    trigger: Trigger
-    change: str = ""
+    change: str
 
 
 class Responder:
@@ -118,8 +116,6 @@ class Responder:
         self._rates = dict(rates)
         self._scores = scores
         self._clock = clock
-        self._started_at = clock()
-        self._asked_at: dict[str, float] = {}
 
     def plan(self) -> list[Job]:
         """Start and end bursts, and return the goldens to replay now. Blocks on storage."""
@@ -134,9 +130,9 @@ class Responder:
             if record.kinds & _BURST_FOR:
                 self._burst(record, now)
             if self._settings.goldens.after_change and record.kinds - _NOT_FOR_GOLDENS:
-                jobs.append(Job(record.route, "change", record.id))
+                jobs.append(Job(record.route, record.id))
         self._end_bursts(records, now)
-        return jobs + self._canaries(now)
+        return jobs
 
     def _burst(self, record: ChangeRecord, now: float) -> None:
         if self._rates[record.route] >= _BURST_RATE:
@@ -152,20 +148,6 @@ class Responder:
             if since.get(override.change, 0) >= _BURST_EXCHANGES:
                 self._bursts.drop(override.route)
 
-    def _canaries(self, now: float) -> list[Job]:
-        every_s = self._settings.goldens.every_hours * _HOUR_S
-        if every_s == 0:
-            return []
-        if not self._asked_at:
-            self._asked_at = dict.fromkeys(self._rates, self._started_at - every_s)
-            self._asked_at |= {run.route: run.at for run in self._store.runs() if run.trigger == "canary"}
-        due = []
-        for route in self._rates:
-            if now - self._asked_at[route] >= every_s and self._goldens.has_goldens(route):
-                self._asked_at[route] = now
-                due.append(Job(route, "canary"))
-        return due
-
     async def step(self) -> int:
         """Plan, and replay the goldens that are due. Return the number of runs."""
         jobs = await asyncio.to_thread(self.plan)
@@ -173,7 +155,7 @@ class Responder:
             await asyncio.to_thread(self._scores.load)
         made = 0
         for job in jobs:
-            run = await self._goldens.run(job.route, job.trigger, job.change)
+            run = await self._goldens.run(job.route, job.change)
             if run is not None:
                 await asyncio.to_thread(self._store.put_run, run)
                 made += 1

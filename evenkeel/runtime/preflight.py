@@ -119,8 +119,7 @@ def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
             f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Say with "
             "replays.api_key_origin which one it is for, and set replay_key_env on the other routes"
         )
-    asks_goldens = settings.replays.goldens.after_change or settings.replays.goldens.every_hours > 0
-    if role == "worker" or (role == "monitor" and asks_goldens):
+    if role == "worker" or (role == "monitor" and settings.replays.goldens.after_change):
         found += [
             f"route {variable.route}: its replays to {variable.upstream} have no key; set "
             f"{' or '.join(key.variable for key in variable.replays)}"

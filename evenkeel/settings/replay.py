@@ -24,12 +24,10 @@ class RewriterSettings(Section):
 
 
 class Goldens(Section):
-    """Times at which the goldens of a route are asked again, within the budgets."""
+    """Goldens of a route that are asked again, within the budgets."""
 
     after_change: bool = True
     """Asks them after each change."""
-    every_hours: Annotated[float, Field(ge=0)] = 24.0
-    """Hours between two rounds, to notice what nobody announces; 0 = none."""
 
 
 class References(Section):

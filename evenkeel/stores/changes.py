@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from evenkeel.stores.documents import Documents
 
 
-# Golden runs kept for each route; a year of daily canaries.
+# Golden runs kept for each route.
 _RUNS_KEPT: Final = 400
-
-
-Trigger = Literal["canary", "change"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +39,8 @@ class GoldenRun:
     route: str
     at: float
     """Unix time in seconds."""
-    trigger: Trigger
     change: str
-    """Id of the change that the run looks into; "" for a canary."""
+    """Id of the change that the run looks into."""
     asked: str
     """Endpoint that was asked, in one line for people."""
     model: str

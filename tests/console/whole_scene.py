@@ -236,7 +236,7 @@ def silent_change(now: float) -> ChangeReport:
         ChangeRecord("s-1", "chat", (mark,), ChangeTally(), ChangeTally(), 40, found),
         ChangeRecord("s-2", "case-summaries", (mark,), ChangeTally(), ChangeTally(), 9, found),
     )
-    (report,) = reports_of(records, GoldenHistory((), {}, {}), scores=scores)
+    (report,) = reports_of(records, GoldenHistory({}, {}), scores=scores)
     return report
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from evenkeel import settings as settings_module
@@ -35,16 +33,14 @@ class Goldens:
     def has_goldens(self, route):
         return route in self.routes
 
-    async def run(self, route, trigger, change=""):
-        self.asked.append((route, trigger, change))
-        return golden_run(f"{route}{len(self.asked)}", route, trigger=trigger, change=change)
+    async def run(self, route, change):
+        self.asked.append((route, change))
+        return golden_run(f"{route}{len(self.asked)}", route, change=change)
 
 
-def golden_run(name, route="chat", at=NOW, trigger="canary", change=""):
+def golden_run(name, route="chat", at=NOW, change="c1"):
     results = (GoldenResult("g@1", {"content_shift": False}, {"similarity": 1.0}),)
-    return GoldenRun(
-        name, route, at, trigger, change, "m", "m", ("content_shift",), "metrics", False, results
-    )
+    return GoldenRun(name, route, at, change, "m", "m", ("content_shift",), "metrics", False, results)
 
 
 def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
@@ -69,7 +65,7 @@ def responder(store, records, asked=None, **settings):
         store,
         store.bursts,
         asked or Goldens(),
-        ReplaySettings(**({"goldens": {"every_hours": 0}} | settings)),
+        ReplaySettings(**settings),
         {"chat": 0.1, "full": 1.0},
         clock=lambda: now[0],
     )
@@ -80,7 +76,7 @@ def test_another_model_starts_a_burst_and_asks_the_goldens_once(store):
     """However often one looks, also after a restart."""
     records = [record(kinds.MODEL)]
     first, _ = responder(store, records)
-    assert first.plan() == [Job("chat", "change", "c1")]
+    assert first.plan() == [Job("chat", "c1")]
     assert store.bursts.active(NOW) == [Override("chat", 1.0, NOW + 1800, "c1")]
     assert first.plan() == []
     assert responder(store, records)[0].plan() == []
@@ -104,10 +100,10 @@ TRAFFIC = [record(kinds.TRAFFIC), record(kinds.SETTINGS, name="c2")]
 @pytest.mark.parametrize(
     ("records", "goldens", "jobs"),
     [
-        (TRAFFIC, {}, [Job("chat", "change", "c1")]),
+        (TRAFFIC, {}, [Job("chat", "c1")]),
         ([record(kinds.MODEL, at=NOW - 7200)], {}, []),
-        ([record(kinds.MODEL, route="full")], {}, [Job("full", "change", "c1")]),
-        ([record(kinds.MODEL)], {"after_change": False, "every_hours": 0}, []),
+        ([record(kinds.MODEL, route="full")], {}, [Job("full", "c1")]),
+        ([record(kinds.MODEL)], {"after_change": False}, []),
     ],
     ids=["other traffic and settings", "an old change", "a route that samples everything", "turned off"],
 )
@@ -116,20 +112,6 @@ def test_what_asks_goldens_without_a_burst_or_does_nothing(store, records, golde
     made, _ = responder(store, records, **({"goldens": goldens} if goldens else {}))
     assert made.plan() == jobs
     assert goldens or store.bursts.active(NOW) == []
-
-
-def test_canaries_are_asked_every_so_many_hours(store):
-    """At the start, again after six hours, and not sooner because of a restart."""
-    goldens = Goldens("chat")
-    made, now = responder(store, [], goldens, goldens={"every_hours": 6})
-    assert asyncio.run(made.step()) == 1
-    now[0] += 5 * 3600
-    assert asyncio.run(made.step()) == 0
-    assert responder(store, [], goldens, goldens={"every_hours": 6})[0].plan() == []
-    now[0] += 3700
-    assert asyncio.run(made.step()) == 1
-    assert goldens.asked == [("chat", "canary", "")] * 2
-    assert [run.trigger for run in store.runs()] == ["canary", "canary"]
 
 
 def test_the_store_keeps_the_newest_runs_and_gives_them_back_equal(store):

@@ -69,7 +69,6 @@ def config(folder, url, **route):
                         **route,
                     }
                 ],
-                "replays": {"goldens": {"every_hours": 0}},
                 "budget": {"tokens_per_day": None, "usd_per_day": None},
             }
         )

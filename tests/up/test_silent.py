@@ -50,7 +50,6 @@ def test_a_silent_change_is_suspected_then_found_then_reported_and_delivered(sta
         route = {"name": "desk", "upstream": upstream, "sampling_rate": 1.0, "trials": {"per_exchange": 0}}
         settings = {
             "routes": [route],
-            "replays": {"goldens": {"every_hours": 0}},
             "budget": {"tokens_per_day": None, "usd_per_day": None},
             "alerts": {"webhook": f"{url_of_receiver}hook", "notify_window_s": 1},
         }

@@ -36,7 +36,7 @@ class ChangeBook:
         Args:
             records: The latest changes of all routes.
             store: The goldens' runs.
-            noise: Noise floor by route, for goldens that have no reference.
+            noise: Noise floor by route, which goldens may breach by chance.
             min_trials: Fewest observations for an estimate.
             clock: Unix time in seconds.
         """
@@ -48,7 +48,7 @@ class ChangeBook:
         self._lock = threading.Lock()
         self._reports: tuple[ChangeReport, ...] = ()
         self._made_at: float | None = None
-        self._history = GoldenHistory((), {}, {})
+        self._history = GoldenHistory({}, {})
         self._revision = -1
 
     def reports(self) -> tuple[ChangeReport, ...]:

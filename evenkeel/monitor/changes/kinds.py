@@ -32,8 +32,6 @@ RATINGS: Final = "ratings"
 """Share of shifted answers in a cell that has left its baseline (`evenkeel.monitor.detect.drift`)."""
 JUDGE_PANEL: Final = "judge_panel"
 """Stored pairs that the judge rates differently than it did (`evenkeel.core.panel`)."""
-GOLDENS: Final = "goldens"
-"""Replayed goldens that are answered differently. Read from the replays, not from the log."""
 
 REFERENCES: Final = "references"
 """Reference prompts that are answered differently (`evenkeel.monitor.detect.references`)."""
@@ -44,7 +42,7 @@ TESTED: Final = (TRAFFIC, RATINGS)
 """Kinds that are found by comparing shares with a reference."""
 CAUSES: Final = (*STATED, JUDGE_PANEL)
 """Kinds that may be why answers or ratings moved, rather than a sign of it."""
-KINDS: Final = (*STATED, *TESTED, JUDGE_PANEL, REFERENCES, GOLDENS)
+KINDS: Final = (*STATED, *TESTED, JUDGE_PANEL, REFERENCES)
 
 NAMES: Final = {
     MODEL: "returned model",
@@ -58,7 +56,6 @@ NAMES: Final = {
     RATINGS: "shifted answers",
     JUDGE_PANEL: "ratings of the judge's panel",
     REFERENCES: "reference prompts",
-    GOLDENS: "goldens",
 }
 """Names for people."""
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core import figures
-from evenkeel.core.cells import ChangeMark
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.changes.causes import SAID, Candidate, Cause, Experiments, likely_cause
 from evenkeel.monitor.changes.comparison import Comparison, compare
@@ -31,8 +29,9 @@ from evenkeel.monitor.detect.gate import GateVerdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from evenkeel.core.cells import ChangeMark
     from evenkeel.monitor.changes.causes import Strength
-    from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
+    from evenkeel.monitor.changes.goldens import GoldenHistory
     from evenkeel.monitor.changes.kinds import AskedAgain
     from evenkeel.monitor.changes.record import ChangeRecord
     from evenkeel.monitor.changes.stay import End
@@ -43,10 +42,6 @@ if TYPE_CHECKING:
 # Causes that make the ratings of the two sides incomparable.
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
 _JUDGE: Final = frozenset((kinds.JUDGE, kinds.JUDGE_PANEL))
-# Longest time in seconds from a change to the run that raises a golden alarm belonging to it.
-_SAME_TIME_S: Final = 86_400.0
-
-
 PROVEN: Final = "a silent change by the provider"
 STRENGTHS: Final[dict[Strength, str]] = {
     "shown": "shown by experiment",
@@ -65,8 +60,8 @@ UNEXPECTED: Final = frozenset((Cause.MODEL, Cause.PROVIDER, Cause.JUDGE, Cause.U
 class GoldenSide:
     """Evidence of the route's goldens about a change."""
 
-    verdict: GateVerdict | None
-    """Verdict of the replay after the change; None if there was none."""
+    verdict: GateVerdict
+    """Verdict of the replay after the change."""
     settled: bool
     """True if the evidence decided it."""
     asked: int
@@ -74,8 +69,6 @@ class GoldenSide:
     """Measures, each with the share of goldens that breach it now and before; None if that is not known."""
     reason: str = ""
     """Reason why nothing could be measured; "" if it could."""
-    alarm: GoldenAlarm | None = None
-    """Alarm of the canaries, if they noticed the change."""
     regressed: tuple[str, ...] = ()
     """Measures whose increase in breaches is settled by the evidence."""
 
@@ -100,14 +93,13 @@ class ChangeReport:
     """The gravest of the findings."""
     findings: tuple[Finding, ...]
     """Differences measured on the traffic or on the goldens."""
-    comparison: Comparison | None
-    """The traffic before and after; None for a change that only canaries noticed."""
+    comparison: Comparison
+    """The traffic before and after."""
     goldens: GoldenSide | None
     settings: tuple[str, ...] = ()
     """Settings that differ, one line each."""
     also: tuple[str, ...] = ()
-    """Further ids of the change: that of the canaries' earlier report, and those of the same silent change
-    on other routes."""
+    """Further ids of the change: those of the same silent change on other routes."""
     silent: SilentSide | None = None
     """Evidence of a silent change; None without any."""
     end: End | None = None
@@ -231,16 +223,11 @@ def reports_of(
         settings: Settings that differ, by the fingerprint after the change.
         min_trials: Fewest observations for an estimate.
     """
-    alarms = list(history.alarms)
     found = []
     for record, *others in _grouped(records):
-        own = next((alarm for alarm in alarms if _belongs(alarm, record)), None)
-        if own is not None:
-            alarms.remove(own)
         report = _of_record(
             record,
             history.gates.get(record.id),
-            own,
             silent_side((record, *others), _scores(record, scores or {})),
             settings or {},
             min_trials,
@@ -254,9 +241,8 @@ def reports_of(
             ],
         )
         ids = (_incident(record), *(record.id for record in others))
-        also = dict.fromkeys(name for name in (*report.also, *ids) if name not in {"", record.id})
+        also = dict.fromkeys(name for name in ids if name not in {"", record.id})
         found.append(replace(report, also=tuple(also)))
-    found += [_of_alarm(alarm) for alarm in alarms]
     return tuple(sorted(found, key=lambda report: (-report.at, report.id)))
 
 
@@ -281,14 +267,9 @@ def _scores(record: ChangeRecord, scores: Mapping[str, AnswerScores]) -> AnswerS
     return scores.get(record.id) or scores.get(_incident(record))
 
 
-def _belongs(alarm: GoldenAlarm, record: ChangeRecord) -> bool:
-    return alarm.route == record.route and alarm.since - 1 <= record.at <= alarm.at + _SAME_TIME_S
-
-
 def _of_record(
     record: ChangeRecord,
     gate: GateReport | None,
-    alarm: GoldenAlarm | None,
     silent: SilentSide | None,
     settings: Mapping[str, Sequence[str]],
     min_trials: int,
@@ -297,15 +278,14 @@ def _of_record(
     beside: Sequence[ChangeMark],
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
-    goldens = _goldens(gate, alarm)
-    judged = judged or (alarm is not None and alarm.judged)
+    goldens = _goldens(gate)
     found = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
     found = found or tuple(noticed(record.marks))
     causes = likely_cause(
         record.marks,
         Experiments(
             references=record.references,
-            goldens=_moved(gate, alarm),
+            goldens=_moved(gate),
             goldens_judged=judged,
             panel=record.panel,
             judged=record.judged,
@@ -332,7 +312,6 @@ def _of_record(
         comparison=comparison,
         goldens=goldens,
         settings=tuple(differ),
-        also=(_alarm_id(alarm),) if alarm is not None else (),
         silent=silent,
         end=record.end,
     )
@@ -347,71 +326,24 @@ def _of_silent(silent: SilentSide | None) -> Iterator[Finding]:
         yield from of_scores(silent.scores)
 
 
-def _of_alarm(alarm: GoldenAlarm) -> ChangeReport:
-    """Return the report on a change that only the canaries noticed."""
-    mark = ChangeMark(
-        kinds.GOLDENS,
-        f"{alarm.measure}: {alarm.before:.0%}",
-        f"{alarm.measure}: {alarm.after:.0%}",
-        alarm.at,
-        0,
-    )
-    causes = likely_cause([mark], Experiments(goldens="moved"))
-    goldens = _goldens(None, alarm)
-    found = _of_goldens(goldens, judged=alarm.judged)
-    return ChangeReport(
-        id=_alarm_id(alarm),
-        route=alarm.route,
-        at=alarm.at,
-        marks=(mark,),
-        **causes._asdict(),
-        effect=effect_of(found, known=True),
-        findings=found,
-        comparison=None,
-        goldens=goldens,
-    )
-
-
-def _alarm_id(alarm: GoldenAlarm) -> str:
-    return hashlib.sha256(f"{alarm.route}\0goldens\0{alarm.run}".encode()).hexdigest()[:12]
-
-
-def _moved(gate: GateReport | None, alarm: GoldenAlarm | None) -> AskedAgain:
+def _moved(gate: GateReport | None) -> AskedAgain:
     """Return the outcome of the goldens; "" if that is not settled."""
-    if alarm is not None:
-        return "moved"
     if gate is None or not gate.settled:
         return ""
     return "moved" if gate.verdict is GateVerdict.REGRESSION else "same"
 
 
-def _goldens(gate: GateReport | None, alarm: GoldenAlarm | None) -> GoldenSide | None:
-    if gate is None and alarm is None:
-        return None
+def _goldens(gate: GateReport | None) -> GoldenSide | None:
     if gate is None:
-        assert alarm is not None
-        breach = (alarm.measure, alarm.after, alarm.before)
-        return GoldenSide(None, True, 0, (breach,), alarm=alarm, regressed=(alarm.measure,))
-    return GoldenSide(
-        gate.verdict,
-        gate.settled,
-        gate.asked,
-        tuple(
-            (finding.measure.name, finding.candidate, finding.reference)
-            for finding in gate.findings
-            if finding.n
-        ),
-        gate.reason,
-        alarm,
-        (
-            *(
-                finding.measure.name
-                for finding in gate.findings
-                if finding.measure.decides and finding.state == "regression"
-            ),
-            *((alarm.measure,) if alarm is not None else ()),
-        ),
-    )
+        return None
+    breaches = []
+    regressed = []
+    for finding in gate.findings:
+        if finding.n:
+            breaches.append((finding.measure.name, finding.candidate, finding.reference))
+        if finding.measure.decides and finding.state == "regression":
+            regressed.append(finding.measure.name)
+    return GoldenSide(gate.verdict, gate.settled, gate.asked, tuple(breaches), gate.reason, tuple(regressed))
 
 
 def _of_goldens(goldens: GoldenSide | None, *, judged: bool) -> tuple[Finding, ...]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from evenkeel.release.gate.scoring import GateScoring, ScoredAnswer
     from evenkeel.shadow.replay import Replayer
     from evenkeel.stores.archive import ExchangeArchive
-    from evenkeel.stores.changes import Trigger
     from evenkeel.stores.goldens import Golden, GoldenStore
     from evenkeel.stores.verdict_log import VerdictLog
 
@@ -90,12 +89,11 @@ class GoldenReplayer:
         """Tell whether there is anything to ask. Blocks on storage."""
         return route in self.routes and bool(self._goldens(route))
 
-    async def run(self, route: str, trigger: Trigger, change: str = "") -> GoldenRun | None:
+    async def run(self, route: str, change: str) -> GoldenRun | None:
         """Run over the route's goldens; None if there are none.
 
         Args:
             route: Whose.
-            trigger: Why.
             change: Id of the change that it looks into.
         """
         goldens = await asyncio.to_thread(self._goldens, route) if route in self.routes else ()
@@ -108,17 +106,15 @@ class GoldenReplayer:
         slots = asyncio.Semaphore(_AT_ONCE)
         asked = [task for task in todo if isinstance(task, SideTask)]
         left_out = Counter(task.failure.reason for task in todo if not isinstance(task, SideTask))
-        urgent = trigger == "change"
-        results = await asyncio.gather(*(self._ask(task, route, slots, urgent=urgent) for task in asked))
+        results = await asyncio.gather(*(self._ask(task, route, slots) for task in asked))
         models = Counter(model for _, model in results if model)
         at = self.clock()
-        digest = hashlib.sha256(f"{route}\0{trigger}\0{change}\0{at!r}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{route}\0{change}\0{at!r}".encode()).hexdigest()
         rating = self.scoring.rating
         return GoldenRun(
             id=digest[:16],
             route=route,
             at=at,
-            trigger=trigger,
             change=change,
             asked=", ".join(part for part in (today.model, today.prompt_version) if part) or "as approved",
             model=max(sorted(models), key=models.__getitem__) if models else "",
@@ -174,7 +170,7 @@ class GoldenReplayer:
         return {task.golden.id: task for task in tasks(stale, [side]) if isinstance(task, SideTask)}
 
     async def _ask(
-        self, task: SideTask, route: str, slots: asyncio.Semaphore, *, urgent: bool
+        self, task: SideTask, route: str, slots: asyncio.Semaphore
     ) -> tuple[GoldenResult, str | None]:
         golden, request = task.golden, task.requests["candidate"]
         key = key_of(golden.id, golden.version)
@@ -183,13 +179,11 @@ class GoldenReplayer:
                 return GoldenResult(key, failure="unpriced"), None
             quote, scoring = await asyncio.to_thread(self._estimates, task)
             estimate = quote.estimate
-            refused = await asyncio.to_thread(
-                self.costs.reserve, estimate.plus(scoring), route, urgent=urgent
-            )
+            refused = await asyncio.to_thread(self.costs.reserve, estimate.plus(scoring), route, urgent=True)
             if refused is not None:
                 return GoldenResult(key, failure=refused), None
             asking, judging = (
-                Allowance(self.costs, route, held, urgent=urgent) for held in (estimate, scoring)
+                Allowance(self.costs, route, held, urgent=True) for held in (estimate, scoring)
             )
             judged = NOTHING
             before = SCORING_BUDGET.set(judging)

@@ -33,7 +33,6 @@ def marks(*names, trait="language"):
         ([kinds.REFERENCES, kinds.RATINGS], Experiments(judged=True), Cause.PROVIDER),
         ([kinds.REFERENCES, kinds.MODEL], Experiments(), Cause.MODEL),
         ([kinds.FINGERPRINT], Experiments(goldens="moved"), Cause.PROVIDER),
-        ([kinds.GOLDENS], Experiments(goldens="moved"), Cause.PROVIDER),
         ([kinds.PROMPT], Experiments(goldens="moved"), Cause.PROMPT),
         ([kinds.JUDGE_PANEL], Experiments(goldens="moved", goldens_judged=True), Cause.JUDGE),
         ([kinds.FINGERPRINT], Experiments(), Cause.NOTHING),

@@ -15,7 +15,7 @@ from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
-NO_GOLDENS = GoldenHistory((), {}, {})
+NO_GOLDENS = GoldenHistory({}, {})
 WORSE = (QualityScore("faithfulness", 1, 3, 2),)
 SAME = (QualityScore("faithfulness", 1, 3, 3),)
 OTHERWISE = (QualityScore("entities", 1, 1.0, 0.2, "agreement"),)

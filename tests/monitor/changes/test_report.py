@@ -9,14 +9,14 @@ from evenkeel.core.rewordings import label
 from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.effects import measured
-from evenkeel.monitor.changes.goldens import GoldenAlarm, GoldenHistory
+from evenkeel.monitor.changes.goldens import GoldenHistory
 from evenkeel.monitor.changes.record import OTHER, ChangeTally
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
 from tests.monitor.planted_verdicts import VERDICT
 
-NOTHING = GoldenHistory((), {}, {})
+NOTHING = GoldenHistory({}, {})
 KINDS = ("general.casing", "general.spelling")
 
 
@@ -114,20 +114,3 @@ def test_little_traffic_is_unknown_and_enough_without_harm_is_none_seen():
         NOTHING,
     )
     assert {report.id: report.effect for report in reports} == {"c1": "none_seen", "c2": "unknown"}
-
-
-def test_an_alarm_of_the_canaries_is_a_report_until_the_traffic_shows_the_change():
-    """By itself first; then one report that is also found under the former id."""
-    alarm = GoldenAlarm("chat", "r9", 130.0, 90.0, "content_shift", 0.05, 0.5)
-    history = GoldenHistory((alarm,), {}, {})
-    (alone,) = reports_of([], history)
-    assert (alone.cause, alone.effect, alone.comparison) == (Cause.PROVIDER, "different", None)
-    assert alone.finding_lines == ["Different: Goldens: 50% breach content shift, 5% before."]
-    worse = GoldenHistory((altered(alarm, measure="quality_change"),), {}, {})
-    assert reports_of([], worse)[0].effect == "worse"
-    answers = ChangeMark(kinds.FINGERPRINT, "x: 90%", "x: 50%", 140.0, 9)
-    (joined,) = reports_of([record(answers, before=tally(200, 20), after=tally(200, 3))], history)
-    assert joined.cause is Cause.PROVIDER
-    assert joined.also == (alone.id,)
-    elsewhere = record(answers, before=tally(9, 2), after=tally(9, 2), route="billing")
-    assert len(reports_of([elsewhere], history)) == 2

@@ -16,7 +16,7 @@ from evenkeel.monitor.changes.silent import Silent
 from evenkeel.monitor.detect.references import AskedVersion, ReferenceEvidence
 from evenkeel.stores.changes import AnswerScores, ScoredReference
 
-NOTHING = GoldenHistory((), {}, {})
+NOTHING = GoldenHistory({}, {})
 NOON = 1_786_536_000.0
 """12 Aug 2026 12:00 UTC."""
 REFERENCES = ReferenceEvidence(
