@@ -9,7 +9,6 @@ from evenkeel.console.labels import in_order
 from evenkeel.console.rendering import Page, live_handlers
 from evenkeel.console.spend import spent_today
 from evenkeel.core.budget import total
-from evenkeel.core.verdict import STAGES
 from evenkeel.monitor.labels import drawn_labels, human_agreement
 from evenkeel.stores.labels import CountedLabels
 
@@ -21,12 +20,20 @@ if TYPE_CHECKING:
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport
+    from evenkeel.core.verdict import Stage
     from evenkeel.monitor.labels import DrawnLabels, HumanAgreement
     from evenkeel.stores.labels import Label
     from evenkeel.stores.verdict_log import VerdictLog
 
 DRAWN_FROM: Final = 10_000
 """Newest trials among which those drawn at random are looked up."""
+# Names of the stages that decide a rating, to follow a count.
+_DECIDERS: Final[dict[Stage, str]] = {
+    "equality": "identical",
+    "empty": "with one side empty",
+    "judge": "by the judge",
+    "unsure": "not rated",
+}
 
 
 def judge_page(
@@ -50,7 +57,7 @@ def judge_page(
         setup=sources.judge,
         trouble=sources.measuring().cause("judge", "judge_key"),
         reports=rows,
-        stages=STAGES,
+        deciders=_DECIDERS,
         decided=decided,
         cost=total(spend for (_, purpose), spend in spent.items() if purpose == "judge") if spent else None,
         people=in_order(people),

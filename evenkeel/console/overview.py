@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.console import links
 from evenkeel.console.chart import ChartSample, spark
-from evenkeel.console.wording import doubts, standing_words, unmeasured_because
+from evenkeel.console.wording import doubts, standing_words, trials_left, unmeasured_because
 from evenkeel.core import figures, rewordings
 from evenkeel.core.labels import scorer_words
 from evenkeel.core.verdict import BASELINE
@@ -247,6 +247,8 @@ def _detail(report: CellReport, *, alert: bool) -> list[str]:
     key, current, control = report.key, report.current, report.key.perturbation == BASELINE
     lines = [f"{rewordings.label(key.perturbation)}, {key.route}, {key.model}"]
     lines.append("noise floor: the same prompt sent again" if control else standing_words(report))
+    if trials_left(report) and not control:
+        lines.append(f"decided after {trials_left(report)}")
     if alert:
         lines.append("part of an open incident")
     if current.excess and not control:

@@ -13,7 +13,6 @@ from evenkeel.console.rendering import Page, PathText, live_handlers
 from evenkeel.console.spend import total_meters
 from evenkeel.core import figures, rewordings
 from evenkeel.core.endpoint import EMBEDDINGS
-from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
 
 if TYPE_CHECKING:
@@ -103,8 +102,8 @@ def _total(lines: Sequence[UntriedPerturbation]) -> int:
 
 def _kinds(category: str, lines: Sequence[UntriedPerturbation]) -> str:
     names = sorted({perturbation.perturbation for perturbation in lines}, key=rewordings.position)
-    names = [rewordings.label(name) if together_count(name) > 1 else name for name in names]
-    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
+    labels = [rewordings.label(name) for name in names]
+    return ", ".join(labels) if len(names) <= _NAMED else f"{len(names)} rewordings of {category}"
 
 
 @dataclass(frozen=True, slots=True)

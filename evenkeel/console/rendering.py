@@ -284,6 +284,7 @@ _FILTERS: Final = (
     figures.usd,
     cell_id,
     wording.standing_words,
+    wording.trials_left,
     wording.tool_shares,
     step_words,
     tool_changes,

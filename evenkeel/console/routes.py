@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from evenkeel.console.sources import ConsoleSources
     from evenkeel.core.cells import CellReport, Estimate
 
-CHARTS: Final = 9
+CHARTS: Final = 6
 # Newest alert events looked at for the marks in the charts.
 _EVENTS_READ: Final = 400
 # Latest incidents of a route that are mentioned.

@@ -9,14 +9,13 @@ from evenkeel.core import figures
 from evenkeel.core.budget import NOTHING, Budget, Spend, total
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from litestar.handlers import HTTPRouteHandler
 
     from evenkeel.console.rendering import Renderer
     from evenkeel.console.sources import ConsoleSources, PipelineView
     from evenkeel.core.budget import SpendKind
-    from evenkeel.stores.verdict_log import VerdictLog
 
 PURPOSES: Final[dict[str, str]] = {
     "replay": "replays of sampled requests",
@@ -105,56 +104,6 @@ def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[
     return lines
 
 
-class Delay(NamedTuple):
-    """A change of one rewording: the share of answers it moves, before and after, and trials until found."""
-
-    before: float
-    after: float
-    trials: int
-
-
-DELAYS: Final = (Delay(0.05, 0.15, 178), Delay(0.20, 0.30, 412), Delay(0.50, 0.60, 601))
-"""Mean trials until drift is found after 2,000 trials without a change (docs/research/detection.md,
-"How soon")."""
-_RECENT: Final = 300
-_FEWEST: Final = 30
-_DAY_S: Final = 86_400
-
-
-class SpendPace(NamedTuple):
-    """The number of trials of a route per day, and their cost."""
-
-    route: str
-    rewordings: int
-    per_day: float
-    """Trials of rewordings per day."""
-    usd_each: float
-    """US dollars of a trial, including its share of the control."""
-
-    def found_after_s(self, delay: Delay) -> float:
-        """Return the seconds until the change is detected, with trials spread evenly over the rewordings."""
-        return delay.trials * self.rewordings / self.per_day * _DAY_S
-
-    def usd(self, delay: Delay) -> float:
-        """Return the cost in US dollars of the trials until the regression is detected."""
-        return delay.trials * self.rewordings * self.usd_each
-
-
-def paces(log: VerdictLog, routes: Iterable[str], now: float) -> list[SpendPace]:
-    """Return the pace of each route, from its verdicts of the last day; routes with too few are left out."""
-    paces_shown = []
-    for route in routes:
-        recent = [verdict for verdict in log.latest(_RECENT, route=route) if verdict.scored_at > now - _DAY_S]
-        trials = [verdict for verdict in recent if not (verdict.is_control or verdict.is_contrast)]
-        if len(trials) < _FEWEST:
-            continue
-        lasted_s = max(1.0, now - recent[-1].scored_at)
-        cost = sum(verdict.cost.usd for verdict in recent) / len(trials)
-        rewordings = len({verdict.perturbation for verdict in trials})
-        paces_shown.append(SpendPace(route, rewordings, len(trials) / lasted_s * _DAY_S, cost))
-    return paces_shown
-
-
 def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRouteHandler]:
     """Handlers of `/spend` and its live part."""
 
@@ -166,8 +115,6 @@ def spend_handlers(sources: ConsoleSources, renderer: Renderer) -> list[HTTPRout
             routes=routes,
             purposes=purposes,
             words=PURPOSES,
-            paces=paces(sources.log, (flow.route for flow in view.routes), sources.clock()),
-            delays=DELAYS,
         )
 
     return live_handlers("/spend", "_spend.html", page, renderer)

@@ -91,9 +91,14 @@ def standing_words(report: CellReport) -> str:
         case "over":
             return "over its limit"
         case "unknown":
-            more = report.more_trials
-            return f"not known yet (about {figures.rounded(more):,} more trials)" if more else "not known yet"
+            return "not known yet"
     return f"unmeasured ({unmeasured_because(report)})"
+
+
+def trials_left(report: CellReport) -> str:
+    """Say about how many more trials decide on the limit; "" if it is decided or nobody can say."""
+    more = report.more_trials if report.standing == "unknown" else None
+    return f"about {figures.rounded(more):,} more trials" if more else ""
 
 
 def tool_shares(report: CellReport) -> str:

@@ -11,16 +11,14 @@ from evenkeel.console import PipelineView, create_app
 from evenkeel.console.documents import as_html, document
 from evenkeel.console.judge import judged
 from evenkeel.console.pipeline import untried_lines
-from evenkeel.console.spend import DELAYS, paces, spend_lines
+from evenkeel.console.spend import spend_lines
 from evenkeel.core.budget import Budget, Spend
 from evenkeel.core.cells import SegmentReport
-from evenkeel.core.verdict import BASELINE, Control, Scoring, Verdict
 from evenkeel.monitor.detect import Limit, Measure
 from evenkeel.monitor.fold import MonitorSettings
 from evenkeel.release.calibration.proposals import LimitProposal
 from evenkeel.stores.counters import UntriedPerturbation
 from evenkeel.stores.labels import LabelStatement, LabelStore, label_of
-from tests.console.memory_stores import MemoryLog
 from tests.console.reading import words
 from tests.console.scenes import Scene
 from tests.console.whole_scene import SECRET, Ledger, whole
@@ -153,7 +151,8 @@ def spending(**spent):
     """Sources in which routes have spent so much, given as (purpose, tokens, dollars)."""
     booked = {(route, purpose): Spend(*rest) for route, some in spent.items() for purpose, *rest in some}
     budgets = {"a": Budget(100, 1.2)}
-    return altered(Scene(pipeline=_view()).sources(), ledger=Ledger(booked), budgets=budgets)
+    view = PipelineView("http://127.0.0.1:8100/v1")
+    return altered(Scene(pipeline=view).sources(), ledger=Ledger(booked), budgets=budgets)
 
 
 def test_shares_of_spend_add_up():
@@ -173,38 +172,6 @@ def test_shares_of_spend_add_up():
     assert [(line.name, line.spent.tokens) for line in purposes][:2] == [("replay", 40), ("judge", 20)]
     free, _ = spend_lines(spending(a=[("replay", 30, 0.0)], b=[("replay", 10, 0.0)]))
     assert [line.share for line in free] == [0.75, 0.25]
-
-
-def test_how_soon_a_change_is_found_follows_from_the_pace_of_trials():
-    """40 trials of 2 rewordings in 2 h are 480 a day; 2 × 178 take 0.74 days and, at $0.01 each, $3.56."""
-    kinds = ("general.spelling", "general.filler", BASELINE)
-    log = MemoryLog()
-    for number in range(60):
-        kind = kinds[number % 3]
-        cost = 0.0 if kind == BASELINE else 0.01
-        verdict = Verdict(
-            id=f"v{number}",
-            exchange_id="e",
-            scored_at=number * 120.0,
-            route="r",
-            model="m",
-            perturbation=kind,
-            perturbation_version=1,
-            severity=0.3,
-            seed=3,
-            scoring=Scoring("judge"),
-            rating=1,
-            control=Control(rating=3),
-        )
-        log.append(altered(verdict, cost_usd=cost), None)
-    (pace,) = paces(log, ["r", "quiet"], 7200.0)
-    assert (pace.route, pace.rewordings, pace.per_day) == ("r", 2, 480.0)
-    assert pace.found_after_s(DELAYS[0]) == pytest.approx(356 / 480 * 86_400)
-    assert pace.usd(DELAYS[0]) == pytest.approx(3.56)
-
-
-def _view():
-    return PipelineView("http://127.0.0.1:8100/v1")
 
 
 def test_calls_saved_are_ratings_without_the_judge(shown, client):
@@ -303,9 +270,9 @@ def test_what_can_never_run_comes_before_what_did_not_apply() -> None:
         ]
     )
     assert [(line.kinds, line.count) for line in lines] == [
-        ("multilingual.de", "always"),
-        ("general.tone", "30"),
-        ("positional.context, positional.mixed", "12"),
+        ("multilingual: de", "always"),
+        ("tone", "30"),
+        ("positional: context, positional: mixed", "12"),
     ]
     assert [line.reason for line in lines[1:]] == [
         "language unknown",
