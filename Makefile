@@ -79,7 +79,7 @@ format: $(VENV)/.dev ## Format the code
 
 # torch comes through pip, which may be set up to take a CPU build; its hash differs from place to place. It is the
 # one thing that is installed by its version alone.
-semantic: $(VENV)/.dev ## Add sentence embeddings (torch)
+semantic: $(VENV)/.dev ## Add models that run here: a local judge, encoders of the lab (torch)
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(UV) pip install --quiet --python $(BIN)/python --require-hashes --no-deps -r requirements/semantic.txt
 

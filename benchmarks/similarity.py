@@ -4,7 +4,7 @@ Run: python -m benchmarks.similarity [--most PAIRS] [--no-encoder] [--local MODE
 
 Prints the table of `benchmarks.ratings`, and with `--ratings` nothing else. Then the area under the ROC curve
 with bootstrap intervals, for likeness, for ROUGE-L, BLEU and chrF, and with the extra `semantic` for the
-encoder and for likeness raised by it, each also as the mean of all rows.
+encoder, each also as the mean of all rows.
 Reads ../shared/data beside the repository; says so and stops where it is absent. LLMDrift has no reruns:
 there, answers of one model to two prompts of a template are compared with answers of the old and the new
 model to them.
@@ -26,7 +26,6 @@ from sacrebleu import BLEU, CHRF
 
 from benchmarks.ratings import rating_table
 from evenkeel.core.pair import Answer, Pair
-from evenkeel.metrics.heuristic import nearer_by_meaning
 from evenkeel.metrics.similarity.embeddings import available, load_embeddings
 from evenkeel.metrics.similarity.likeness import likeness
 from evenkeel.metrics.similarity.sequence import rouge_l
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from evenkeel.metrics.similarity.embeddings import Embeddings
 
 _RESAMPLES: Final = 500
-_BOTH: Final = "likeness and encoder"
 
 Texts = tuple[str, str]
 
@@ -174,15 +172,6 @@ def scores(question: Question, encoder: Embeddings | None) -> dict[str, list[NDA
             given = encoder.score_all([Pair(Answer(first), Answer(second), "") for first, second in side])
             cosines.append(np.array([value if isinstance(value, float) else np.nan for value in given]))
         found["encoder"] = cosines
-        found[_BOTH] = [
-            np.array(
-                [
-                    words if np.isnan(meaning) else nearer_by_meaning(words, meaning)
-                    for words, meaning in zip(near, cosine, strict=True)
-                ]
-            )
-            for near, cosine in zip(found["likeness"], cosines, strict=True)
-        ]
     return found
 
 

@@ -30,7 +30,6 @@ class Role:
                 env={
                     **os.environ,
                     "PYTHONUNBUFFERED": "1",
-                    "EVENKEEL_EMBEDDINGS": "false",
                     "EVENKEEL_ACCESS__TOKEN_ENV": "TOKEN_OF_THE_TESTS",
                     "TOKEN_OF_THE_TESTS": ADMIN[1],
                     **(environment or {}),

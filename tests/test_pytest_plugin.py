@@ -34,7 +34,7 @@ def project(pytester, url, monkeypatch):
     (pytester.path / "goldens.jsonl").write_text(lines, encoding="utf-8")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     # Twenty goldens settle it: the margin is wide.
-    head = f"OPTIONS = dict(base_url={url!r}, embeddings=False, margin=0.5)\n"
+    head = f"OPTIONS = dict(base_url={url!r}, margin=0.5)\n"
 
     def run(tests, *options):
         pytester.makepyfile(test_gates=head + inspect.cleandoc(tests))

@@ -81,7 +81,7 @@ class Scraped:
 
 
 PREFIX: Final = "chaos"
-KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k", "EVENKEEL_EMBEDDINGS": "false"}
+KEYS: Final = {"EVENKEEL_JUDGE_API_KEY": "k"}
 _LATENCY_S: Final = 0.05
 _CATCH_UP_S: Final = 300.0
 _CALM: Final = {"error_rate": 0.0, "latency_s": _LATENCY_S}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
 
 
-_TESTS = ("request", "replay", "judge", "rewriter", "embeddings", "notification")
+_TESTS = ("request", "replay", "judge", "rewriter", "notification")
 
 
 @click.command("check-config")
@@ -48,7 +48,7 @@ _TESTS = ("request", "replay", "judge", "rewriter", "embeddings", "notification"
     flag_value="all",
     multiple=True,
     help="Try every outgoing call, or the one named: a request through the running data plane, a replay, a "
-    "question to the judge, the rewriter, the embeddings, a message to every channel; repeatable.",
+    "question to the judge, the rewriter, a message to every channel; repeatable.",
 )
 @click.option(
     "--test-model", default="", show_default=False, metavar="NAME", help="Model of the test request."

@@ -22,7 +22,6 @@ from evenkeel.cli.options import (
     EXISTING,
     FILE,
     call_options,
-    embeddings_option,
     emit,
     experiment_settings,
     json_option,
@@ -48,7 +47,7 @@ from evenkeel.release.kit.arguments import InputError, check_writable, price, re
 from evenkeel.release.kit.confirmation import NotConfirmedError, confirmation
 from evenkeel.release.kit.renderings import markdown, show
 from evenkeel.release.kit.terminal import consoles
-from evenkeel.runtime.instruments import make_encoder, make_judge, make_scorer
+from evenkeel.runtime.instruments import make_judge, make_scorer
 from evenkeel.runtime.replays import prices
 from evenkeel.runtime.stores import opened
 from evenkeel.settings import Credential, SettingsError
@@ -116,7 +115,6 @@ _PIPED_WIDTH: Final = 140
     "--task", metavar="NAME", help="Task of goldens that name none.  [default: recognized from the prompt]"
 )
 @model_options("judge", "Model that rates answers.  [default: none, similarity only]")
-@embeddings_option
 @click.option("--gate-on", metavar="LIST", help="Measures that can fail the gate.  [default: all]")
 @click.option("--tolerance", default=0.0, metavar="SHARE", help="Difference treated as zero.")
 @click.option("--margin", default=0.1, metavar="SHARE", help="Smallest regression the gate must detect.")
@@ -377,15 +375,13 @@ def gate_of(
 
 @asynccontextmanager
 async def _raters(settings: Settings, prices: Prices, database: Database) -> AsyncIterator[Raters]:
-    """Yield the judge and the heuristics of the settings; loading an encoder takes seconds."""
+    """Yield the judge and the heuristics of the settings."""
     judge = make_judge(settings, rulings(database), prices)[0]
-    encoder = make_encoder(settings, prices)
     try:
-        yield Raters(judge, make_scorer(settings, judge, encoder, Tally()))
+        yield Raters(judge, make_scorer(settings, judge, Tally()))
     finally:
         if judge is not None:
             await judge.close()
-        await encoder.close()
 
 
 def _goldens(

@@ -420,8 +420,6 @@ def experiment_settings(
                 named = {"base_url": _OPENAI, **named}
             section_values = overrides.setdefault("replays", {}) if section == "rewriter" else overrides
             section_values[section] = named
-    if options["embeddings"] is not None:
-        overrides["embeddings"] = {"enabled": options["embeddings"]}
     if prices:
         overrides["budget"] = {"prices": {model: asdict(price) for model, price in prices.items()}}
     config = options["config"]

@@ -133,7 +133,7 @@ def perturb(
     view = view.changing(inputs or (route.trials.inputs if route else TYPED))
     tried = try_all(view, kinds, severity, seed)
     if writes:
-        options = {"config": config, "embeddings": None, **rewriter}
+        options = {"config": config, **rewriter}
         tried = asyncio.run(written(tried, experiment_settings(options, services=("rewriter",)), max_usd))
     if as_json:
         emit(record(view, tried))

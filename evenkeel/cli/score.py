@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evenkeel.cli.options import embeddings_option, emit, file_option, json_option
+from evenkeel.cli.options import emit, file_option, json_option
 from evenkeel.core.errors import UserError
+from evenkeel.core.figures import NO_JUDGE
 from evenkeel.core.languages import language_of
 from evenkeel.core.text import escaped
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.pairs import PairError, finding, read_pair, scored
 from evenkeel.metrics.scoring import heuristic_scorer
-from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available, load_embeddings
 from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import EncoderChoice, make_encoder, make_scorer
+from evenkeel.runtime.instruments import make_scorer
 from evenkeel.runtime.replays import endpoint, prices
 from evenkeel.settings import load
 from evenkeel.stores.counters import Tally
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.File(encoding="utf-8"))
-@file_option("--config", "Settings file with judge, encoder and qualities.  [default: no judge]")
-@embeddings_option
+@file_option("--config", "Settings file with judge and qualities.  [default: no judge]")
 @json_option
-def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: bool) -> None:
+def score(file: Any, config: Path | None, *, as_json: bool) -> None:
     """Score the pairs of answers in FILE, or on standard input (-).
 
     FILE holds JSON lines with `reference` and `candidate`, and optionally `prompt`, `task` and `wanted` (the
@@ -62,7 +61,7 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
 
     async def run() -> None:
         async with AsyncExitStack() as stack:
-            scorer = _scorer(config, embeddings, stack)
+            scorer = _scorer(config, stack)
             index = 0
             async for judgement in scored(pairs, scorer):
                 row = {**rows[index], **finding(judgement)}
@@ -79,6 +78,8 @@ def score(file: Any, config: Path | None, *, embeddings: bool | None, as_json: b
     else:
         summary = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items(), reverse=True))
         click.echo(f"{len(rows)} pairs; {summary or 'none'}", err=True)
+        if config is None:
+            click.echo(NO_JUDGE, err=True)
 
 
 def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
@@ -107,27 +108,20 @@ def _read(file: Any) -> tuple[list[dict[str, Any]], list[Pair]]:
     return rows, pairs
 
 
-def _scorer(config: Path | None, embeddings: bool | None, stack: AsyncExitStack) -> TwoStageScorer:  # noqa: FBT001
+def _scorer(config: Path | None, stack: AsyncExitStack) -> TwoStageScorer:
     """Return the scorer of the settings, or heuristics.
 
-    Raises: UserError if the encoder was asked for and cannot be loaded, or the judge's key is missing.
+    Raises: UserError if the judge's key is missing.
     """
     if config is None:
-        try:
-            wanted = embeddings if embeddings is not None else available()
-            encoder = load_embeddings(language_of=language_of) if wanted else None
-        except EmbeddingsUnavailableError as error:
-            raise UserError(str(error)) from error
-        return heuristic_scorer(HeuristicRater(encoder, language_of=language_of))
+        return heuristic_scorer(HeuristicRater(language_of))
     settings = load(config, {}, {})
     choices.check(settings, str(config))
     costs = prices(settings)
-    chosen = EncoderChoice(None) if embeddings is False else make_encoder(settings, costs)
-    stack.push_async_callback(chosen.close)
     judge = None
     if settings.judge is not None and not settings.judge.local:
         from evenkeel.metrics.judge import Judge
 
         judge = Judge(endpoint(settings.judge, costs), repairs=1)
         stack.push_async_callback(judge.close)
-    return make_scorer(settings, judge, chosen, Tally())
+    return make_scorer(settings, judge, Tally())

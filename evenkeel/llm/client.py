@@ -1,4 +1,4 @@
-"""The client for every model that evenkeel itself asks: judge, rewriter and encoder.
+"""The client for every model that evenkeel itself asks: judge and rewriter.
 
 An `Endpoint` keeps to the pace of its limits, tries again where that may help, leaves a failing server alone,
 does without parameters that a server rejects, reserves the cost of a call before it is sent, and reports each
@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +22,7 @@ from evenkeel.llm.encodings import UnreadableBody
 from evenkeel.llm.faults import BETWEEN_ATTEMPTS, UNHEALTHY, Fault, fault_of
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED, CallResult, ModelCall
-from evenkeel.llm.price import bound_of, estimate_tokens, free, tokens_at_most
+from evenkeel.llm.price import free
 from evenkeel.llm.wire import FLEX_TIMES, MissingResponse, Wire
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from evenkeel.llm.price import Price
 
 T = TypeVar("T")
-Vector = Sequence[float]
 
 # Share of an unusually long reply that is still expected after the next one: half of it after 69.
 _FADING: Final = 0.99
@@ -73,21 +71,6 @@ class Model:
     reply_tokens: int = 300
     """A usual reply's length at most, for estimates; longer ones raise it for a while. Models that reason
     need some thousand."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextVectors:
-    """The vectors of some texts."""
-
-    vectors: list[Vector] | Fault
-    """A vector for each text, of one length, finite and not zero; or why there are none."""
-    tokens: int = 0
-    """Reported by the server, also for vectors that cannot be used; else estimated."""
-    cost_usd: float = 0.0
-
-
-# Any encoder in order has a vector for it.
-_KNOWN_TEXTS: Final = ("yes",)
 
 
 Canary = Callable[[], Awaitable["Fault | None"]]
@@ -279,52 +262,6 @@ class Endpoint:
     def pause_left_s(self) -> float:
         """Seconds for which the endpoint wants to be left alone, 0 if it does not."""
         return self._pauses.pause_left_s
-
-    async def embed(self, texts: Sequence[str], *, budget: CallBudget | None = None) -> TextVectors:
-        """The texts' vectors by the server's `/embeddings`.
-
-        Args:
-            texts: What is embedded.
-            budget: As of `chat`.
-
-        Returns: vectors, or a `Fault` with a reason as `chat` gives it; "bad_schema" also for vectors that
-            cannot be used, whose tokens are counted all the same.
-        """
-        expected = sum(tokens_at_most((text,), around=1) for text in texts)
-
-        async def ask(texts: Sequence[str], limit_s: float) -> Mapping[str, Any] | Fault:
-            body = {"model": self.model, "input": list(texts), "encoding_format": "float"}
-            call = ModelCall("embeddings", "embeddings", self.model, self.base_url)
-            return await self._booked(
-                partial(self._sent, "/embeddings", call, body, limit_s),
-                lambda: self.spend(bound_of(texts, around=1)),
-                self._embedded,
-                budget,
-            )
-
-        async def send() -> Mapping[str, Any] | Fault:
-            return await ask(texts, self._timeout_s)
-
-        async def ask_canary() -> Fault | None:
-            if rests := self._rests():
-                return rests
-            got = await ask(_KNOWN_TEXTS, min(self._timeout_s, _CANARY_S))
-            return got if isinstance(got, Fault) else None
-
-        reply = await self._make(send, lambda: expected, None, None, ask_canary)
-        if isinstance(reply, Fault):
-            return TextVectors(reply)
-        tokens = result_of(reply).input_tokens or estimate_tokens("".join(texts))
-        try:
-            vectors: list[Vector] | Fault = vectors_of(reply, len(texts))
-        except ValueError as error:
-            vectors = Fault("bad_schema", str(error))
-        return TextVectors(vectors, *self.spend(tokens))
-
-    def _embedded(self, reply: Mapping[str, Any]) -> Spend | None:
-        """Return what vectors cost as the server reports it; None if it does not."""
-        tokens = result_of(reply).input_tokens
-        return self.spend(tokens) if tokens else None
 
     async def _negotiate(
         self, request: ChatRequest, limit_s: float, budget: CallBudget | None
@@ -575,31 +512,3 @@ class Endpoint:
 def _says_nothing_bad(refused: Fault | None) -> bool:
     """Return whether the canary was answered, or not asked for want of budget."""
     return refused is None or refused.reason == "budget"
-
-
-def vectors_of(reply: Mapping[str, Any], texts: int) -> list[Vector]:
-    """The vectors in the texts' order. Any member can be missing or odd.
-
-    Raises:
-        ValueError: They cannot be used; the message says why.
-    """
-    data = reply.get("data")
-    if not isinstance(data, list) or len(data) != texts or not all(isinstance(item, dict) for item in data):
-        raise ValueError("The endpoint's reply has not one vector for each text.")
-    by_index = {_whole(item.get("index")): item.get("embedding") for item in data}
-    vectors = [_checked(by_index.get(index)) for index in range(texts)]
-    if len({len(vector) for vector in vectors}) > 1:
-        raise ValueError("The vectors of one reply have different lengths.")
-    return vectors
-
-
-def _whole(index: object) -> int | None:
-    return index if type(index) is int else None
-
-
-def _checked(vector: object) -> Vector:
-    if not isinstance(vector, list) or not all(isinstance(x, (int, float)) for x in vector):
-        raise ValueError("An embedding is not a list of numbers.")
-    if not math.isfinite(math.hypot(*vector)) or not any(vector):
-        raise ValueError("An embedding is empty, not finite, or zero.")
-    return vector

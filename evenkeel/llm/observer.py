@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
     from evenkeel.core.pair import ToolCall
 
-Purpose = Literal["replay", "judge", "rewriter", "embeddings"]
+Purpose = Literal["replay", "judge", "rewriter"]
 """Purpose of a call to a model."""
 
-Operation = Literal["chat", "text_completion", "embeddings"]
+Operation = Literal["chat", "text_completion"]
 """Kind of a call, by OpenTelemetry's names."""
 
 

@@ -10,15 +10,12 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from evenkeel.core.budget import NOTHING
 from evenkeel.core.languages import base_tag
 from evenkeel.core.verdict import DECIDED_BY, STAGES, Failure
 from evenkeel.metrics.entity import SlotMatch
 from evenkeel.metrics.protocol import Rating
 from evenkeel.metrics.quality.workflow_steps import WorkflowSteps
-from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.likeness import Likeness, likeness
-from evenkeel.metrics.similarity.meaning import EncoderMeaning, MeaningScore
 from evenkeel.metrics.similarity.words import GLUE, stem, words
 from evenkeel.metrics.structured.reading import Structure, read_structure
 from evenkeel.metrics.structured.tree import flat
@@ -26,28 +23,17 @@ from evenkeel.metrics.tasks import Task
 from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from evenkeel.core.budget import Spend
     from evenkeel.core.languages import LanguageOf
     from evenkeel.core.pair import Pair
     from evenkeel.metrics.protocol import Metric
-    from evenkeel.metrics.similarity.meaning import Meaning
 
 
 CROSS_LANGUAGE: Final = "cross_language"
 
-MEANING_WEIGHT: Final = 0.15
-"""Largest share of the distance between two answers that an encoder can take away.
-
-A larger share loses accuracy where changed models answer one question, with much the same meaning: `python -m
-benchmarks.similarity`.
-"""
-
-_MEANING_STEEPNESS: Final = 4
 # Comparison of the parts that an answer is made of, on every pair of a task.
 _PARTS: Final[dict[Task, Metric]] = {Task.WORKFLOW: WorkflowSteps(), Task.SLOT_FILLING: SlotMatch()}
-_UNMEASURED: Final = MeaningScore(Failure("embeddings", 1, "not_asked"))
 
 
 class HeuristicRater:
@@ -59,133 +45,57 @@ class HeuristicRater:
     name = "heuristic_rater"
     version = 7
 
-    def __init__(
-        self,
-        embeddings: Embeddings | Meaning | None = None,
-        *,
-        language_of: LanguageOf | None = None,
-        count: Callable[[Failure], None] = lambda _: None,
-    ) -> None:
-        """Choose what is compared.
+    def __init__(self, language_of: LanguageOf | None = None) -> None:
+        """Choose who identifies languages.
 
         Args:
-            embeddings: Closeness in meaning, if there is an encoder here or behind an endpoint; left out for
-                texts that are certainly in a language it does not know.
             language_of: Tells a text's language. Without it only those pairs count as being in two
                 languages whose variant asked for another one.
-            count: Told why embeddings were left out of a similarity.
         """
-        self._count = count
         self.language_of = language_of
         """Function that returns a text's language; None if there is none."""
-        self._meaning: Meaning | None = (
-            EncoderMeaning(embeddings) if isinstance(embeddings, Embeddings) else embeddings
-        )
-
-    @property
-    def encoder(self) -> str | None:
-        """Name of the encoder whose embeddings are compared; None if none are."""
-        return self._meaning.encoder if self._meaning else None
-
-    def expense(self, texts_chars: int) -> Spend:
-        """Return an upper estimate of the cost of one rating, by the characters of both answers together."""
-        return self._meaning.expense(texts_chars) if self._meaning else NOTHING
 
     async def rate_all(self, pairs: Sequence[Pair]) -> list[Rating]:
-        """Return the ratings in order, computed in a thread; the encoder is asked once about all pairs.
+        """Return the ratings in order, computed in a thread.
 
         Returns: for each pair a `Rating` whose outcome is None, with its similarity, and among its details
-            the scores behind that; or a `Failure` "cross_language". An embedding that fails is left out of
-            the similarity.
+            the scores behind that; or a `Failure` "cross_language".
         """
-        drafts = await asyncio.to_thread(lambda: [self._draft(pair) for pair in pairs])
-        asked = {
-            place: draft.wording
-            for place, draft in enumerate(drafts)
-            if isinstance(draft, _Draft) and draft.in_words
-        }
-        measured = [_UNMEASURED] * len(pairs)
-        if self._meaning is not None and asked:
-            scores = await self._meaning.measure_all(list(asked.values()))
-            for place, score in zip(asked, scores, strict=True):
-                measured[place] = score
-                if isinstance(score.outcome, Failure):
-                    self._count(score.outcome)
-        return [
-            Rating(draft) if isinstance(draft, Failure) else _rating(draft, score)
-            for draft, score in zip(drafts, measured, strict=True)
-        ]
+        return await asyncio.to_thread(lambda: [self._rate(pair) for pair in pairs])
 
     async def rate(self, pair: Pair) -> Rating:
         """Return the rating of one pair, as `rate_all` rates several."""
         return (await self.rate_all([pair]))[0]
 
-    def _draft(self, pair: Pair) -> _Draft | Failure:
+    def _rate(self, pair: Pair) -> Rating:
         gap = _gap(pair, self._languages(pair))
         if gap:
-            return Failure(self.name, self.version, CROSS_LANGUAGE, gap)
+            return Rating(Failure(self.name, self.version, CROSS_LANGUAGE, gap))
         wording = _wording(pair)
-        scores = {Likeness.name: likeness(wording.reference.text, wording.candidate.text)}
+        closeness = likeness(wording.reference.text, wording.candidate.text)
+        scores = {Likeness.name: closeness}
         if pair.task in _PARTS:
             parts = _PARTS[Task(pair.task)].score(pair)
             if not isinstance(parts, Failure):
                 scores[_PARTS[Task(pair.task)].name] = parts
+                # Which steps or slots there are says more than their words.
+                closeness = (closeness + parts) / 2
         if wording.reference.tool_calls or wording.candidate.tool_calls:
             calls = ToolCalls().score(wording)
             if not isinstance(calls, Failure):
                 scores[ToolCalls.name] = calls
-        in_words = self._meaning is not None and _have_text(wording) and self._meaning.on_scale(wording)
-        return _Draft(wording, scores, in_words)
+                closeness = (closeness + calls) / 2 if _have_text(wording) else calls
+        return Rating(
+            None,
+            "Not identical; only a judge can tell.",
+            scores | {DECIDED_BY: float(STAGES.index("unsure"))},
+            similarity=closeness,
+        )
 
     def _languages(self, pair: Pair) -> _Languages:
         wanted = None if pair.wanted.language is None else base_tag(pair.wanted.language)
         tell = self.language_of or _unknown
         return _Languages(tell(pair.reference.text), tell(pair.candidate.text) or wanted, wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """Pair that is compared, as far as code can tell."""
-
-    wording: Pair
-    """The pair with data replaced by its values; see `_wording`."""
-    scores: dict[str, float]
-    in_words: bool
-    """True if the encoder is asked too."""
-
-
-def _rating(draft: _Draft, meaning: MeaningScore) -> Rating:
-    """Return the unsure rating of a draft and its closeness in meaning."""
-    scores = dict(draft.scores)
-    closeness = scores[Likeness.name]
-    for parts in _PARTS.values():
-        if parts.name in scores:
-            # Which steps or slots there are says more than their words.
-            closeness = (closeness + scores[parts.name]) / 2
-    if not isinstance(meaning.outcome, Failure):
-        scores[Embeddings.name] = meaning.outcome
-        closeness = nearer_by_meaning(closeness, meaning.outcome)
-    if ToolCalls.name in scores:
-        calls = scores[ToolCalls.name]
-        closeness = (closeness + calls) / 2 if _have_text(draft.wording) else calls
-    return Rating(
-        None,
-        "Not identical; only a judge can tell.",
-        scores | {DECIDED_BY: float(STAGES.index("unsure"))},
-        meaning.tokens,
-        meaning.cost_usd,
-        similarity=closeness,
-    )
-
-
-def nearer_by_meaning(closeness: float, cosine: float) -> float:
-    """Return the closeness in words, raised by closeness in meaning: never lower, and at most 1.
-
-    Args:
-        closeness: Of the words, in [0, 1].
-        cosine: Of the encoder, in [0, 1].
-    """
-    return closeness + (1 - closeness) * MEANING_WEIGHT * float(cosine**_MEANING_STEEPNESS)
 
 
 @dataclass(frozen=True, slots=True)

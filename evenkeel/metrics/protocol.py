@@ -36,7 +36,7 @@ Family = Literal[
 lexical families, a "sequence" metric looks for the longest shared sequence and notices parts that moved; a
 "vocabulary" metric does not; n-grams lie between.
 """
-Needs = Literal["nothing", "language_identifier", "encoder", "client", "token_matcher", "judge"]
+Needs = Literal["nothing", "language_identifier", "encoder", "token_matcher", "judge"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.similarity.likeness:Likeness",
     "evenkeel.metrics.similarity.sequence:RougeL",
     "evenkeel.metrics.similarity.embeddings:Embeddings",
-    "evenkeel.metrics.similarity.meaning:EndpointEmbeddings",
     "evenkeel.metrics.similarity.bert_score:BertScore",
     "evenkeel.metrics.structured.json_rouge:JsonRouge",
     "evenkeel.metrics.structured.json_similarity:JsonSimilarity",

@@ -199,15 +199,13 @@ class _MeasuredJudge:
 
 
 def _combined(measured: Rating, judged: Rating) -> Rating:
-    """Return the judge's rating with the similarity, and the price of both: embeddings may cost something."""
+    """Return the judge's rating with the similarity."""
     if judged.outcome is None:  # a judge on this machine may be unsure, too
         return measured
     return replace(
         judged,
         details=measured.details | judged.details | _by("judge"),
         similarity=measured.similarity,
-        tokens=measured.tokens + judged.tokens,
-        cost_usd=measured.cost_usd + judged.cost_usd,
     )
 
 
@@ -225,7 +223,7 @@ def heuristic_scorer(
     It decides about identical and empty answers, and measures the similarity of others.
 
     Args:
-        rater: Default: one without embeddings that tells no languages, so that answers in two languages may
+        rater: Default: one that tells no languages, so that answers in two languages may
             pass for shifted.
         bundles: The qualities of each task.
     """
@@ -234,8 +232,7 @@ def heuristic_scorer(
         "metrics",
         rater,
         {task: bundle.measures() for task, bundle in bundles.items()},
-        lambda answers_chars, _context_chars, _task: rater.expense(answers_chars),
-        rater.language_of,
+        language_of=rater.language_of,
     )
 
 
@@ -255,8 +252,7 @@ def local_scorer(
         "judge",
         _MeasuredJudge(heuristic, judge),
         {task: bundle.measures() for task, bundle in bundles.items()},
-        lambda answers_chars, _context_chars, _task: heuristic.expense(answers_chars),
-        heuristic.language_of,
+        language_of=heuristic.language_of,
     )
 
 
@@ -306,8 +302,6 @@ def judge_scorer(
 
     def estimate(answers_chars: int, context_chars: int, task: Task) -> Spend:
         calls = [asked.estimate(answers_chars)]
-        if heuristic is not None:
-            calls.append(heuristic.expense(answers_chars))
         # Each quality is asked of each answer; half of the answers' characters is that of one.
         one_chars = context_chars + answers_chars // 2
         calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]

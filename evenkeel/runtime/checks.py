@@ -83,7 +83,6 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
             "replay": partial(replay_check, settings),
             "judge": lambda _: judge_check(settings, ask_judge),
             "rewriter": lambda _: rewriter_check(settings),
-            "embeddings": lambda _: embeddings_check(settings),
             "budget": partial(budget_check, settings),
             "notification": lambda asked: notification_check(settings, asked.get("by", "")),
         },
@@ -294,18 +293,6 @@ def rewriter_check(settings: Settings) -> Check:
     url = f"{rewriter.base_url.rstrip('/')}/chat/completions"
     key = _bearer(rewriter.api_key_env)
     return _tried(_Call("The rewriter's call", url, _chat(rewriter.model), key, rewriter.api_key_env))
-
-
-def embeddings_check(settings: Settings) -> Check:
-    """Send one word to the encoder, if that is an endpoint."""
-    chosen = settings.embeddings
-    if chosen.base_url is None or chosen.enabled is False:
-        return Check("note", "No endpoint of embeddings is set.")
-    url = f"{chosen.base_url.rstrip('/')}/embeddings"
-    body = {"model": chosen.model, "input": ["pong"]}
-    return _tried(
-        _Call("The call for embeddings", url, body, _bearer(chosen.api_key_env), chosen.api_key_env)
-    )
 
 
 def _chat(model: str) -> dict[str, Any]:

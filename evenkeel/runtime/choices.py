@@ -12,8 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from evenkeel.metrics.quality.bundles import bundles_by, custom_prompt
-from evenkeel.metrics.similarity.embeddings import name_of
-from evenkeel.metrics.similarity.meaning import endpoint_encoder
 from evenkeel.metrics.tasks import task_named
 from evenkeel.settings import SettingsError
 from evenkeel.shadow.original import StatedTemplate
@@ -50,14 +48,6 @@ def bundles(settings: Settings) -> Mapping[Task, Bundle]:
     described = settings.judge.qualities.items() if settings.judge else ()
     custom = [custom_prompt(name, choice.description, choice.scale) for name, choice in described]
     return bundles_by(settings.judge.tasks if settings.judge else {}, custom)
-
-
-def encoder_name(settings: Settings) -> str | None:
-    """Return the name of the encoder in the settings, None for none. It does not try to load it."""
-    chosen = settings.embeddings
-    if chosen.enabled is False:
-        return None
-    return endpoint_encoder(chosen.model or "") if chosen.base_url else name_of(chosen.model)
 
 
 def limits(settings: Settings) -> tuple[RouteLimit, ...]:

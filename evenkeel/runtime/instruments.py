@@ -13,21 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evenkeel.core.budget import RouteBudget
-from evenkeel.core.languages import base_tag, language_of
+from evenkeel.core.languages import language_of
 from evenkeel.core.trouble import JudgeTrouble
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import UNOBSERVED
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
-from evenkeel.metrics.languages import Coverage
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer, local_scorer
-from evenkeel.metrics.similarity.embeddings import (
-    EmbeddingsUnavailableError,
-    load_embeddings,
-)
-from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.runtime import choices, replays
-from evenkeel.runtime.notes import encoder_notes
 from evenkeel.settings import SettingsError
 from evenkeel.stores.counters import Tally, merge
 from evenkeel.tracing import LAST_SPANS_S, open_spans
@@ -39,12 +32,10 @@ if TYPE_CHECKING:
     from evenkeel.core.budget import CallBudget, CostTracker
     from evenkeel.core.cache import Cache
     from evenkeel.core.verdict import Failure
-    from evenkeel.llm.client import Endpoint
     from evenkeel.llm.observer import CallObserver
     from evenkeel.llm.price import Prices
     from evenkeel.metrics.judge import Reply
     from evenkeel.metrics.scoring import TwoStageScorer
-    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.runtime.stores import Stores
     from evenkeel.settings import Settings
     from evenkeel.shadow.replay import Replayer
@@ -73,50 +64,6 @@ SWAP_SHARE = 0.5
 """Share of the similarity calls that show the two answers in the opposite order."""
 # Further attempts after an unreadable reply: endpoints without structured output may add chat.
 _REPAIRS = 1
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderChoice:
-    """Encoder that compares meanings."""
-
-    embeddings: Embeddings | EndpointEmbeddings | None
-    """Model of meanings; None = meanings are not compared."""
-    client: Endpoint | None = None
-    """Client of the endpoint, if there is one."""
-
-    async def close(self) -> None:
-        """Close the endpoint's connections."""
-        if self.client:
-            await self.client.close()
-
-
-def make_encoder(
-    settings: Settings,
-    prices: Prices,
-    observer: CallObserver = UNOBSERVED,
-    budget: CallBudget | None = None,
-) -> EncoderChoice:
-    """Return the encoder of the settings, if any. Loading one takes seconds; `observer` sees its calls.
-
-    The budget pays for calls that nobody else pays for.
-    """
-    chosen = settings.embeddings
-    for note in encoder_notes(settings):
-        log.warning("note: %s", note)
-    languages = frozenset(base_tag(tag) for tag in chosen.languages) or None
-    if chosen.enabled is False:
-        return EncoderChoice(None)
-    if chosen.base_url is None or chosen.model is None:
-        try:
-            embeddings = load_embeddings(chosen.model, languages=languages, language_of=language_of)
-        except EmbeddingsUnavailableError as error:
-            if chosen.enabled or chosen.model:
-                log.warning("no sentence embeddings: %s; scoring goes on without them", error)
-            return EncoderChoice(None)
-        return EncoderChoice(embeddings)
-    client = replays.endpoint(chosen, prices, observer, pauses=_pauses(), budget=budget)
-    remote = EndpointEmbeddings(client, coverage=Coverage(languages, language_of))
-    return EncoderChoice(remote, client)
 
 
 _JITTER = 0.1
@@ -254,16 +201,10 @@ def make_judge(
     return judge, JudgeHealth(judge, breaker, chosen.api_key_env)
 
 
-def make_scorer(
-    settings: Settings, judge: Judge | None, encoder: EncoderChoice, tally: Tally
-) -> TwoStageScorer:
+def make_scorer(settings: Settings, judge: Judge | None, tally: Tally) -> TwoStageScorer:
     """Return a scorer that uses the judge where one is needed, else heuristics."""
     bundles = choices.bundles(settings)
-    heuristic = HeuristicRater(
-        encoder.embeddings,
-        language_of=language_of,
-        count=lambda failure: tally.add("embeddings_failures", reason=failure.reason),
-    )
+    heuristic = HeuristicRater(language_of)
     chosen = settings.judge
     if chosen is not None and chosen.local:
         from evenkeel.metrics.judge.local import (  # noqa: PLC0415 - few judge here
@@ -303,7 +244,6 @@ class Instruments:
     scores: ScorePoster | None
     judge: Judge | None
     health: JudgeHealth
-    encoder: EncoderChoice
     scorer: TwoStageScorer
     replayer: Replayer
 
@@ -316,10 +256,9 @@ class Instruments:
         await asyncio.to_thread(replays.load_prices, prices)
         budget = RouteBudget(stores.ledger, "", "judge")
         judge, health = make_judge(settings, stores.judge_cache, prices, spans.observer, budget)
-        encoder = await asyncio.to_thread(make_encoder, settings, prices, spans.observer, budget)
-        scorer = await asyncio.to_thread(make_scorer, settings, judge, encoder, tally)
+        scorer = await asyncio.to_thread(make_scorer, settings, judge, tally)
         replayer = replays.replayer(settings)
-        return cls(prices, stores.ledger, tally, spans, scores, judge, health, encoder, scorer, replayer)
+        return cls(prices, stores.ledger, tally, spans, scores, judge, health, scorer, replayer)
 
     def asked_on(self, loop: asyncio.AbstractEventLoop) -> Callable[[], Reply]:
         """Return a blocking function that asks the judge a question with a known answer."""
@@ -340,5 +279,4 @@ class Instruments:
         if self.scores is not None:
             await asyncio.to_thread(self.scores.close, LAST_SPANS_S)
         await self.replayer.close()
-        await self.encoder.close()
         await self.health.close()

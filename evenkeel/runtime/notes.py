@@ -1,6 +1,6 @@
-"""Notes about the prices and the encoder of the settings.
+"""Notes about the judge, the prices and the replays of the settings.
 
-Apart from the checks of `preflight`: these need what scores and replays, which a supervisor never loads.
+Apart from the checks of `preflight`: these need what replays, which a supervisor never loads.
 """
 
 from __future__ import annotations
@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import NO_JUDGE, judged_by
-from evenkeel.metrics.similarity.embeddings import MINILM
 from evenkeel.proxy.routing import Upstream
-from evenkeel.runtime.choices import encoder_name
 from evenkeel.runtime.replays import budgeted_prices
 from evenkeel.settings.types import without_credentials
 
@@ -21,11 +19,6 @@ if TYPE_CHECKING:
 
     from evenkeel.settings import Settings
     from evenkeel.settings.routes import Route
-
-
-def notes(settings: Settings) -> list[str]:
-    """Return notes about prices and encoder, one line each; none of them is an error."""
-    return [*replay_notes(settings), *encoder_notes(settings)]
 
 
 def judge_line(settings: Settings) -> str:
@@ -46,20 +39,9 @@ def judge_line(settings: Settings) -> str:
     return f"{judged_by(judge.model)} at {place} with {key}, within the budget ({price}); --no-judge for none"
 
 
-def replay_notes(settings: Settings) -> list[str]:
-    """Return the notes about replays and their cost."""
+def notes(settings: Settings) -> list[str]:
+    """Return notes about replays and their cost, one line each; none of them is an error."""
     return [*unpriced(settings), *_left_undone(settings)]
-
-
-def encoder_notes(settings: Settings) -> list[str]:
-    """Return the notes about the encoder."""
-    encoder = encoder_name(settings)
-    if encoder in (None, MINILM):
-        return []
-    note = (
-        f"embeddings: cosines of {encoder} count in the similarity, which is on another scale than {MINILM}'s"
-    )
-    return [note]
 
 
 def unpriced(settings: Settings) -> list[str]:
@@ -67,11 +49,10 @@ def unpriced(settings: Settings) -> list[str]:
     known = budgeted_prices(settings)
     if known.assumed is None:
         return []
-    embeddings, rewriter = settings.embeddings, settings.replays.rewriter
+    rewriter = settings.replays.rewriter
     models = {
         "judge": settings.judge.model if settings.judge else None,
         "replays.rewriter": rewriter.model if rewriter else None,
-        "embeddings": embeddings.model if embeddings.base_url else None,
     }
     found = [
         f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its price, "

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from evenkeel.proxy.upstream import Downstream, UpstreamConnection
     from evenkeel.settings import Fallback, Route, Settings
     from evenkeel.settings.replay import RewriterSettings
-    from evenkeel.settings.scoring import EmbeddingSettings
 
 Role = Literal["proxy", "worker", "monitor"]
 
@@ -40,7 +39,6 @@ _FAULTS: Final = {
 _ASKED_BY: Final[dict[str, tuple[Role | None, ...]]] = {
     "judge": (None, "worker", "monitor"),
     "replays.rewriter": (None, "worker"),
-    "embeddings": (None, "worker", "monitor"),
 }
 
 
@@ -74,9 +72,7 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
             if fallback.api_key_env and not _held(fallback.api_key_env)
         ]
     found += _missing_replay_keys(settings, role)
-    embeddings = settings.embeddings
-    remote = embeddings if embeddings.base_url and embeddings.enabled is not False else None
-    models = {"judge": settings.judge, "replays.rewriter": settings.replays.rewriter, "embeddings": remote}
+    models = {"judge": settings.judge, "replays.rewriter": settings.replays.rewriter}
     return found + [
         f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
         f"Set it, or name another with {part}.api_key_env."
@@ -89,11 +85,11 @@ def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     ]
 
 
-def _is_local(model: JudgeSettings | RewriterSettings | EmbeddingSettings) -> bool:
+def _is_local(model: JudgeSettings | RewriterSettings) -> bool:
     return isinstance(model, JudgeSettings) and model.local is not None
 
 
-def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings | EmbeddingSettings) -> bool:
+def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings) -> bool:
     """Tell whether a model needs a key: not if its server takes requests and replays without one."""
     if model is not settings.judge:
         return True

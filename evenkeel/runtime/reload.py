@@ -36,7 +36,6 @@ _LIVE: Final = frozenset(
         "routes",
         "replays",
         "judge",
-        "embeddings",
         "budget",
         "alerts",
         "storage.archive",

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from evenkeel.settings import Settings
     from evenkeel.settings.credentials import Headers
     from evenkeel.settings.replay import RewriterSettings
-    from evenkeel.settings.scoring import EmbeddingSettings
     from evenkeel.shadow.original import Original
     from evenkeel.shadow.perturbations import Perturbation
     from evenkeel.shadow.prompt.template import TemplateLearner
@@ -74,7 +73,7 @@ def budgeted_prices(settings: Settings) -> Prices:
 
 
 def endpoint(
-    section: JudgeSettings | EmbeddingSettings | RewriterSettings,
+    section: JudgeSettings | RewriterSettings,
     costs: Prices,
     observer: CallObserver = UNOBSERVED,
     **more: Any,

@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.runtime import choices, replays
+from evenkeel.runtime import replays
 from evenkeel.shadow.trial_log import Stamp
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ def _judge(settings: Settings) -> dict[str, Any]:
 
 def _scoring(settings: Settings) -> dict[str, Any]:
     return {
-        "embeddings": choices.encoder_name(settings),
         "replays.rewriter.model": settings.replays.rewriter.model if settings.replays.rewriter else None,
     }
 

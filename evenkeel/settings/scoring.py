@@ -1,15 +1,15 @@
-"""Settings of the judge, of sentence embeddings and of alerts."""
+"""Settings of the judge and of alerts."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from evenkeel.core.tiers import tier_problem
 from evenkeel.proxy.routing import Upstream
-from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Tag, Variable, check_extra
+from evenkeel.settings.types import HttpUrl, Rate, Seconds, Section, Variable, check_extra
 
 
 class Quality(Section):
@@ -19,35 +19,6 @@ class Quality(Section):
     """Aspect of the answer to look at."""
     scale: dict[int, str]
     """Meanings of 3 (best), 2 and 1."""
-
-
-class EmbeddingSettings(Section):
-    """Sentence embeddings: `true`, `false`, `null` (if the extra `semantic` is installed), or an encoder.
-
-    What is not a mapping says whether the default encoder is used.
-    """
-
-    enabled: bool | None = None
-    """Value that `true`, `false` or `null` in place of the whole section sets."""
-    model: str | None = None
-    """Name or folder of a sentence-transformers model, or its name at `base_url`; none = all-MiniLM-L6-v2."""
-    languages: list[Tag] = []
-    """Languages the model knows; none = any, or English for all-MiniLM-L6-v2."""
-    base_url: HttpUrl | None = None
-    """OpenAI-compatible endpoint with `/embeddings`, up to and including the version; none = this machine."""
-    api_key_env: Variable = "EVENKEEL_EMBEDDINGS_API_KEY"
-    """Variable with its key."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, value: Any) -> Any:
-        return {"enabled": value} if value is None or isinstance(value, (bool, str)) else value
-
-    @model_validator(mode="after")
-    def _whole(self) -> EmbeddingSettings:
-        if self.base_url and not self.model:
-            raise ValueError("an endpoint needs the name of its model: add `model`")
-        return self
 
 
 class JudgeSettings(Section):

@@ -22,7 +22,7 @@ from evenkeel.settings.gone import GONE
 from evenkeel.settings.judge import JUDGE_KEY, default_judge, judge_of
 from evenkeel.settings.replay import BudgetSettings, ReplaySettings, RewriterSettings
 from evenkeel.settings.routes import PREFIX_PATTERN, Route, route_table
-from evenkeel.settings.scoring import Alerts, EmbeddingSettings, JudgeSettings
+from evenkeel.settings.scoring import Alerts, JudgeSettings
 from evenkeel.settings.server import Access, Listen, Telemetry
 from evenkeel.settings.storage import ADDRESS_PATTERN, MonitorSection, Storage
 from evenkeel.settings.types import NAME_PATTERN, TAG_PATTERN, Section
@@ -49,7 +49,6 @@ class Settings(BaseSettings):
     routes: Annotated[list[Route], Field(min_length=1)]
     replays: ReplaySettings = ReplaySettings()
     judge: JudgeSettings | None = None
-    embeddings: EmbeddingSettings = EmbeddingSettings()
     budget: BudgetSettings = BudgetSettings()
     alerts: Alerts = Alerts()
     data_dir: Path = Path("evenkeel-data")

@@ -203,8 +203,6 @@ class ShadowSpans:
             yield NO_REPORT
             return
         server = server_of(call)
-        # Embedded texts are the answers, which other spans carry.
-        content = self._content and call.operation != "embeddings"
         said = {
             names.OPERATION: call.operation,
             names.PROVIDER: server.provider,
@@ -213,12 +211,12 @@ class ShadowSpans:
             names.SERVER_PORT: server.port,
             names.PURPOSE: call.purpose,
             names.PROMPT_NAME: call.prompt or None,
-            names.INPUT_MESSAGES: input_messages(call.content()) if content else None,
+            names.INPUT_MESSAGES: input_messages(call.content()) if self._content else None,
         }
         span = self._tracer.start_span(
             f"{call.operation} {well_formed(call.model)}", kind=SpanKind.CLIENT, attributes=sendable(said)
         )
-        report = _CallSpan(span, content=content)
+        report = _CallSpan(span, content=self._content)
         try:
             yield report
         except BaseException as error:

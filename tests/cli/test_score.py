@@ -16,7 +16,7 @@ REWORDED = {"reference": "The parcel came late.", "candidate": "The delivery was
 
 def run(text, *arguments, code=0):
     """What it prints."""
-    result = CliRunner().invoke(main, ["score", "-", "--no-embeddings", *map(str, arguments)], input=text)
+    result = CliRunner().invoke(main, ["score", "-", *map(str, arguments)], input=text)
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.output
 

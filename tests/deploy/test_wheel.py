@@ -21,7 +21,7 @@ UV = str(Path(sys.executable).with_name("uv"))
 GATE = """
 def test_the_candidate_may_ship(evenkeel_gate):
     models = {{"model": "equal", "reference_model": "in-use"}}
-    evenkeel_gate("goldens.jsonl", base_url={url!r}, embeddings=False, margin=0.5, **models)
+    evenkeel_gate("goldens.jsonl", base_url={url!r}, margin=0.5, **models)
 """
 GOLDEN = '{{"prompt": "What is {n} plus {n}?", "answer": "It is {total}.", "cluster": "{n}"}}\n'
 

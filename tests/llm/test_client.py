@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from evenkeel.core.budget import Spend
 from evenkeel.llm.chat import ChatRequest, Completion
-from evenkeel.llm.client import Endpoint, TextVectors
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from evenkeel.core.tiers import Tier
-    from evenkeel.llm.client import Vector
+    from evenkeel.llm.client import Endpoint
 
 PLAIN = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),))
 FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})
@@ -487,67 +485,3 @@ def test_without_retries_a_failing_server_makes_the_next_call_wait(
     )
     assert got[-1] == YES
     assert clock.waited == waited
-
-
-# --- embeddings
-
-
-def vectors(request: dict[str, Any]) -> Canned:
-    """A good reply, its items in reverse order as servers may send them."""
-    data = [{"index": index, "embedding": [float(index), 1.0]} for index, _ in enumerate(request["input"])]
-    return Canned(
-        body={"object": "list", "data": data[::-1], "usage": {"prompt_tokens": 7, "total_tokens": 7}}
-    )
-
-
-def embed(script: Any, **settings: Any) -> tuple[TextVectors, Scripted]:
-    async def scene(endpoint: Endpoint, server: Scripted) -> tuple[TextVectors, Scripted]:
-        return await endpoint.embed(["north", "east"]), server
-
-    result: tuple[TextVectors, Scripted] = run(script, scene, **settings)
-    return result
-
-
-def test_vectors_come_in_the_order_of_the_texts() -> None:
-    """Tokens and their price as the server reports them, or by length: 9 characters are 3 tokens."""
-    got, server = embed(vectors, price=price)
-    assert got == TextVectors([[0.0, 1.0], [1.0, 1.0]], 7, 7.0)
-    assert server.asked[0]["input"] == ["north", "east"]
-    silent = Canned(
-        body={name: value for name, value in vectors(server.asked[0]).body.items() if name != "usage"}
-    )
-    assert embed([silent], price=price)[0] == TextVectors([[0.0, 1.0], [1.0, 1.0]], 3, 3.0)
-
-
-def test_embedding_is_tried_again_and_paced_like_everything_else() -> None:
-    """Two 5xx and an answer are a success; three 5xx or a 400 are not; a full queue turns down."""
-    script = [error(500), error(503), vectors({"input": ["north", "east"]})]
-    assert isinstance(embed(list(script), max_retries=2)[0].vectors, list)
-    for canned, expected, requests in ((error(500), "server_error", 3), (error(400), "bad_request", 1)):
-        got, server = embed([canned], max_retries=2)
-        assert isinstance(got.vectors, Fault)
-        assert (got.vectors.reason, got.tokens, len(server.asked)) == (expected, 0, requests)
-    pauses = Pauses(longest_wait_s=1.0, clock=lambda: 0.0)
-    pauses.pause(2.0)
-    got, server = embed(vectors, pauses=pauses)
-    assert isinstance(got.vectors, Fault)
-    assert (got.vectors.reason, server.asked) == ("rate_limited", [])
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        [],
-        ["zzz", [1.0]],
-        [[1.0, 0.0], [1.0]],
-        [[1.7e308, 1.7e308]] * 2,
-        [[math.nan, 1.0]] * 2,
-        [[0.0, 0.0]] * 2,
-    ],
-)
-def test_vectors_that_cannot_be_used_are_none(given: list[Vector]) -> None:
-    """Missing, odd, endless or zero ones; they are paid for all the same."""
-    data = [{"index": index, "embedding": vector} for index, vector in enumerate(given)]
-    got, _ = embed([Canned(body={"data": data, "usage": {"prompt_tokens": 7}})])
-    assert isinstance(got.vectors, Fault)
-    assert (got.vectors.reason, got.tokens) == ("bad_schema", 7)

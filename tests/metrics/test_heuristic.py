@@ -10,13 +10,10 @@ import pytest
 from evenkeel.core.languages import language_of
 from evenkeel.core.pair import Answer, AnswerForm, Pair, ToolCall
 from evenkeel.core.verdict import Failure, stage_of
-from evenkeel.metrics.heuristic import MEANING_WEIGHT, HeuristicRater, nearer_by_meaning
-from evenkeel.metrics.similarity.embeddings import Embeddings
+from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from evenkeel.metrics.protocol import Rating
 
 REFERENCE = (
@@ -50,45 +47,6 @@ def test_a_rating_is_unsure_and_shows_how_near_the_answers_are() -> None:
     assert (rating.outcome, stage_of(rating.details)) == (None, "unsure")
     assert rating.similarity == rating.details["likeness"]
     assert 0.85 < rating.similarity < 1
-
-
-class PlantedEncoder:
-    """Vectors by first word, so that meaning is whatever the test says."""
-
-    def __init__(self, vectors: dict[str, tuple[float, float]]) -> None:
-        self.vectors = vectors
-
-    def encode(self, texts: Sequence[str]) -> list[tuple[float, float]]:
-        """The planted vector of each text."""
-        return [self.vectors[text.split()[0]] for text in texts]
-
-
-def test_meaning_counts_in_the_similarity_and_proves_nothing() -> None:
-    """Cosine 1 without a common word: up by its weight, and still unsure."""
-    rater = HeuristicRater(Embeddings(PlantedEncoder({"Automobiles": (1, 0), "Cars": (1, 0)})))
-    pair = Pair(Answer("Automobiles need petrol"), Answer("Cars consume fuel"), "")
-    with_meaning, without = rated(rater, pair), rated(HeuristicRater(), pair)
-    assert (with_meaning.outcome, without.outcome) == (None, None)
-    assert without.similarity is not None
-    assert with_meaning.similarity == pytest.approx(
-        without.similarity + (1 - without.similarity) * MEANING_WEIGHT
-    )
-
-
-def test_a_high_cosine_counts_far_more_than_a_middling_one() -> None:
-    """From 0.4 in words, a cosine of 1 takes 15 % of the 0.6 to 1 away, one of a half a sixteenth of that."""
-    assert nearer_by_meaning(0.4, 1) == pytest.approx(0.49)
-    assert nearer_by_meaning(0.4, 0.5) == pytest.approx(0.405625)
-    assert (nearer_by_meaning(0.4, 0), nearer_by_meaning(1, 0.3)) == (0.4, 1)
-
-
-def test_an_encoder_that_fails_leaves_likeness_alone() -> None:
-    """A broken model costs its score, not the similarity."""
-    counted: list[Failure] = []
-    rater = HeuristicRater(Embeddings(PlantedEncoder({})), count=counted.append)
-    rating = rated(rater, Pair(Answer(REFERENCE), Answer(REFERENCE + " Indeed."), ""))
-    assert rating.similarity == rating.details["likeness"]
-    assert [failure.reason for failure in counted] == ["encoder_failed"]
 
 
 GERMAN = (

@@ -153,11 +153,10 @@ def named(**overrides):
         {"alerts": {"threshold": 0.2}},
         {"judge": {"model": "j"}},
         {"judge": {"model": "j", "tasks": {"case_summary": ["faithfulness"]}}},
-        {"embeddings": {"enabled": False}},
     ],
 )
 def test_what_decides_a_score_is_part_of_the_fingerprint(overrides, tmp_path, monkeypatch):
-    """Judge, threshold, bundles and encoder; not ports, folders, budgets, credentials or a judge's pace."""
+    """Judge, threshold and bundles; not ports, folders, budgets, credentials or a judge's pace."""
     assert named(**overrides) != named()
     assert named(**overrides) == named(**overrides)
     elsewhere = {"data_dir": tmp_path, "budget": {"tokens_per_day": 1}, "listen": {"port": 1}}

@@ -137,7 +137,7 @@ def test_upstreams_that_cannot_be_reached_are_named():
     assert outcome.state == "bad"
     assert "route shop: the upstream http://127.0.0.1:9 cannot be reached" in outcome.said
     made = setup_sources(settings(), reply(Ruling(3, "")))
-    names = "upstream request replay judge rewriter embeddings budget notification"
+    names = "upstream request replay judge rewriter budget notification"
     assert list(made.checks) == names.split()
     (route,) = made.routes
     assert (route.route, route.sampling_rate, route.rewordings > 0) == ("shop", 0.1, True)

@@ -115,11 +115,6 @@ async def judged(url):
         return await judge.check()
 
 
-async def embedded(url):
-    async with endpoint_of(base_url=url, model="m", api_key="k") as client:
-        return (await client.embed(["text"])).vectors
-
-
 async def rewritten(url):
     async with endpoint_of(base_url=url, model="m", api_key="k") as endpoint:
         return await reply_to(endpoint, ChatRequest("rewriter", ()), CallBudget())
@@ -160,7 +155,7 @@ def answered(ask, body, encoding="", *, status=200, endless=False, field=""):
         return asyncio.run(main()), heads
 
 
-ENDPOINTS = pytest.mark.parametrize("ask", [judged, embedded, rewritten])
+ENDPOINTS = pytest.mark.parametrize("ask", [judged, rewritten])
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "gzip in gzip", "many members"])

@@ -1,8 +1,8 @@
 """Whatever an upstream, the network, the clock and the processes do, what is billed stays within the limit.
 
-A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge, rewriter and
-encoder spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit it
-was given.
+A scripted upstream keeps its own books, by true time. Replays, reference prompts, judge and
+rewriter spend together. Out of scope is an upstream that reports less than it bills, or ignores the limit
+it was given.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ PRICES = Prices(
         "m": ModelPrice(1.0, 4.0),
         "judge": ModelPrice(3.0, 9.0),
         "writer": ModelPrice(2.0, 2.0),
-        "encoder": ModelPrice(0.5, 0.0),
     }
 )
 KINDS = by_name(["general.whitespace", "general.casing", "general.spelling", "general.paraphrase"])
@@ -155,8 +154,7 @@ class Upstream(httpx2.AsyncBaseTransport):
         choice = {"index": 0, "finish_reason": chance.choice(("stop", "stop", "length"))}
         choice["message"] = {"role": "assistant", "content": text}
         answered = {"id": "1", "object": "chat.completion", "created": 1, "model": asked["model"]}
-        answered |= {"choices": [choice]} if "messages" in asked else {}
-        answered |= {"data": [{"index": n, "embedding": [1.0, 2.0]} for n in range(len(texts))]}
+        answered |= {"choices": [choice]}
         return json.dumps(answered if fault == "silent" else answered | {"usage": usage}).encode()
 
     def error(self, status, message, headers=None):
@@ -220,7 +218,6 @@ class Process:
         transport = Upstream(world, self)
         self.judge = Judge(self.endpoint("judge", transport), repairs=1)
         self.writer = self.endpoint("writer", transport)
-        self.encoder = self.endpoint("encoder", transport)
         self.replayer = Replayer(concurrency=4, timeout_s=60, clock=world.monotonic, sleep=world.sleep)
         self.replayer._wire = Wire(transport=transport)
         self.trials = trial_maker(
@@ -264,7 +261,7 @@ class Process:
 
     def spawn(self):
         chance = self.world.chance
-        work = chance.choice((*(self.trial,) * 4, self.reference, self.reference, self.check, self.embed))
+        work = chance.choice((*(self.trial,) * 4, self.reference, self.reference, self.check))
         self.tasks.append(asyncio.create_task(work()))
 
     async def trial(self):
@@ -309,9 +306,6 @@ class Process:
 
     async def check(self):
         await self.judge.check()
-
-    async def embed(self):
-        await self.encoder.embed([self.world.chance.choice(SCRIPTS) for _ in range(3)])
 
     async def finished(self):
         for found in await asyncio.gather(*self.tasks, return_exceptions=True):

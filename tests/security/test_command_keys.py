@@ -40,9 +40,7 @@ def write(name, content):
 
 def sent_by_gate(*arguments, route="default"):
     """By side, the key that a golden of a route is asked with; "" for none."""
-    context = gate_command.gate.make_context(
-        "gate", ["goldens.jsonl", "--no-embeddings", *map(str, arguments)]
-    )
+    context = gate_command.gate.make_context("gate", ["goldens.jsonl", *map(str, arguments)])
     given = {name: value for name, value in context.params.items() if name not in {"plan", "noise", "yes"}}
     sides = gate_command.options_of(given.pop("files"), given).sides
     golden = Golden(
@@ -162,7 +160,7 @@ def test_an_option_does_not_carry_the_key_of_the_file_to_another_endpoint(sectio
     options = dict.fromkeys(
         ("judge_model", "judge_url", "judge_key_env", "rewriter_model", "rewriter_url", "rewriter_key_env")
     )
-    options |= {"config": file, "embeddings": None, f"{section}_url": "https://b.test/v1"}
+    options |= {"config": file, f"{section}_url": "https://b.test/v1"}
 
     def chosen(**more):
         settings = experiment_settings(options | more, services=("judge", "rewriter"))

@@ -286,7 +286,7 @@ def test_no_stored_text_steers_the_terminal_of_a_command(command: str, folder: P
 @pytest.mark.parametrize(
     "command",
     [
-        "score - --no-embeddings",
+        "score -",
         "perturb - --api chat",
         "goldens import {file} --route desk --by ann --data-dir {folder}",
         "judge-audit {file}",

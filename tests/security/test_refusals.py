@@ -1,4 +1,4 @@
-"""A judge, rewriter or encoder that refuses one client's questions fails those and nobody else's."""
+"""A judge or rewriter that refuses one client's questions fails those and nobody else's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.metrics.judge import Judge, JudgeRater
 from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling
-from evenkeel.metrics.similarity.meaning import EndpointEmbeddings
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.shadow.replay import Replayer, Target
 from tests.llm.scripted import Canned, Clock, Scripted, endpoint_of, said, serving
@@ -205,36 +204,6 @@ def test_long_questions_leave_places_for_short_ones() -> None:
         return found
 
     assert staged(script, scene) == ["rated"] * 10
-
-
-def test_one_text_that_an_encoder_refuses_costs_the_others_nothing() -> None:
-    """Of eight pairs in a request the one with the refused text fails, and seven have their score."""
-
-    def script(request: dict[str, Any]) -> Canned:
-        if any("x" * 50 in text for text in request["input"]):
-            return refusal(400, code="content_filter")
-        data = [{"index": n, "embedding": [1.0, float(len(t))]} for n, t in enumerate(request["input"])]
-        return Canned(body={"object": "list", "data": data, "usage": {"prompt_tokens": 7, "total_tokens": 7}})
-
-    async def scene() -> list[Any]:
-        clock = Clock()
-        async with (
-            serving(script) as server,
-            endpoint_of(base_url=server.url, model="m", api_key="", sleep=clock.sleep) as endpoint,
-        ):
-            pairs = [
-                Pair(
-                    Answer(f"The ferry leaves at {n}."),
-                    Answer("x" * 60 if n == 3 else f"At {n}."),
-                    "",
-                )
-                for n in range(8)
-            ]
-            return await EndpointEmbeddings(endpoint).score_all(pairs)
-
-    found = asyncio.run(scene())
-    assert [isinstance(one, float) for one in found] == [n != 3 for n in range(8)]
-    assert found[3].reason == "refused"
 
 
 @given(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import re
@@ -13,12 +12,9 @@ from click.testing import CliRunner
 
 from evenkeel.cli.main import main
 from evenkeel.core.exchange import Exchange
-from evenkeel.llm.price import Prices
-from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.tasks import Task
 from evenkeel.runtime import replays
-from evenkeel.runtime.choices import bundles, check, encoder_name
-from evenkeel.runtime.instruments import make_encoder
+from evenkeel.runtime.choices import bundles, check
 from evenkeel.runtime.notes import notes
 from evenkeel.runtime.preflight import missing_keys
 from evenkeel.runtime.stores import RedisStores
@@ -107,19 +103,10 @@ RUDE = "{description: How kind it is, scale: {3: kind}}"
         ("routes: [", r"evenkeel\.yaml: line \d is not YAML"),
         ("- routes:", r"must be a mapping"),
         ("listen: {port: 1} # routes:", r"no upstream to forward to; name one with --upstream"),
-        (
-            "embeddings: maybe",
-            r"embeddings\.enabled: must be true or false \(it is 'maybe'",
-        ),
-        ("embeddings: {modle: m}", r"embeddings\.modle: unknown setting; did you mean 'model'\?"),
-        (
-            "embeddings: {base_url: 'http://a/v1'}",
-            r"embeddings: an endpoint needs the name of its model",
-        ),
+        ("embeddings: false", r"embeddings: is gone: similarity reads words"),
         ("shadow: {concurrency: 2}", r"shadow: is gone: write `replays`"),
         ("routes: [{upstream: 'http://a', prefix: /a}]", r"prefix: is gone: write `match\.prefix`"),
         ("judge: {model: m, group: 2}", r"judge\.group: is gone: it has a fixed value now; remove it"),
-        ("embeddings: {model: m, languages: [German]}", r"embeddings\.languages\[0\]"),
         # What is chosen by name, and the calibration, is looked up before the start.
         (f"{ROUTE}\n  - {SPELLING}", r"routes\[1\]\.trials\.perturbations: .*did you mean general\.spelling"),
         ("routes: [{upstream: 'http://a', task: case_sumary}]", r"routes\[0\]\.task: .*case_summary"),
@@ -200,21 +187,20 @@ def test_an_empty_upstream_key_is_refused_where_requests_are_forwarded(write, mo
     ("role", "variables"),
     [
         ("proxy", {"UPSTREAM_KEY"}),
-        ("worker", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
-        ("monitor", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "VECTORS_KEY"}),
-        (None, {"UPSTREAM_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY"}),
+        ("worker", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY"}),
+        ("monitor", {"EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY"}),
+        (None, {"UPSTREAM_KEY", "JUDGE_KEY", "REWRITER_KEY"}),
     ],
 )
 def test_a_role_needs_the_keys_that_it_uses_and_no_other(read, monkeypatch, role, variables):
     """What each lacks when nothing is set; with just that set, nothing is missing."""
-    names = ("UPSTREAM_KEY", "EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY", "VECTORS_KEY")
+    names = ("UPSTREAM_KEY", "EVENKEEL_SHADOW_API_KEY", "JUDGE_KEY", "REWRITER_KEY")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     model = "{model: m, base_url: 'http://a/v1', api_key_env: %s}"
     settings = read(
         "routes: [{upstream: 'http://a/v1', api_key_env: UPSTREAM_KEY}]\n"
         f"judge: {model % 'JUDGE_KEY'}\nreplays: {{rewriter: {model % 'REWRITER_KEY'}}}\n"
-        f"embeddings: {model % 'VECTORS_KEY'}"
     )
     assert {re.findall("[A-Z_]+_KEY", line)[0] for line in missing_keys(settings, role)} == variables
     for name in variables:
@@ -235,55 +221,6 @@ def test_route_options_do_not_fit_several_routes(write):
     )
     with pytest.raises(SettingsError, match=r"several routes; set upstream there"):
         load(path, {}, UPSTREAM)
-
-
-@pytest.mark.parametrize(
-    ("text", "enabled", "encoder"),
-    [
-        ("true", True, "all-MiniLM-L6-v2"),
-        ("false", False, None),
-        ("null", None, "all-MiniLM-L6-v2"),
-        ("{}", None, "all-MiniLM-L6-v2"),
-        ("{model: sentence-transformers/all-MiniLM-L6-v2}", None, "all-MiniLM-L6-v2"),
-        ("{model: some/encoder, languages: [de, en]}", None, "some/encoder"),
-        ("{model: m, enabled: false}", False, None),
-        ("{model: m, base_url: 'http://a/v1'}", None, "m (endpoint)"),
-    ],
-)
-def test_embeddings_are_a_word_or_an_encoder(read, text, enabled, encoder):
-    """What is in use has a name, and one that is not the default's own is known by it."""
-    settings = read(f"embeddings: {text}")
-    assert settings.embeddings.enabled is enabled
-    assert encoder_name(settings) == encoder
-    assert bool(notes(settings)) == (encoder not in (None, "all-MiniLM-L6-v2"))
-
-
-def test_the_environment_turns_embeddings_off_and_names_encoders(monkeypatch):
-    """By a word, by JSON, or value by value."""
-    for name, value, expected in (
-        ("", "false", (False, None)),
-        ("", '{"model": "m"}', (None, "m")),
-        ("__MODEL", "n", (None, "n")),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setenv(f"EVENKEEL_EMBEDDINGS{name}", value)
-            found = load(None, {}, UPSTREAM).embeddings
-        assert (found.enabled, found.model) == expected
-
-
-def test_another_encoder_than_the_default_is_noted(read):
-    """Its cosines count in the similarity, whose cut was set with the default: `check-config` says so."""
-    settings = read(
-        "embeddings: {model: m, base_url: 'http://127.0.0.1:9/v1'}\n"
-        "budget: {prices: {m: {input_usd: 0, output_usd: 0}}}"
-    )
-    assert ["cosines of m (endpoint) count in the similarity" in note for note in notes(settings)] == [True]
-    encoder = make_encoder(settings, Prices())
-    assert HeuristicRater(encoder.embeddings).encoder == "m (endpoint)"
-    asyncio.run(encoder.close())
-    off = make_encoder(read("embeddings: false"), Prices())
-    assert off.embeddings is None
-    asyncio.run(off.close())
 
 
 def given(**redis):

@@ -35,7 +35,7 @@ from evenkeel.tracing.shadow import (
     output_messages,
     server_of,
 )
-from tests.llm.scripted import Canned, endpoint_of, error, said
+from tests.llm.scripted import Canned, error, said
 from tests.llm.scripted import serving as scripted
 from tests.metrics.judge.scripted_judge import GOOD, QUESTION, run
 from tests.stores.examples import exchange, verdict
@@ -193,31 +193,6 @@ def test_what_could_not_be_measured_has_a_reason_and_no_score(changes, events):
     assert [tuple(event.attributes.get(name) for name in names) for event in trial.events] == events
     assert trial.attributes["evenkeel.outcome"] == ("failed" if logged.failure else "rated")
     assert "secret" not in trial.to_json()
-
-
-def test_embeddings_are_calls_too():
-    """Operation, model and tokens, and none of the texts even where content is wanted."""
-    vectors = [{"object": "embedding", "index": 0, "embedding": [1.0, 2.0]}]
-    usage = {"prompt_tokens": 7, "total_tokens": 7}
-    reply = Canned(body={"object": "list", "data": vectors, "usage": usage})
-
-    async def embed(observer):
-        async with (
-            scripted([reply]) as server,
-            endpoint_of(base_url=server.url, model="m", api_key="k", observer=observer) as client,
-        ):
-            with observer.exchange(EXCHANGE, 1):
-                return await client.embed(["The harbour is frozen."])
-
-    exporter = InMemorySpanExporter()
-    spans = ExportedSpans(exporter, content=True)
-    embedded = asyncio.run(embed(spans.observer))
-    spans.finish(5)
-    call, _ = exporter.get_finished_spans()
-    assert call.name == "embeddings m"
-    assert call.attributes["gen_ai.operation.name"] == "embeddings"
-    assert call.attributes["gen_ai.usage.input_tokens"] == embedded.tokens
-    assert "harbour" not in call.to_json()
 
 
 def test_odd_characters_of_a_model_name_spoil_no_batch():

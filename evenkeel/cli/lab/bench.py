@@ -36,6 +36,7 @@ from evenkeel.lab.bench.trials import Protocol
 from evenkeel.metrics.heuristic import HeuristicRater
 from evenkeel.metrics.judge import Judge
 from evenkeel.metrics.scoring import heuristic_scorer, judge_scorer
+from evenkeel.metrics.similarity.embeddings import EmbeddingsUnavailableError, available, load_embeddings
 from evenkeel.metrics.tasks import task_named
 from evenkeel.release.kit.arguments import InputError, check_writable, named_price, words
 from evenkeel.release.kit.asking import AGAIN, StoppedError
@@ -44,7 +45,7 @@ from evenkeel.release.kit.cost import PayeeBudget
 from evenkeel.release.kit.renderings import html, show
 from evenkeel.release.kit.terminal import consoles
 from evenkeel.runtime import choices
-from evenkeel.runtime.instruments import SWAP_SHARE, make_encoder
+from evenkeel.runtime.instruments import SWAP_SHARE
 from evenkeel.runtime.replays import endpoint, prices
 from evenkeel.settings import Credential
 from evenkeel.settings.credentials import shadow_origin
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.bench.models import ModelUnderTest
     from evenkeel.lab.bench.run import BenchOutcome, Connect
     from evenkeel.llm.price import Prices
+    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.metrics.tasks import Task
     from evenkeel.release.kit.cost import Costs
     from evenkeel.settings import Settings
@@ -164,7 +166,12 @@ def _run(parameters: Mapping[str, Any], *, json: bool, confirmed: bool) -> None:
         settings = experiment_settings(parameters, services=("judge", "rewriter"), prices=own_prices)
         options = _options(parameters, settings)
         check_writable((*(parameters[name] for name in _OUTPUTS), parameters["journal"]))
-        outcome = run_bench(options, _connect(settings, options), err=err, confirm=confirm)
+        outcome = run_bench(
+            options,
+            _connect(settings, options, embeddings=parameters["embeddings"]),
+            err=err,
+            confirm=confirm,
+        )
         show(document(outcome), out)
         for path in _write(outcome, parameters):
             err.print(f"wrote {path}", soft_wrap=True)
@@ -326,15 +333,23 @@ def _kinds(text: str | None, settings: Settings) -> tuple[tuple[Perturbation, ..
     return kinds, missing
 
 
-def _connect(settings: Settings, options: BenchOptions) -> Connect:
+def _encoder(wanted: bool | None) -> Embeddings | None:  # noqa: FBT001 - three values
+    """Return the packaged encoder for the reference metrics; by default if it is installed."""
+    if wanted is False or (wanted is None and not available()):
+        return None
+    try:
+        return load_embeddings(language_of=language_of)
+    except EmbeddingsUnavailableError as error:
+        raise InputError(str(error)) from error
+
+
+def _connect(settings: Settings, options: BenchOptions, *, embeddings: bool | None) -> Connect:
     """Return a function that connects the judge and the rewriter of the settings."""
 
     def connect(database: Database, costs: Costs, stack: AsyncExitStack) -> Services:
         chosen, judge, watch = settings.judge, None, None
-        encoder = make_encoder(settings, options.prices)
-        stack.push_async_callback(encoder.close)
         if chosen is None:
-            rater = HeuristicRater(encoder.embeddings, language_of=language_of)
+            rater = HeuristicRater(language_of)
             scorer = heuristic_scorer(rater, bundles=options.bundles)
         else:
             there = endpoint(chosen, options.prices)
@@ -349,7 +364,7 @@ def _connect(settings: Settings, options: BenchOptions) -> Connect:
             name = f"the judge {chosen.model} at {chosen.base_url}"
             watch = Service(name, variable=chosen.api_key_env, option="--judge")
         rewrite = _rewriter(settings, judge, options.prices, database, costs, stack)
-        return Services(scorer, rewrite, watch, reference_metrics(encoder.embeddings))
+        return Services(scorer, rewrite, watch, reference_metrics(_encoder(embeddings)))
 
     return connect
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from evenkeel.core.verdict import Failure
 from evenkeel.metrics.quality.bundles import Bundle
-from evenkeel.metrics.similarity.embeddings import Embeddings
 from evenkeel.metrics.similarity.sequence import RougeL
 from evenkeel.metrics.structured.json_rouge import JsonRouge
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.lab.asking import Service
     from evenkeel.metrics.protocol import Metric
     from evenkeel.metrics.scoring import TwoStageScorer
+    from evenkeel.metrics.similarity.embeddings import Embeddings
     from evenkeel.release.kit.cost import Costs
     from evenkeel.shadow.perturbations import RewriteTask
     from evenkeel.shadow.rewriter import Rewriter
@@ -47,10 +47,10 @@ class Services:
         return {name: score for name, score in scores.items() if not isinstance(score, Failure)}
 
 
-def reference_metrics(embeddings: object) -> tuple[Metric, ...]:
+def reference_metrics(embeddings: Embeddings | None) -> tuple[Metric, ...]:
     """Return ROUGE-L and JSONRouge and, with an encoder that runs here, the two that compare meaning."""
     metrics: tuple[Metric, ...] = (RougeL(), JsonRouge())
-    if isinstance(embeddings, Embeddings):
+    if embeddings is not None:
         metrics += (embeddings, JsonSimilarity(embeddings))
     return metrics
 

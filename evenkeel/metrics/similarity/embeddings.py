@@ -127,10 +127,6 @@ class Embeddings:
         gap = self._coverage.gap(pair)
         return Failure(self.name, self.version, "cross_language", gap) if gap else None
 
-    def on_scale(self, pair: Pair) -> bool:
-        """Return whether cut-offs apply to the score: not in a language the encoder does not know."""
-        return not self._coverage.unknown(pair)
-
     def similarities(self, texts: Sequence[tuple[str, str]]) -> list[float] | Failure:
         """Return the closeness of each two texts, ratios in [0, 1]; the encoder is called at most once.
 

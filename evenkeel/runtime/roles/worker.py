@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.runtime import challengers, replays
-from evenkeel.runtime.notes import replay_notes
+from evenkeel.runtime.notes import notes
 from evenkeel.runtime.process import attend
 from evenkeel.runtime.stamp import stamp_of
 from evenkeel.shadow.needs import NeedsReader
@@ -60,7 +60,7 @@ class WorkerRole:
             instruments: Ask and rate.
             sheet: Sheet that the supervisor watches.
         """
-        for note in replay_notes(settings):
+        for note in notes(settings):
             log.warning("note: %s", note)
         await asyncio.to_thread(replays.load_languages)
         await asyncio.to_thread(challengers.follow_settings, settings, stores.challenges, time.time())

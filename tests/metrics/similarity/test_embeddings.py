@@ -1,21 +1,15 @@
-"""The encoder of this machine: scores, batches, languages, and what a rating does with them."""
+"""The encoder of this machine: scores, batches and languages."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evenkeel.core.budget import NOTHING, Spend
-from evenkeel.core.pair import AnswerForm, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.heuristic import HeuristicRater, nearer_by_meaning
 from evenkeel.metrics.languages import Coverage
-from evenkeel.metrics.scoring import heuristic_scorer
 from evenkeel.metrics.similarity import bert_score, embeddings
 from evenkeel.metrics.similarity.bert_score import load_bert_score
 from evenkeel.metrics.similarity.embeddings import (
@@ -27,17 +21,12 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
     name_of,
 )
-from evenkeel.metrics.similarity.meaning import EncoderMeaning, MeaningScore
 from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
-from evenkeel.metrics.tasks import Task
 from tests.metrics.similarity.compass import Compass, by_mark, pair, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-
-    from evenkeel.metrics.protocol import Rating
 
 
 def score(first: str, second: str) -> float | Failure:
@@ -143,107 +132,6 @@ def test_the_packaged_model_tells_a_paraphrase_from_another_subject() -> None:
     assert far < 0.3
 
 
-def test_a_language_that_the_encoder_does_not_know_leaves_the_rating_to_the_others() -> None:
-    """Two German answers under an English encoder: no cosine among the details; two English ones have it."""
-    languages = {"north": "en", "north east": "en", "south": "de", "south east": "de"}
-    coverage = Coverage(frozenset({"en"}), languages.get)
-    rater = HeuristicRater(Embeddings(Compass(), coverage=coverage), language_of=languages.get)
-    english = asyncio.run(rater.rate(pair("north", "north east")))
-    german = asyncio.run(rater.rate(pair("south", "south east")))
-    assert "embeddings" in english.details
-    assert "embeddings" not in german.details
-
-
-APART = pair("Automobiles need petrol", "Cars consume fuel")
-"""No word in common, and as long: .1 by likeness, for the length alone."""
-DOWN = Failure("endpoint_embeddings", 1, "timeout")
-
-
-@dataclass
-class Planted:
-    """An endpoint that says the same of every pair, at five tokens."""
-
-    outcome: float | Failure
-    encoder: str = MINILM
-    asked: list[Pair] = field(default_factory=list)
-
-    def on_scale(self, pair: Pair) -> bool:
-        """Not for pairs whose reference says so."""
-        return "unknown" not in pair.reference.text
-
-    def expense(self, texts_chars: int) -> Spend:
-        """A token a character, a cent each."""
-        return Spend(texts_chars, texts_chars / 100)
-
-    async def measure_all(self, pairs: Sequence[Pair]) -> list[MeaningScore]:
-        """The planted outcome."""
-        self.asked += pairs
-        return [MeaningScore(self.outcome, 5, 0.05) for _ in pairs]
-
-
-def rate(rater: HeuristicRater, pair: Pair = APART) -> Rating:
-    return asyncio.run(rater.rate(pair))
-
-
-def test_the_endpoints_score_counts_in_the_similarity_and_its_price_is_the_ratings() -> None:
-    """A part of the similarity is the cosine, for five tokens; nothing is decided by it."""
-    rating = rate(HeuristicRater(Planted(0.95)))
-    assert (rating.outcome, rating.tokens, rating.cost_usd) == (None, 5, 0.05)
-    assert rating.details["embeddings"] == 0.95
-    assert rating.similarity == nearer_by_meaning(rating.details["likeness"], 0.95)
-
-
-def test_a_failure_is_counted_and_likeness_stays() -> None:
-    """What was spent on it is booked all the same."""
-    counted: list[Failure] = []
-    rating = rate(HeuristicRater(Planted(DOWN), count=counted.append))
-    assert (rating.outcome, rating.tokens) == (None, 5)
-    assert rating.similarity == rating.details["likeness"]
-    assert counted == [DOWN]
-
-
-@pytest.mark.parametrize(
-    "both",
-    [
-        pair("One.", "One.\n"),
-        pair("One.", ""),
-        pair("unknown tongue here", "another text there"),
-        pair("One two three", "eins zwei drei", AnswerForm(language="de")),
-    ],
-)
-def test_nobody_is_asked_where_no_answer_would_count(both: Pair) -> None:
-    """Identical, missing, off the encoder's scale, or in two languages."""
-    endpoint = Planted(0.95)
-    judgement = asyncio.run(heuristic_scorer(HeuristicRater(endpoint)).score(both))
-    assert (endpoint.asked, judgement.tokens) == ([], 0)
-
-
-def test_the_estimate_of_a_scorer_counts_paid_embeddings() -> None:
-    """100 characters of answers at a cent each; nothing without embeddings."""
-    scorer = heuristic_scorer(HeuristicRater(Planted(0.9)))
-    assert scorer.estimate(100, 5000, Task.CHAT.value) == Spend(100, 1.0)
-    assert heuristic_scorer().estimate(100, 5000, None) == NOTHING
-
-
-def test_a_judgement_pays_for_the_embeddings() -> None:
-    """The two-stage score of a pair without a judge has their tokens."""
-    judgement = asyncio.run(heuristic_scorer(HeuristicRater(Planted(0.95))).score(APART))
-    assert (judgement.unsure, judgement.tokens, judgement.cost_usd) == (True, 5, 0.05)
-
-
-def test_pairs_of_an_exchange_are_encoded_together() -> None:
-    """Ten pairs are one batch, and each is what it is alone."""
-    pairs = [pair(f"north {n}", f"{'east ' * n}north {n}") for n in range(10)]
-    encoder = Compass()
-    ratings = asyncio.run(HeuristicRater(Embeddings(encoder)).rate_all(pairs))
-    assert len(encoder.batches) == 1
-    assert [rating.details["embeddings"] for rating in ratings] == Embeddings(Compass()).score_all(pairs)
-
-
-def test_the_local_encoder_keeps_its_name_and_languages() -> None:
-    """However the default model is named, it is the same one, and it costs nothing."""
+def test_the_default_model_has_one_name() -> None:
+    """However it is named, it is the same one."""
     assert {name_of(None), name_of(f"sentence-transformers/{MINILM}"), name_of(MINILM)} == {MINILM}
-    english = Coverage(frozenset(("en",)), by_mark)
-    meaning = EncoderMeaning(Embeddings(Compass(), name="compass", coverage=english))
-    assert (meaning.encoder, meaning.expense(1000)) == ("compass", NOTHING)
-    assert not meaning.on_scale(pair("nord", "nord"))

@@ -69,7 +69,7 @@ def gate(tmp_path, model):
     def run(name, *options, code, files=(tmp_path / "goldens.jsonl",), yes=True, typed=None):
         report.unlink(missing_ok=True)
         candidate = ("--base-url", model[1], "--model", name) if name else ()
-        arguments = (*files, "--no-embeddings", "--json-file", report, *candidate, *options)
+        arguments = (*files, "--json-file", report, *candidate, *options)
         command = ["gate", *map(str, arguments), *(["--yes"] if yes else [])]
         done = CliRunner().invoke(main, command, input=typed)
         assert done.exit_code == code, done.output
@@ -274,7 +274,7 @@ def test_an_interrupted_run_does_not_read_as_a_regression(planted, gate, tmp_pat
         options = ("--base-url", url, "--model", "new", "--cache", str(tmp_path / "answers"))
         program = [sys.executable, "-m", "evenkeel", "gate", str(tmp_path / "goldens.jsonl")]
         process = subprocess.Popen(
-            [*program, "--no-embeddings", "--yes", *options],
+            [*program, "--yes", *options],
             stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert any("of 60 goldens" in line for line in iter(process.stderr.readline, ""))

@@ -39,7 +39,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("arguments", "said"), WRONG)
 def test_a_wrong_option_is_told_in_one_line(folder, arguments, said):
     """The line says what is wrong and is the only one; nothing is asked."""
-    done = CliRunner().invoke(main, ["gate", "--no-embeddings", *arguments.format(url=URL).split()])
+    done = CliRunner().invoke(main, ["gate", *arguments.format(url=URL).split()])
     assert done.exit_code == 2, done.output
     lines = [line for line in done.output.splitlines() if line.startswith("evenkeel: ")]
     assert len(lines) == 1, done.output

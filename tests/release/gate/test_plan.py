@@ -64,7 +64,7 @@ def test_the_noise_is_that_of_the_routes_cells():
 
 
 def plan(*options, code=0):
-    done = CliRunner().invoke(main, ["gate", "--no-embeddings", "--plan", *map(str, options)])
+    done = CliRunner().invoke(main, ["gate", "--plan", *map(str, options)])
     assert done.exit_code == code, done.output
     return done.output.replace("\u202f", " ")
 
