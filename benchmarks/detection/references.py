@@ -138,6 +138,8 @@ class Upgrade:
     prompts: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     others: tuple[tuple[str, ...], tuple[str, ...]]
     """Answers of before and of after that planted noise takes sentences from."""
+    questions: tuple[str, ...] = ()
+    """Text of each prompt, where it is known."""
 
     @property
     def noise(self) -> float:
@@ -283,10 +285,14 @@ def _upgrade(name: str, recorded: RecordedAnswers, before: str, after: str, need
     def texts(place: int, version: str) -> tuple[str, ...]:
         return tuple(one.text for one in recorded.samples(place, version))
 
-    pairs = [(texts(place, before), texts(place, after)) for place in range(len(recorded.prompts))]
-    found = tuple(pair for pair in pairs if min(map(len, pair)) >= needed)
-    others = tuple(tuple(one for pair in found for one in pair[side]) for side in (0, 1))
-    return Upgrade(name, found, (others[0], others[1]))
+    pairs, questions = [], []
+    for place, prompt in enumerate(recorded.prompts):
+        pair = texts(place, before), texts(place, after)
+        if min(map(len, pair)) >= needed:
+            pairs.append(pair)
+            questions.append(prompt.text)
+    others = tuple(tuple(one for pair in pairs for one in pair[side]) for side in (0, 1))
+    return Upgrade(name, tuple(pairs), (others[0], others[1]), tuple(questions))
 
 
 def _wordings() -> Iterator[Upgrade]:

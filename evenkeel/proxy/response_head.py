@@ -47,7 +47,7 @@ _ORDINARY_HEAD = re.compile(
 _HEAD = re.compile(
     rb"HTTP/1\.([01]) ([1-9][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*+)?" + FIELD_LINES + rb"\r\n\r\n"
 )
-_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+_BARE_LINE_END = re.compile(rb"(?<!\r)\n|\r[^\n]")
 _NONE = Framing.NONE
 _LENGTH = Framing.LENGTH
 _CLOSE = Framing.CLOSE
@@ -202,8 +202,9 @@ def _frame(head: ResponseHead, length: bytes | None, coding: bytes | None) -> No
 def _refuse_unless_partial(data: bytes) -> None:
     """Raise if no further bytes can make a head of `data`."""
     if data.find(b"\r\n\r\n") < 0 and len(data) <= MAX_HEAD_BYTES:
-        if _BARE_LINE_FEED.search(data):
-            raise MessageError(ForwardingFault.GARBAGE, "its head ends a line without a carriage return")
+        # Such a head never ends in a blank line: the client would wait until the timeout.
+        if _BARE_LINE_END.search(data):
+            raise MessageError(ForwardingFault.GARBAGE, "a line of its head does not end in CR LF")
         size = min(len(data), len(_START))
         if data[:size] == _START[:size]:
             return

@@ -25,6 +25,10 @@ ANSWERS = {
     "closed": (Wire.close, ForwardingFault.CLOSED),
     "reset": (Wire.reset, ForwardingFault.CLOSED),
     "bare line feeds": (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nvault.internal", ForwardingFault.GARBAGE),
+    "bare carriage returns": (
+        b"HTTP/1.1 200 OK\rContent-Length: 2\r\rvault.internal",
+        ForwardingFault.GARBAGE,
+    ),
     "no HTTP": (b"SSH-2.0-vault.internal\r\n\r\n", ForwardingFault.GARBAGE),
     "two lengths": (HEAD + b"1\r\nContent-Length: 2\r\n\r\n", ForwardingFault.GARBAGE),
     "a header that is none": (HEAD + b"1\r\nvault.internal\r\n\r\n", ForwardingFault.GARBAGE),

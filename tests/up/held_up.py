@@ -57,6 +57,8 @@ class Case:
     fault: Callable[[Started], None] | None = None
     """Done once trials were rated; None = the settings are the fault."""
     repair: Callable[[Started], None] | None = None
+    model: str = "simulated-1"
+    """Name of the model; the price of this one is known, 0."""
     only: str = ""
     """"up" or "roles" where the other cannot have it."""
 
@@ -84,7 +86,7 @@ CASES = {
     "judge_down": Case("judge down", {"judge": {"base_url": NOWHERE, "model": JUDGE_MODEL}}),
     "judge_key": Case("judge's key wrong", environment={"EVENKEEL_JUDGE_API_KEY": "wrong"}),
     "replay_key": Case("replays' key wrong", environment={"EVENKEEL_SHADOW_API_KEY": "wrong"}),
-    "no_price": Case("no price", {"budget": {"usd_per_day": 5}}),
+    "no_price": Case("no price", {"budget": {"usd_per_day": 5}}, model="ours-7b"),
     "paced": Case(
         "budget paced",
         {"budget": {"tokens_per_day": 40_000, "prices": {"*": {"input_usd": 0, "output_usd": 0}}}},
@@ -129,7 +131,7 @@ def play(name: str, *, as_roles: bool) -> list[str]:
     with contextlib.ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="held-up-")))
         model = Simulation(
-            [ModelState("simulated-1", fragility=0.0)],
+            [ModelState(case.model)],
             SimulationSettings(api_key="right", deterministic=True),
         )
         judge = Simulation([ModelState(JUDGE_MODEL)], SimulationSettings(api_key="judge"))
@@ -173,7 +175,7 @@ def play(name: str, *, as_roles: bool) -> list[str]:
         asked = roles[0].find(r"base URL +(http://\S+?)/v1 ")
         console = roles[-1].find(r"console +(http://\S+?)/\n")
         worker = roles[1].find(r"metrics +(http://\S+?)/metrics") if as_roles else ""
-        traffic = opened.enter_context(_traffic(asked))
+        traffic = opened.enter_context(_traffic(asked, case.model))
         if case.fault is not None:
             _wait(lambda: _metric(console, "evenkeel_trials_total") > 30, 90)
             case.fault(started)
@@ -217,14 +219,14 @@ def _killed(roles: list[Role]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _traffic(url: str) -> Iterator[dict[str, int]]:
+def _traffic(url: str, model: str) -> Iterator[dict[str, int]]:
     """Ask as an application would, until the block ends."""
     stop, counted = threading.Event(), {"sent": 0, "failed": 0}
 
     def send() -> None:
         with httpx2.Client(base_url=url, headers={"authorization": "Bearer right"}, timeout=30) as client:
             while not stop.wait(PAUSE_S):
-                body = {"model": "simulated-1", "messages": make_prompt("case_summary", counted["sent"])}
+                body = {"model": model, "messages": make_prompt("case_summary", counted["sent"])}
                 counted["sent"] += 1
                 try:
                     ok = client.post("/v1/chat/completions", json=body).status_code == 200

@@ -83,7 +83,7 @@ class MonitorRole:
     _proposals: LimitProposals
     _notifying: RoleLease
     _responding: RoleLease
-    _asker: ReferenceAsker
+    asker: ReferenceAsker
     _panel: JudgePanel | None
     _challenges: ChallengeWatch
     _asking: RoleLease
@@ -188,7 +188,7 @@ class MonitorRole:
             proposals,
             notifying,
             _responding=stores.lease("respond", LEASE_S),
-            _asker=references.asker(settings, stores, instruments, monitor),
+            asker=references.asker(settings, stores, instruments, monitor),
             _panel=references.judge_panel(settings, stores, instruments, monitor),
             _challenges=ChallengeWatch(
                 board, partial(sinks, settings, announce), partial(challenger_link, settings)
@@ -222,7 +222,7 @@ class MonitorRole:
     async def ask(self, stop: asyncio.Event) -> None:
         """Ask reference prompts and the judge's panel again, and report challengers, until `stop` is set."""
         asking = [
-            respond(stop, self._asker, self._asking, "reference prompts cannot be asked"),
+            respond(stop, self.asker, self._asking, "reference prompts cannot be asked"),
             respond(stop, self._challenges, self._telling, "challengers cannot be reported"),
         ]
         if self._panel is not None:

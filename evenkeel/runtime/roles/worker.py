@@ -43,7 +43,7 @@ class WorkerRole:
 
     keep_templates: Callable[[threading.Event], None]
     """Body of the thread that keeps templates."""
-    _worker: Worker
+    worker: Worker
     _rewriter: Rewriter | None
     _sheet: Timesheet
     _deadline: Deadline
@@ -117,9 +117,9 @@ class WorkerRole:
         """Work until `stop` is set, after giving up what the previous worker could not finish."""
         left = self._sheet.left()
         if left.over:
-            await self._worker.take_up(*left)
+            await self.worker.take_up(*left)
         self._sheet.clear()
-        await attend(self._worker.run(stop), self._deadline.tick())
+        await attend(self.worker.run(stop), self._deadline.tick())
 
     async def close(self) -> None:
         """Close the rewriter's connections."""
