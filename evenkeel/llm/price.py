@@ -322,7 +322,9 @@ PICTURE_TOKENS: Final = 50_000
 1,600 of Anthropic's. Source: "Images and vision" of OpenAI's and "Vision" of Anthropic's guides, 2025."""
 # Types of parts that are pictures; their size in tokens does not follow from their bytes.
 _PICTURES: Final = frozenset({"image_url", "input_image", "image"})
-_OTHER_MEDIA: Final = frozenset({"input_audio", "file", "input_file", "document"})
+_OTHER_MEDIA: Final = frozenset({"input_audio", "audio_url", "video_url", "file", "input_file", "document"})
+# Members that hold them where parts have no type. Source: "Content" of the Gemini API.
+_INLINE: Final = frozenset({"inlineData", "inline_data"})
 # Shorter texts in such a part are names and addresses.
 _PAYLOAD_CHARS: Final = 512
 
@@ -351,7 +353,7 @@ class Media(NamedTuple):
 def media_of(members: Mapping[str, Any]) -> Media:
     """Return the inline media in a request's messages, by the parts that hold them."""
     pictures = picture_bytes = other_bytes = 0
-    left: list[Any] = [members.get(name) for name in ("messages", "input", "system")]
+    left: list[Any] = [members.get(name) for name in ("messages", "input", "system", "contents")]
     while left:
         value = left.pop()
         if isinstance(value, list):
@@ -365,9 +367,19 @@ def media_of(members: Mapping[str, Any]) -> Media:
                 picture_bytes += size
             elif kind in _OTHER_MEDIA:
                 other_bytes += _payload_bytes(value)
+            elif inline := [value[name] for name in _INLINE & value.keys() if isinstance(value[name], dict)]:
+                size = sum(map(_payload_bytes, inline))
+                is_picture = all(_mime_type(data).startswith("image/") for data in inline)
+                pictures += is_picture
+                picture_bytes += size if is_picture else 0
+                other_bytes += 0 if is_picture else size
             else:
                 left += value.values()
     return Media(pictures, picture_bytes, other_bytes)
+
+
+def _mime_type(data: dict[str, Any]) -> str:
+    return str(data.get("mimeType") or data.get("mime_type") or "")
 
 
 def _payload_bytes(part: dict[str, Any]) -> int:

@@ -109,6 +109,8 @@ TEXT = "What is on it?"
         {"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}},
         {"type": "tool_result", "content": [{"type": "image", "source": {"data": PICTURE}}]},
+        {"inlineData": {"mimeType": "image/png", "data": PICTURE}},
+        {"inline_data": {"mime_type": "image/png", "data": PICTURE}},
     ],
 )
 def test_a_picture_is_no_text(part):
@@ -130,6 +132,8 @@ def test_sound_and_files_count_by_their_bytes_until_the_endpoint_says_more():
     sound = {"type": "input_audio", "input_audio": {"data": "A" * 90_000, "format": "wav"}}
     media = media_of({"messages": [{"content": [sound, {"type": "text", "text": "A" * 9_000}]}]})
     assert media == (0, 0, 90_000)
+    film = {"inlineData": {"mimeType": "video/mp4", "data": "A" * 90_000}}
+    assert media_of({"contents": [{"parts": [film, {"text": "A" * 9_000}]}]}) == (0, 0, 90_000)
     assert (media.bound(100_000, None), media.bound(100_000, 900)) == (100_000, 10_900)
     odd = [{"type": ["image"], "image": PICTURE}, {"type": {}}]
     assert media_of({"messages": [{"content": odd}]}).pictures == 0
