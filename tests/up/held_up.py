@@ -181,13 +181,14 @@ def play(name: str, *, as_roles: bool) -> list[str]:
             case.fault(started)
         began = time.monotonic()
         _wait(lambda: _held(console), PATIENCE_S)
+        first = _ready(console)
         seen_s = time.monotonic() - began
         _wait(lambda: any("not being measured" in str(message) for message in messages), 120)
         told_s = time.monotonic() - began
         cells = [
             case.title,
             "roles" if as_roles else "up",
-            f"{seen_s:.0f} s",
+            f"{seen_s:.0f} s: {first}",
             _first_page(console),
             _ready(console),
         ]
