@@ -2,9 +2,9 @@
 
     python -m benchmarks.detection.days [--changes 4] [--quiet 30] [--model gpt-4.1-mini]
 
-Worker and monitor are wired as `evenkeel up` wires them, on SQLite, in one process under a simulated clock:
-exchanges are put into the queue as a data plane samples them, the worker makes its trials, the monitor asks its
-reference prompts, folds the log and opens incidents. Replays go to a server that answers as was recorded
+Worker and monitor are wired as `evenkeel up` wires them, on SQLite, in one process under a simulated clock.
+Exchanges are put into the queue as a data plane samples them, the worker makes its trials, the monitor asks
+its reference prompts, folds the log and opens incidents. Replays go to a server that answers as was recorded
 (../shared/data): LLMDrift's upgrades, with noise planted, and GPT-4o under other instructions, with its own.
 There is no judge.
 """
@@ -27,7 +27,7 @@ import threading  # noqa: E402
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # noqa: E402
 from itertools import islice  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import Final, NamedTuple  # noqa: E402
+from typing import Any, Final, NamedTuple  # noqa: E402
 
 from benchmarks.detection.references import PLANTED, Upgrade, altered, upgrades  # noqa: E402
 from benchmarks.kit import Table  # noqa: E402
@@ -226,7 +226,7 @@ def _serve(model: Recorded) -> ThreadingHTTPServer:
     return server
 
 
-def play(upgrade: Upgrade, model: str, seed: int, pause_s: float, **options: object) -> Outcome:
+def play(upgrade: Upgrade, model: str, seed: int, pause_s: float, **options: Any) -> Outcome:
     """Play one route in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(Play(Path(folder), upgrade, model, seed).run(pause_s, **options))
