@@ -185,9 +185,11 @@ class AnswerDraft:
         self.reasoning_tokens = max(
             (thought for thought in thoughts if thought is not None), default=self.reasoning_tokens
         )
-        details = (fields(found.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS)
-        cached = [count(detail, None) for detail in (*details, *(found.get(key) for key in _CACHED))]
-        self.cached_tokens = max((count for count in cached if count is not None), default=self.cached_tokens)
+        stated = [found.get(key) for key in _CACHED]
+        stated += [fields(found.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS]
+        # Gateways state one number in several places, and in some of them 0.
+        cached = [tokens for tokens in stated if count(tokens, None) is not None]
+        self.cached_tokens = max(cached, default=self.cached_tokens)
 
     def add_call(self, place: Place, name: str, arguments: str) -> None:
         """Append a piece to a tool call, creating the call with its first piece.
@@ -209,12 +211,13 @@ class AnswerDraft:
         said = without_thoughts(whole)
         if said is not whole and not self.reasoning_tokens:
             self.reasoning_tokens = estimate_tokens(whole) - estimate_tokens(said) + 1
+        calls: list[ToolCall] = []
+        for place in sorted(self.calls):
+            call = self.calls[place]
+            calls.append(ToolCall(well_formed(call.name), well_formed(call.arguments)))
         return Answer(
             text=well_formed(said or "".join(self.refusal)),
-            tool_calls=tuple(
-                ToolCall(well_formed(call.name), well_formed(call.arguments))
-                for _, call in sorted(self.calls.items())
-            ),
+            tool_calls=tuple(calls),
             model=_well_formed(self.model),
             system_fingerprint=_well_formed(self.system_fingerprint),
             finish_reason=_well_formed(self.finish_reason),

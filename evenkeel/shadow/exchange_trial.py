@@ -112,18 +112,21 @@ class ExchangeTrial:
 
     def follow(self) -> list[PlannedTrial]:
         """Return the single rewordings to try, given the answers to the groups that contain them."""
-        groups = [looked for looked in self._roots if looked.whole and looked.root.is_group]
-        trials = [trial for looked in groups for trial in self._singles(looked)]
+        trials: list[Trial] = []
+        for looked in self._roots:
+            if looked.whole and looked.root.is_group:
+                trials += self._singles(looked)
         return self._applicable(trials, len(trials))
 
     def _by_need(self) -> list[PlannedTrial]:
         """Return as many rewordings as the route allows, the least known first."""
         original = self.original
-        made = [
-            verdict for verdict in self.verdicts.values() if not (verdict.is_control or verdict.is_contrast)
-        ]
+        left = original.route.trials_per_exchange
+        for verdict in self.verdicts.values():
+            if not (verdict.is_control or verdict.is_contrast):
+                left -= 1
         trials = candidates(original.exchange.id, original.route, self._needs.cells)
-        return self._applicable(trials, original.route.trials_per_exchange - len(made))
+        return self._applicable(trials, left)
 
     def _contrast(self) -> list[PlannedTrial]:
         """Return the contrast of this exchange, if it has one and none was made."""

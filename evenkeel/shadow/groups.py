@@ -82,8 +82,11 @@ def _root(kinds: Sequence[Perturbation], part: str = "") -> Root:
 def roots_of(kinds: tuple[Perturbation, ...]) -> tuple[Root, ...]:
     """Return the roots of a set of rewordings: groups of two or three in a category, and single ones."""
     together = sorted(filter(combinable, kinds), key=_category)
-    roots = [root for _, category in groupby(together, key=_category) for root in _parts(list(category))]
-    return (*roots, *(_root([kind]) for kind in kinds if not combinable(kind)))
+    roots: list[Root] = []
+    for _, category in groupby(together, key=_category):
+        roots += _parts(list(category))
+    alone = [_root([kind]) for kind in kinds if not combinable(kind)]
+    return (*roots, *alone)
 
 
 def _category(kind: Perturbation) -> str:
@@ -256,10 +259,8 @@ class SettledNeeds:
                 since.setdefault(name, need.trials)
         if not since:
             return needs
-        cells = {
-            name: replace(need, up=False, suspicion=0.0)
-            if need.up and need.trials - since[name] >= SETTLED
-            else need
-            for name, need in needs.cells.items()
-        }
+        cells = dict(needs.cells)
+        for name, need in needs.cells.items():
+            if need.up and need.trials - since[name] >= SETTLED:
+                cells[name] = replace(need, up=False, suspicion=0.0)
         return needs._replace(cells=cells)

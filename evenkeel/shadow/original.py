@@ -45,10 +45,16 @@ UNKNOWN_TRAITS: Final = Traits()
 
 def traits_of(view: PromptView) -> Traits:
     """Return the traits of a prompt whose segments follow its route's template."""
-    chars = sum(len(segment.text) for segment in view.segments)
-    template = sum(len(segment.text) for segment in view.segments if segment.kind == "template")
-    said = "\n".join(segment.text for segment in view.segments if segment.kind == "input")
-    return Traits(chars, template / chars if chars else None, language_of(said or view.text))
+    chars = template = 0
+    inputs: list[str] = []
+    for segment in view.segments:
+        chars += len(segment.text)
+        if segment.kind == "template":
+            template += len(segment.text)
+        elif segment.kind == "input":
+            inputs.append(segment.text)
+    language = language_of("\n".join(inputs) or view.text)
+    return Traits(chars, template / chars if chars else None, language)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ _CUT: Final = "\0"
 _READ_CHARACTERS: Final = 2_000
 _SHORTEST_CREDENTIAL: Final = 6
 _NAMES: Final = ("type", "code")
+# Members in which upstreams explain an error, the usual one first.
+_SENTENCES: Final = ("message", "detail", "msg")
 _SECRETS: Final = (JWT, API_KEY, SECRET, EMAIL)
 _LOOKS_SECRET: Final = re.compile(
     r"""
@@ -82,13 +84,15 @@ def excerpt(response: RawResponse, credentials: Iterable[str] = (), *, message: 
         no error that is known.
     """
     error = response.error()
-    names = dict.fromkeys(
-        str(error[name]) for name in _NAMES if isinstance(error.get(name), str | int) and error[name] != ""
-    )
+    names: list[str] = []
+    for name in _NAMES:
+        value = error.get(name)
+        if isinstance(value, str | int) and value != "" and str(value) not in names:
+            names.append(str(value))
     parts = [", ".join(names)]
-    said = next((error[key] for key in ("message", "detail", "msg") if isinstance(error.get(key), str)), "")
+    sentences = [error[key] for key in _SENTENCES if isinstance(error.get(key), str)]
     if message:
-        parts.append(said)
+        parts += sentences[:1]
     line = " ".join(well_formed(": ".join(filter(None, parts))).split())
     # First what is not printed, or a key with such characters in it would be whole again without them.
     line = "".join(character for character in line if character.isprintable())
@@ -97,7 +101,9 @@ def excerpt(response: RawResponse, credentials: Iterable[str] = (), *, message: 
 
 
 def _masked(text: str, credentials: Iterable[str]) -> str:
-    words = {word for value in credentials for word in (value, *value.split())}
+    words: set[str] = set()
+    for value in credentials:
+        words.update((value, *value.split()))
     for word in sorted(words, key=len, reverse=True):
         if len(word) >= _SHORTEST_CREDENTIAL:
             text = text.replace(word, _CUT)

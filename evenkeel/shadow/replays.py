@@ -170,7 +170,9 @@ class Replays:
         tokens = answer.completion_tokens
         if not tokens or answer.reasoning_tokens or not original.view.may_be_limited:
             return None
-        parts = [answer.text, *(part for call in answer.tool_calls for part in (call.name, call.arguments))]
+        parts = [answer.text]
+        for call in answer.tool_calls:
+            parts += (call.name, call.arguments)
         if tokens > bound_of(parts):
             return None  # More than one for each byte: some were thoughts.
         usual = max(tokens, estimate_tokens(answer.text))

@@ -119,29 +119,34 @@ class Timesheet:
         return [exchange_id for row, exchange_id in then.items() if first.get(row) == exchange_id]
 
     def _late(self, pid: int) -> dict[int, str]:
-        rows = enumerate(_WORK.iter_unpack(self._memory[:_HELD_FROM]))
-        return {
-            row: id_.rstrip(b"\0").decode()
-            for row, (thread, until_s, id_) in rows
-            if thread and _processor_s(pid, thread) > until_s
-        }
+        late: dict[int, str] = {}
+        for row, (thread, until_s, id_) in enumerate(_WORK.iter_unpack(self._memory[:_HELD_FROM])):
+            if thread and _processor_s(pid, thread) > until_s:
+                late[row] = _text(id_)
+        return late
 
     def mark(self, exchange_ids: list[str]) -> None:
         """Mark exchanges of a killed worker as having exceeded their time."""
         for row in range(_HELD_FROM, _BEAT_AT, _HELD.size):
             held, id_ = _HELD.unpack_from(self._memory, row)
-            if held and id_.rstrip(b"\0").decode() in exchange_ids:
+            if held and _text(id_) in exchange_ids:
                 struct.pack_into("<q", self._memory, row, 2)
 
     def left(self) -> AbandonedExchanges:
         """Return the exchanges that the previous worker left behind."""
-        rows = list(_HELD.iter_unpack(self._memory[_HELD_FROM:_BEAT_AT]))
-        over, others = ([id_.rstrip(b"\0").decode() for was, id_ in rows if was == mark] for mark in (2, 1))
-        return AbandonedExchanges(over, others)
+        left = AbandonedExchanges([], [])
+        for mark, id_ in _HELD.iter_unpack(self._memory[_HELD_FROM:_BEAT_AT]):
+            if mark:
+                (left.others if mark == 1 else left.over).append(_text(id_))
+        return left
 
     def clear(self) -> None:
         """Erase all rows."""
         self._memory[:] = bytes(_BYTES)
+
+
+def _text(exchange_id: bytes) -> str:
+    return exchange_id.rstrip(b"\0").decode()
 
 
 def _processor_s(pid: int, thread: int) -> float:

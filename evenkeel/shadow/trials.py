@@ -238,11 +238,14 @@ class TrialMaker:
         original, route = state.original, state.original.exchange.route
         if self._replays.refuses(original):
             return "unpriced"
-        by_length = {
-            as_long: self._replays.quote(original, can_wait=state.can_wait, as_long=as_long)
-            for as_long in {trial.perturbation.wanted == AS_BEFORE for trial, _ in planned}
-        }
-        quotes = [by_length[trial.perturbation.wanted == AS_BEFORE] for trial, _ in planned]
+        by_length: dict[bool, Quote] = {}
+        quotes: list[Quote] = []
+        for trial, _ in planned:
+            as_long = trial.perturbation.wanted == AS_BEFORE
+            if as_long not in by_length:
+                quote = self._replays.quote(original, can_wait=state.can_wait, as_long=as_long)
+                by_length[as_long] = quote
+            quotes.append(by_length[as_long])
         judgements = len(planned)
         free_id = _free_id(original)
         if free_id in state.verdicts or any(trial.id == free_id for trial, _ in planned):
@@ -263,12 +266,11 @@ class TrialMaker:
         reports: Sequence[TrialReport],
     ) -> None:
         original, route = state.original, state.original.exchange.route
-        replays = [
-            partial(self._replay, state, trial, quote, budget, report)
-            for trial, quote, budget, report in zip(
-                planned, booking.quotes, booking.replays, reports, strict=True
-            )
-        ]
+        replays = []
+        for planned_trial, quote, budget, report in zip(
+            planned, booking.quotes, booking.replays, reports, strict=True
+        ):
+            replays.append(partial(self._replay, state, planned_trial, quote, budget, report))
         # The resend goes first, alone: providers have the prompt cached by the time that its variants come.
         first = [await replays.pop(0)()] if state.control is None else []
         replayed = [*first, *await asyncio.gather(*(replay() for replay in replays), return_exceptions=True)]
@@ -373,17 +375,12 @@ class TrialMaker:
     ) -> list[Judgement]:
         """Score answers against one reference, in one call."""
         judgements = [_swapped_model(self._scorer, reference, outcome.answer) for outcome in outcomes]
-        pairs = {
-            place: Pair(
-                reference,
-                outcome.answer,
-                original.view.text,
-                original.task,
-                outcome.trial.perturbation.wanted,
-            )
-            for place, outcome in enumerate(outcomes)
-            if judgements[place] is None and outcome.answer is not None
-        }
+        pairs: dict[int, Pair] = {}
+        for place, outcome in enumerate(outcomes):
+            if judgements[place] is None and outcome.answer is not None:
+                wanted = outcome.trial.perturbation.wanted
+                context = original.view.text
+                pairs[place] = Pair(reference, outcome.answer, context, original.task, wanted)
         scored = await self._scorer.score_all(list(pairs.values()), qualities=qualities)
         for place, judgement in zip(pairs, scored, strict=True):
             judgements[place] = judgement

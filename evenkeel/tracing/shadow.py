@@ -161,8 +161,10 @@ def _server(url: str, unix_path: str | None) -> Server:
     spoken = "anthropic" if parts.path.endswith("/messages") else "openai"
     if unix_path is not None:
         return Server(spoken, unix_path, None)
-    provider = next((name for end, name in _BY_HOST if host == end or host.endswith(f".{end}")), spoken)
-    return Server(provider, host, port)
+    for domain, provider in _BY_HOST:
+        if host == domain or host.endswith(f".{domain}"):
+            return Server(provider, host, port)
+    return Server(spoken, host, port)
 
 
 ROOT: Final = "evenkeel.shadow"

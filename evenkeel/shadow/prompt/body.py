@@ -156,14 +156,15 @@ def read_content(text: str, content: Value | None, text_types: Collection[str]) 
         return Content((Slot.whole(content),))
     if not isinstance(content.decoded, list):
         return Content()
-    parts = [
-        read_part(text, number, part, text_types)
-        for number, part in enumerate(elements_of(text, content.start))
-    ]
-    return Content(
-        tuple(part.slot for part in parts if part.slot is not None),
-        tuple(part.note for part in parts if part.slot is None),
-    )
+    slots: list[Slot] = []
+    notes: list[str] = []
+    for number, element in enumerate(elements_of(text, content.start)):
+        part = read_part(text, number, element, text_types)
+        if part.slot is None:
+            notes.append(part.note)
+        else:
+            slots.append(part.slot)
+    return Content(tuple(slots), tuple(notes))
 
 
 def read_part(text: str, number: int, part: Value, text_types: Collection[str]) -> ContentPart:

@@ -217,7 +217,7 @@ def _media(view: PromptView) -> Iterator[Refusal]:
             waiting += value.items() if isinstance(value, dict) else ()
             continue
         kinds = {
-            str(item).lower() for item in (value if isinstance(value, list | dict) else (value or "text",))
+            str(item).lower() for item in (value if isinstance(value, list | dict) else [value or "text"])
         }
         if "audio" in kinds:
             yield Refusal("audio_output", "the answer is speech, which cannot be compared")

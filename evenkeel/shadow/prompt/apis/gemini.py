@@ -82,8 +82,9 @@ class GeminiApi(Api):
 
     def refusals(self, get: Get) -> Iterator[Refusal]:
         """Implement `Api`."""
-        for config in (fields(get(key)) for key in _CONFIG):
-            kinds = {str(kind).upper() for key in _MEDIA for kind in elements(config.get(key))}
+        for config in map(fields, map(get, _CONFIG)):
+            asked = [*elements(config.get(_MEDIA[0])), *elements(config.get(_MEDIA[1]))]
+            kinds = {str(kind).upper() for kind in asked}
             if "AUDIO" in kinds:
                 yield Refusal("audio_output", "the answer is speech, which cannot be compared")
             elif kinds - {"TEXT"}:

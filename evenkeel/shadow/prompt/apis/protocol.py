@@ -108,9 +108,10 @@ class Api(ABC):
             is_function: Tells whether a definition is a function's.
         """
         kind = tool.get("type")
-        return isinstance(kind, str) and any(
-            kind.startswith(known) if known.endswith("_") else kind == known for known in self.client_tools
-        )
+        if not isinstance(kind, str):
+            return False
+        dated = tuple(known for known in self.client_tools if known.endswith("_"))
+        return kind in self.client_tools or kind.startswith(dated)
 
     def offered(self, get: Get) -> list[Any]:
         """Return the lists of tools that a request offers; in a bad request they may be anything else."""
