@@ -188,8 +188,8 @@ class AnswerDraft:
         stated = [found.get(key) for key in _CACHED]
         stated += [fields(found.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS]
         # Gateways state one number in several places, and in some of them 0.
-        cached = [tokens for tokens in stated if count(tokens, None) is not None]
-        self.cached_tokens = max(cached, default=self.cached_tokens)
+        cached = max(count(tokens, -1) or 0 for tokens in stated)
+        self.cached_tokens = cached if cached >= 0 else self.cached_tokens
 
     def add_call(self, place: Place, name: str, arguments: str) -> None:
         """Append a piece to a tool call, creating the call with its first piece.
