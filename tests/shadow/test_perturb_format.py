@@ -160,11 +160,21 @@ def test_other_words_of_the_template_are_reworded_too():
 
 
 def test_a_users_own_wish_is_not_contradicted():
-    """Before a template is known, one text may hold its own output instructions."""
-    asking = PromptView.parse(b'{"messages": [{"role": "user", "content": "List cities. Return JSON."}]}')
-    assert {applied(kind, asking).reason for kind in SYNTAXES} == {"unclear_format"}
-    about = PromptView.parse(b'{"messages": [{"role": "user", "content": "What is JSON good for?"}]}')
-    assert isinstance(applied(YAML, about), PromptView)
+    """A user's text that names a format may ask for it, in whatever words."""
+    for text in ("List cities. Return JSON.", "What is JSON good for?", "整数のJSON配列として返してください。"):
+        body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+        assert {applied(kind, PromptView.parse(body)).reason for kind in SYNTAXES} == {"unclear_format"}
+
+
+def test_what_an_earlier_turn_asked_for_is_left_alone():
+    """A request is added to the message that is answered; where an earlier turn asks for CSV, nowhere."""
+    turns = [
+        {"role": "user", "content": "Gib die Kurse als CSV zurück, eine Zeile je Monat."},
+        {"role": "assistant", "content": "Januar,150.02"},
+        {"role": "user", "content": "Runde auf ganze Zahlen."},
+    ]
+    view = PromptView.parse(json.dumps({"messages": turns}).encode())
+    assert {applied(kind, view).reason for kind in SYNTAXES} == {"own_form"}
 
 
 @pytest.mark.parametrize(("asked", "kind", "expected"), [

@@ -333,7 +333,7 @@ def words_of(language: str) -> set[str]:
     [
         # forgotten marks, known slips, keys of the layout (z beside t, a above q, ñ beside l)
         ("de", {"Koennen", "groeßere", "grössere", "fuer", "naechste", "erkleren", "Lieferzng"}, {"Konnen"}),
-        ("es", {"tambien", "todavia", "proxima", "expñicarme"}, {"ano", "calendari"}),
+        ("es", {"tambien", "todavia", "proxima", "caldndario"}, {"ano", "calendari"}),
         ("fr", {"reponse", "systeme", "derniere", "expliauer"}, {"lequipe", "equip"}),
         ("it", {"perchè", "citta'", "piu'", "sèiegarmi"}, {"citta", "piu"}),
         ("nl", {"coordinatie", "leveranicer", "gepalnde"}, {"coördinati"}),
@@ -357,11 +357,11 @@ def test_spelling_in_japanese_chooses_another_conversion() -> None:
     }
 
 
-def test_spelling_without_a_known_language_uses_the_english_keyboard() -> None:
-    """Two Croatian words are not enough to tell a language: the common slips are made all the same."""
-    changed = variant("general.spelling", "ljubičasta haljina", 1.0, 4)
-    assert changed != "ljubičasta haljina"
-    assert [word[0] + word[-1] for word in changed.split()] == ["la", "ha"]
+def test_spelling_leaves_words_alone_that_no_list_has() -> None:
+    """A nickname or a command in lower case has nobody who would recognise it misspelt."""
+    for seed in range(20):
+        changed = variant("general.spelling", "skegeek, please restart sudoers and mythtv again", 1.0, seed)
+        assert [changed.split()[place] for place in (0, 3, 5)] == ["skegeek,", "sudoers", "mythtv"]
 
 
 @pytest.mark.parametrize("language", sorted(SLIPS))

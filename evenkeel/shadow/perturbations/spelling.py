@@ -147,13 +147,13 @@ class Spelling:
     Keyboard, known slips and forgotten accents are those of the text's language (English, German,
     Spanish, French, Italian, Dutch, Portuguese; for others the English keyboard); in Japanese words get
     another conversion. First and last letters stay, the last because it carries number and tense; so do
-    short words, names (capitals inside a sentence), acronyms and contractions, and no slip makes another word
-    of the language.
+    short words, names (capitals inside a sentence), acronyms, contractions and
+    words that no list of the language has, and no slip makes another word of the language.
     """
 
     name: Final = "general.spelling"
     rewording: Final = Rewording(GENERAL, phrase="misspellings", order=20)
-    version: Final = 5
+    version: Final = 6
     graded: Final = True
     requires: Final = NOTHING
     wanted: Final = AS_BEFORE
@@ -205,11 +205,14 @@ def _words(language: str | None) -> re.Pattern[str]:
 
 def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
     slips = _slips_for(language)
+    # Of other languages there is no list: every word may get a slip.
+    known = real_words(language) if language is None or language in SLIPS else None
     for match in _words(language).finditer(text):
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
-        if word.lower() in _LIMITS:
+        # A word that no list has may be a nickname, a command or a product, which nobody would recognise.
+        if word.lower() in _LIMITS or (known is not None and word.lower() not in known):
             continue
         if word.islower() or (
             word[1:].islower() and (slips.nouns.fullmatch(word) or opens_a_sentence(match))

@@ -19,6 +19,7 @@ from evenkeel.core.rewordings import Rewording
 from evenkeel.shadow.perturbations.places import change_places, may_be_completed
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
+from evenkeel.shadow.prompt.references import asks
 
 if TYPE_CHECKING:
     import random
@@ -104,7 +105,7 @@ class Tone:
             raise ValueError(f"unknown tone {unknown[0] if unknown else ''!r}: known are {', '.join(TONES)}")
         self._by = by
         self._tones = tuple(tones)
-        self.version: Final = 10 if by == "rule" else 6
+        self.version: Final = 11 if by == "rule" else 6
         self.graded: Final = by == "rule"
         self.requires: Final[frozenset[Requirement]] = NOTHING if by == "rule" else frozenset({"rewriter"})
 
@@ -188,8 +189,14 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
         yield from inside.finditer(text)
     # Match at the end only: searching every place of the text would cost more than everything else.
     closing = _CLOSING.match(text, len(text.rstrip()))
-    if closing is not None and not may_be_completed(text):
+    if closing is not None and not may_be_completed(text) and not _ends_in_data(text):
         yield closing
+
+
+def _ends_in_data(text: str) -> bool:
+    """Return whether the last of several lines may belong to a text to work on, whose end a close would be."""
+    *before, last = text.strip().splitlines()
+    return bool(before) and not asks(last)
 
 
 def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:

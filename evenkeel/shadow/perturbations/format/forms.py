@@ -81,7 +81,7 @@ class Form:
     rewording: Rewording
     fenced: bool = True
     """True if a structure to follow is shown as a block of its own."""
-    version: int = 4
+    version: int = 5
 
     graded: ClassVar[bool] = False
     requires: ClassVar = NOTHING
@@ -147,8 +147,8 @@ class Form:
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
         """Return a reason if the prompt's format request cannot or need not be replaced, else None."""
-        if not asking and _is_asked_by_user(view):
-            return NotApplicable("unclear_format", "a user's text that may be anything asks for a format")
+        if stated is None and _is_named_by_user(view):
+            return NotApplicable("unclear_format", "a user's text speaks of a format")
         if (stated or "free") == self.format:
             return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
         return self._irreplaceable(view, asking, stated)
@@ -283,7 +283,8 @@ def _asking(view: PromptView) -> list[Segment]:
     """Return the segments that say how to answer, including skeletons in code segments after them."""
     found: list[Segment] = []
     for segment in view.segments:
-        if segment.kind == "history":
+        earlier = segment.role == "user" and segment.slot != view.last_user_slot
+        if segment.kind == "history" or earlier:
             continue
         follows = bool(found) and found[-1].index == segment.index - 1 and found[-1].slot == segment.slot
         shown = follows and segment.type == "code" and found[-1].text.rstrip().endswith(":")
@@ -313,12 +314,13 @@ def _reminders(view: PromptView) -> dict[int, Format]:
     return found
 
 
-def _is_asked_by_user(view: PromptView) -> bool:
-    """Return whether the last user message is no template's, and asks for a format somewhere."""
-    own = [segment for segment in view.segments if segment.slot == view.last_user_slot]
-    if any(segment.kind != "input" for segment in own):
-        return False
-    return any(_asked_in(segment.text) is not None for segment in own if segment.type != "document")
+def _is_named_by_user(view: PromptView) -> bool:
+    """Return whether the last user message names a format anywhere but in a document."""
+    return any(
+        named_format(segment.text) is not None
+        for segment in view.segments
+        if segment.slot == view.last_user_slot and segment.type != "document"
+    )
 
 
 def _asked_in(text: str) -> Format | None:
