@@ -109,7 +109,7 @@ _AFTER_WORDS: Final[dict[str, str]] = {
         (?: [A-Za-z][A-Za-z0-9+.\-]{{1,15}}+:// | www\. | mailto: | tel: )
         [^\s<>"“”`{_CJK}]* [^\s<>"“”`{_CJK}.,;:!?'’)\]}}*]""",
     "email": rf"[{_W}.+%\-]{{1,64}}+ @ [{_W}\-]++ (?:\.[{_W}\-]++)*",
-    "handle": rf"[@\#] [{_W}] [{_W}\-]*",
+    "handle": rf"[@\#!] [{_W}] [{_W}\-]*",
     # A short leaf element goes with its value; longer content is text like any other. Where no blanks part
     # the words, a dozen characters are short.
     "markup": rf"""

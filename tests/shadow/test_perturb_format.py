@@ -161,7 +161,7 @@ def test_other_words_of_the_template_are_reworded_too():
 
 def test_a_users_own_wish_is_not_contradicted():
     """A user's text that names a format may ask for it, in whatever words."""
-    for text in ("List cities. Return JSON.", "What is JSON good for?", "整数のJSON配列として返してください。"):
+    for text in ("List cities. Return JSON.", "What is JSON good for?", "整数のJSON配列として。"):
         body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
         assert {applied(kind, PromptView.parse(body)).reason for kind in SYNTAXES} == {"unclear_format"}
 

@@ -70,6 +70,11 @@ def prescribes(text: str) -> bool:
     )
 
 
+def speaks_of_translation(text: str) -> bool:
+    """Return whether a word of a text is about translating."""
+    return _TRANSLATES.search(text) is not None
+
+
 class LanguageEdit(NamedTuple):
     """Prompt whose own words now name another language for the answer."""
 
@@ -105,7 +110,7 @@ def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
         for place, line in enumerate(lines):
             if not prescribes(line):
                 continue
-            if _TRANSLATES.search(line):
+            if speaks_of_translation(line):
                 return NotApplicable("translation_wanted", "the prompt asks for a translation")
             new = _renamed(line, target)
             if new is None:

@@ -211,8 +211,9 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
         word = match[0]
         if len(word) < _LEAST_LETTERS and word.lower() not in slips.misspelled:
             continue
-        # A word that no list has may be a nickname, a command or a product, which nobody would recognise.
-        if word.lower() in _LIMITS or (known is not None and word.lower() not in known):
+        # A word that no list has may be a nickname, a command or a product, and so may "kali-linux".
+        joined = "-" in (text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1])
+        if word.lower() in _LIMITS or joined or (known is not None and word.lower() not in known):
             continue
         if word.islower() or (
             word[1:].islower() and (slips.nouns.fullmatch(word) or opens_a_sentence(match))

@@ -16,6 +16,7 @@ from evenkeel.core.languages import language_of
 from evenkeel.core.pair import AS_BEFORE
 from evenkeel.core.protected_spans import protected_spans
 from evenkeel.core.rewordings import Rewording
+from evenkeel.shadow.perturbations.answer_language import speaks_of_translation
 from evenkeel.shadow.perturbations.places import change_places, may_be_completed
 from evenkeel.shadow.perturbations.protocol import GENERAL, NO_INPUT, NOTHING, NotApplicable, RewriteTask
 from evenkeel.shadow.perturbations.rewriting import draft
@@ -112,7 +113,8 @@ class Tone:
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:
         """A variant in another tone, as `Perturbation.apply`.
 
-        Not applicable: "no_input"; by rule also "language_unknown" and "language_unsupported".
+        Not applicable: "no_input"; by rule also "text_to_translate", "language_unknown" and
+        "language_unsupported".
         """
         tone = self._tones[rng.randrange(len(self._tones))]
         spoken = view.typed
@@ -120,6 +122,10 @@ class Tone:
             return NO_INPUT
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
+        if any(
+            speaks_of_translation(segment.text) for segment in view.segments if segment.type != "document"
+        ):
+            return NotApplicable("text_to_translate", "a greeting would be translated like the text itself")
         language = language_of("\n\n".join(segment.text for segment in spoken)[:_TELLING])
         if language is None:
             return NotApplicable("language_unknown", "the language of the input is not clear")
@@ -194,7 +200,7 @@ def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:
 
 
 def _ends_in_data(text: str) -> bool:
-    """Return whether the last of several lines may belong to a text to work on, whose end a close would be."""
+    """Return whether the last of several lines may belong to a text to work on, which a close would end."""
     *before, last = text.strip().splitlines()
     return bool(before) and not asks(last)
 
