@@ -76,12 +76,9 @@ def quality_changed(report: CellReport) -> str:
     if report.estimates.quality_delta is None:
         return figures.MISSING
     text = f"{figures.percent(report.estimates.quality_delta.value)} of {report.estimates.quality_delta.n}"
-    if report.estimates.quality_worse and report.estimates.quality_better:
-        worse, better = (
-            figures.percent(estimate.value)
-            for estimate in (report.estimates.quality_worse, report.estimates.quality_better)
-        )
-        text += f": {worse} worse, {better} better"
+    worse, better = report.estimates.quality_worse, report.estimates.quality_better
+    if worse and better:
+        text += f": {figures.percent(worse.value)} worse, {figures.percent(better.value)} better"
     return text
 
 

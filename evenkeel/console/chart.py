@@ -128,7 +128,9 @@ def chart(
         values: range of the vertical axis, from `value_range`; charts to be compared share it.
         now: Unix time in seconds, the right edge, so that it is visible if a line has stopped.
     """
-    times = [sample.at for samples in series for sample in samples if sample.rated]
+    times = []
+    for samples in series:
+        times += [sample.at for sample in samples if sample.rated]
     start, end = _time_range(times, now)
     x, y = Scale(start, end, LEFT, RIGHT), Scale(*values, BOTTOM, TOP)
     lines = [_line(samples, x, y, current=index == len(series) - 1) for index, samples in enumerate(series)]
@@ -202,15 +204,11 @@ def _line(samples: Sequence[ChartSample], x: Scale, y: Scale, *, current: bool) 
         points = [(x.at(point.at), y.at(point.value)) for point in segment if point.value is not None]
         # A point by itself is drawn as a dot: a line of no length with round ends.
         lines.append(geometry.path(points if len(points) > 1 else points * 2))
-        bands.append(
-            geometry.ribbon(
-                [
-                    (x.at(point.at), y.at(point.lower), y.at(point.upper))
-                    for point in segment
-                    if point.bounded and point.lower is not None and point.upper is not None
-                ]
-            )
-        )
+        band = []
+        for point in segment:
+            if point.bounded and point.lower is not None and point.upper is not None:
+                band.append((x.at(point.at), y.at(point.lower), y.at(point.upper)))
+        bands.append(geometry.ribbon(band))
     last = segments[-1][-1]
     assert last.value is not None
     return ChartLine("".join(lines), "".join(bands), x.at(last.at), y.at(last.value), current=current)

@@ -43,7 +43,10 @@ class DownloadTable:
             columns: each the name of an attribute, or a name with a function that returns its value.
         """
         named = [(column, attrgetter(column)) if isinstance(column, str) else column for column in columns]
-        return cls(tuple(name for name, _ in named), [[read(row) for _, read in named] for row in rows])
+        table = []
+        for row in rows:
+            table.append([read(row) for _, read in named])
+        return cls(tuple(name for name, _ in named), table)
 
 
 def estimate_columns(name: str) -> list[Column]:

@@ -60,10 +60,12 @@ def golden_list(
     )
     start = (number - 1) * ROWS
     labels = store.labels()
+    routes = sorted({route for route, _ in labels})
+    tasks = sorted({task for _, task in labels if task})
     choices = {
         "show": {"in use": None, "retired too": "all"},
-        "route": {"all": None} | {name: name for name in sorted({route for route, _ in labels})},
-        "task": {"all": None} | {name: name for name in sorted({task for _, task in labels if task})},
+        "route": {"all": None} | {name: name for name in routes},
+        "task": {"all": None} | {name: name for name in tasks},
     }
     further = links.goldens_link(**chosen, page=str(number + 1)) if len(goldens_listed) > start + ROWS else ""
     return Page(

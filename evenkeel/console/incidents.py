@@ -77,10 +77,11 @@ def case_lines(going: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
     """Describe open incidents, the latest first; incidents with a common cause share a line."""
     cases = {case.id: case for case in cases_of(going).values()}
     ordered = sorted(cases.values(), key=lambda case: -case.members[-1].opened_at)
-    return [
-        _line(case.whole, writer)._replace(routes=case.members if len(case.members) > 1 else ())
-        for case in ordered
-    ]
+    lines = []
+    for case in ordered:
+        routes = case.members if len(case.members) > 1 else ()
+        lines.append(_line(case.whole, writer)._replace(routes=routes))
+    return lines
 
 
 def incident_lines(incidents: Iterable[Incident], writer: Writer) -> list[IncidentLine]:
@@ -227,11 +228,9 @@ def incident_page(
     line = _line(incident, sources.writer)
     change = _change_of(sources, incident)
     worst = _worst(incident)
-    decisions = {
-        name: decision
-        for name, decision in DECISIONS.items()
-        if name != "acknowledged" or incident.state == "open"
-    }
+    decisions = {} if over else dict(DECISIONS)
+    if incident.state != "open":
+        decisions.pop("acknowledged", None)  # once is enough
     return Page(
         f"{figures.listing(incident.routes)} · Incident · evenkeel",
         announcement=line.said,
@@ -244,7 +243,7 @@ def incident_page(
         checks=checks(sources, incident, cells),
         change=change,
         trials=_shown(sources.log, worst_trials(sources.log, incident)),
-        decisions={} if over else decisions,
+        decisions=decisions,
         noted="decided" in request.query_params,
         token=form_token(request),
         visitor=visitor_of(request),
@@ -253,11 +252,11 @@ def incident_page(
 
 def _shown(log: VerdictLog, verdicts: Sequence[Verdict]) -> list[TrialView]:
     """Return the trials with their texts; questions are shown without the template."""
-    texts = [readable_evidence(log, verdict.id) for verdict in verdicts]
-    return [
-        TrialView(verdict, exhibit_in_full(evidence) if evidence else None)
-        for verdict, evidence in zip(verdicts, texts, strict=True)
-    ]
+    views = []
+    for verdict in verdicts:
+        evidence = readable_evidence(log, verdict.id)
+        views.append(TrialView(verdict, exhibit_in_full(evidence) if evidence else None))
+    return views
 
 
 def incident_handlers(

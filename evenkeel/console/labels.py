@@ -84,12 +84,11 @@ def drawn(log: VerdictLog, store: LabelStore) -> str | None:
     they like it.
     """
     stretch = log.read_before(None, _DRAWN_FROM)
-    rated = [
-        verdict.verdict
-        for verdict in stretch.verdicts
-        if verdict.verdict.rating is not None
-        and not (verdict.verdict.is_control or verdict.verdict.is_contrast)
-    ]
+    rated = []
+    for logged in stretch.verdicts:
+        verdict = logged.verdict
+        if verdict.rating is not None and not (verdict.is_control or verdict.is_contrast):
+            rated.append(verdict)
     labelled = store.labelled([verdict.id for verdict in rated])
     left = [verdict for verdict in rated if verdict.id not in labelled]
     at_random = [verdict for verdict in left if verdict.drawn]

@@ -172,10 +172,10 @@ def by_model(reports: Iterable[CellReport]) -> list[tuple[str, float, bool, list
     models: dict[str, list[CellReport]] = {}
     for report in reports:
         models.setdefault(report.key.model, []).append(report)
-    rows = [
-        (model, max(report.last_scored_at or 0.0 for report in own), own[0].retired, own)
-        for model, own in models.items()
-    ]
+    rows = []
+    for model, own in models.items():
+        last_at = max(report.last_scored_at or 0.0 for report in own)
+        rows.append((model, last_at, own[0].retired, own))
     # Live models are not ordered by time: two that share a route would swap rows at each refresh.
     return sorted(rows, key=lambda one: (one[2], -one[1] if one[2] else 0.0, one[0]))
 
@@ -188,10 +188,10 @@ def cell_id(report: CellReport) -> str:
 
 def samples(store: MonitorStore, report: CellReport, limit: int) -> list[ChartSample]:
     """Return the newest points of a cell's course."""
-    return [
-        ChartSample(point.at, point.excess, point.excess_lower, point.excess_upper)
-        for point in store.trend(*report.key.parts, limit)
-    ]
+    course = []
+    for point in store.trend(*report.key.parts, limit):
+        course.append(ChartSample(point.at, point.excess, point.excess_lower, point.excess_upper))
+    return course
 
 
 def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
@@ -201,10 +201,9 @@ def _columns(names: Sequence[str]) -> tuple[OverviewColumn, ...]:
         if rewordings.category(category).asks_for == "languages" and len(kinds) > PAIRS_IN_COLUMNS:
             columns.append(OverviewColumn("worst pair", kinds, first_of_group=bool(columns)))
             continue
-        columns += [
-            OverviewColumn(rewordings.column_label(kind), (kind,), first_of_group=bool(columns) and not index)
-            for index, kind in enumerate(kinds)
-        ]
+        for index, kind in enumerate(kinds):
+            first = bool(columns) and index == 0
+            columns.append(OverviewColumn(rewordings.column_label(kind), (kind,), first_of_group=first))
     return tuple(columns)
 
 

@@ -293,19 +293,14 @@ def not_replayed(flow: RouteFlow, reports: Iterable[CellReport] = ()) -> list[No
         reports: Cells of the route. Replays that the endpoint cannot continue fail in every cell of an
             exchange alike, so those of the identical resends are the requests.
     """
-    lines = [
-        NotReplayedLine(skipped_because(reason), STEPS.get(reason, "Nothing to do."), count)
-        for reason, count in flow.skipped.items()
-        if reason != EMBEDDINGS  # counted below, with those that are not looked at
-    ]
-    lines += [
-        NotReplayedLine(
-            f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read",
-            _UNREAD_STEPS.get(api, "Nothing to do."),
-            count,
-        )
-        for api, count in flow.unread.items()
-    ]
+    lines = []
+    for reason, count in flow.skipped.items():
+        if reason != EMBEDDINGS:  # counted below, with those that are not looked at
+            step = STEPS.get(reason, "Nothing to do.")
+            lines.append(NotReplayedLine(skipped_because(reason), step, count))
+    for api, count in flow.unread.items():
+        said = f"requests of another API ({api.replace('_', ' ')}) are forwarded and not read"
+        lines.append(NotReplayedLine(said, _UNREAD_STEPS.get(api, "Nothing to do."), count))
     unknown = 0
     for report in reports:
         if report.key.perturbation == BASELINE:

@@ -64,16 +64,13 @@ def reference_sets(states: Iterable[ReferenceState]) -> list[ReferenceSet]:
     for state in states:
         key = (state.route, state.requested_model, state.prompt_version)
         grouped.setdefault(key, []).append(state)
-    return [
-        ReferenceSet(
-            *key,
-            references=len(own),
-            ready=sum(reference.answers >= FULL for reference in own),
-            answers=sum(reference.answers for reference in own),
-            asked_at=max(reference.asked_at for reference in own),
-        )
-        for key, own in sorted(grouped.items())
-    ]
+    sets = []
+    for key, own in sorted(grouped.items()):
+        answers = [reference.answers for reference in own]
+        ready = sum(count >= FULL for count in answers)
+        asked_at = max(reference.asked_at for reference in own)
+        sets.append(ReferenceSet(*key, len(own), ready, sum(answers), asked_at))
+    return sets
 
 
 def route_references(sources: ReferenceSources, now: float) -> list[RouteReferences]:

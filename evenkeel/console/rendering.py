@@ -245,11 +245,10 @@ def code_spans(text: str) -> Markup:
     parts = text.split("`")
     if len(parts) % 2 == 0:  # a backtick without a partner
         return escape(text)
-    marked = [
-        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
-        for index, part in enumerate(parts)
-    ]
-    return Markup().join(marked)
+    marked = Markup()
+    for index, part in enumerate(parts):
+        marked += Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+    return marked
 
 
 def spaced(name: str) -> str:

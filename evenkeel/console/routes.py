@@ -74,9 +74,8 @@ def route_page(sources: ConsoleSources, situation: Situation, route: str) -> Pag
     incidents = [incident for incident in situation.board.all() if route in incident.routes]
     going = [incident for incident in situation.going() if route in incident.routes]
     reworded = [report for report in own if report.key.perturbation != BASELINE]
-    limits = {
-        report.detection.threshold for report in by_themselves(reworded, lambda one: one.key.perturbation)
-    }
+    single = by_themselves(reworded, lambda report: report.key.perturbation)
+    limits = {report.detection.threshold for report in single}
     return Page(
         f"{route} · evenkeel",
         announcement=" ".join(line.said for line in incident_lines(going, sources.writer)),

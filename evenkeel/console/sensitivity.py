@@ -25,7 +25,9 @@ def sensitivities(log: VerdictLog, route: str) -> dict[str, Estimate]:
         for verdict in log.latest(_LATEST, route=route, perturbation=kind):
             if verdict.shifted is not None:
                 moved.setdefault(verdict.model, Counter())[float(verdict.shifted)] += 1
-    estimates = {
-        model: bounded_mean(outcomes, low=0.0, alpha=_ERROR_RATE) for model, outcomes in moved.items()
-    }
-    return {model: estimate for model, estimate in estimates.items() if estimate is not None}
+    estimates = {}
+    for model, outcomes in moved.items():
+        estimate = bounded_mean(outcomes, low=0.0, alpha=_ERROR_RATE)
+        if estimate is not None:
+            estimates[model] = estimate
+    return estimates

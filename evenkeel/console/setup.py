@@ -78,11 +78,12 @@ def _changed_settings(sources: ConsoleSources) -> list[SettingsSection] | None:
     """Return the settings that differ from their defaults, by section; None if they are not known here."""
     if sources.settings is None:
         return None
-    sections = [
-        replace(section, lines=tuple(line for line in section.lines if not line.default))
-        for section in sources.settings()
-    ]
-    return [section for section in sections if section.lines]
+    sections = []
+    for section in sources.settings():
+        changed = tuple(line for line in section.lines if not line.default)
+        if changed:
+            sections.append(replace(section, lines=changed))
+    return sections
 
 
 def setup_handlers(sources: ConsoleSources, renderer: Renderer) -> Router:

@@ -77,21 +77,20 @@ def route_meters(sources: ConsoleSources, route: str) -> tuple[Meter, ...]:
 def meters(spent: Spend, budget: Budget, *, limited: bool = False) -> tuple[Meter, ...]:
     """Compare today's spend with the limits in dollars and tokens; `limited` leaves out what has no limit."""
     dollars, tokens = budget.usd_per_day, budget.tokens_per_day
-    meters_shown = (
-        (figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
-        (f"{spent.tokens:,} tokens", spent.tokens, tokens, f"{tokens or 0:,.0f}"),
+    both = (
+        _meter(figures.usd(spent.usd), spent.usd, dollars, figures.usd(dollars or 0)),
+        _meter(f"{spent.tokens:,} tokens", spent.tokens, tokens, f"{tokens or 0:,.0f}"),
     )
-    return tuple(
-        Meter(f"{text} today, no limit set", None)
-        if limit is None
-        else Meter(_against(text, words, over=amount > limit), min(1.0, amount / limit) if limit > 0 else 1.0)
-        for text, amount, limit, words in meters_shown
-        if limit is not None or not limited
-    )
+    return tuple(meter for meter in both if meter.share is not None or not limited)
 
 
-def _against(text: str, limit: str, *, over: bool) -> str:
-    return f"{text} today, over the limit of {limit}" if over else f"{text} of {limit} today"
+def _meter(text: str, amount: float, limit: float | None, limit_text: str) -> Meter:
+    if limit is None:
+        return Meter(f"{text} today, no limit set", None)
+    if amount > limit:
+        return Meter(f"{text} today, over the limit of {limit_text}", 1.0)
+    # A limit of 0 is used up from the start.
+    return Meter(f"{text} of {limit_text} today", amount / limit if limit else 1.0)
 
 
 def _lines(amounts: Mapping[str, Spend], budgets: Mapping[str, Budget]) -> list[SpendLine]:

@@ -99,18 +99,15 @@ def incident_trend(
 
     Returns: None while there is nothing to draw.
     """
-    here = [
-        report
-        for report in reports
-        if report.key.route == incident.routes[0] and report.current.excess is not None
-    ]
-    if worst is not None:
-        named = worst.raised.route, worst.raised.perturbation
-        here = [
-            report
-            for report in reports
-            if (report.key.route, report.key.perturbation) == named and report.current.excess is not None
-        ]
+    here = []
+    for report in reports:
+        key = report.key
+        if worst is None:
+            belongs = key.route == incident.routes[0]
+        else:
+            belongs = (key.route, key.perturbation) == (worst.raised.route, worst.raised.perturbation)
+        if belongs and report.current.excess is not None:
+            here.append(report)
     if not here:
         return None
     kind = min(here, key=_urgency).key.perturbation
@@ -163,13 +160,12 @@ def _urgency(report: CellReport) -> tuple[bool, float]:
 
 def _marks(members: Sequence[CellReport], events: Sequence[AlertEvent], now: float) -> list[ChartMark]:
     keys = {(report.key.route, report.key.model, report.key.perturbation) for report in members}
-    return [
-        ChartMark(
-            event.at, f"{_MARK_WORDS.get(event.kind, event.kind)} {figures.moment(event.at, now)}", event.kind
-        )
-        for event in events
-        if event.what == "excess" and (event.route, event.model, event.perturbation) in keys
-    ]
+    marks = []
+    for event in events:
+        if event.what == "excess" and (event.route, event.model, event.perturbation) in keys:
+            words = _MARK_WORDS.get(event.kind, event.kind)
+            marks.append(ChartMark(event.at, f"{words} {figures.moment(event.at, now)}", event.kind))
+    return marks
 
 
 _MARK_WORDS = {"raised": "▲ alert", "resolved": "✓ resolved"}

@@ -78,10 +78,11 @@ def filter_fields(
 ) -> list[SearchField]:
     """Return the lists of the form, with the known cells, changes and incidents as entries."""
     keys = [report.key for report in sources.reports()]
+    routes, models = sorted({key.route for key in keys}), sorted({key.model for key in keys})
     kinds = sorted({key.perturbation for key in keys}, key=rewordings.position)
     options = {
-        "route": {name: name for name in sorted({key.route for key in keys})},
-        "model": {name: name for name in sorted({key.model for key in keys})},
+        "route": {name: name for name in routes},
+        "model": {name: name for name in models},
         "perturbation": {kind: rewordings.label(kind) for kind in kinds},
         "rating": {value: words for value, (words, _) in RATINGS.items()},
         "control": CONTROLS,
