@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from evenkeel.core.cells import CellKey, CellReport, Estimate, Limit
+from evenkeel.core.cells import CellKey, Estimate, Limit
 from tests.kit.cells import cell_report
-
-if TYPE_CHECKING:
-    from evenkeel.core.cells import Standing
 
 KEY = CellKey("support", "m-1", "general.typos")
 PAIRS = {1: 8, -1: 2, 0: 90}
 
 
-def _cell(excess: Estimate | None, *, alert: bool = False, **figures: object) -> CellReport:
-    given: dict[str, object] = {"pairs": PAIRS, "limits": {"content": Limit(0.1)}, "alert": alert}
+def _cell(excess, *, alert=False, **figures):
+    given = {"pairs": PAIRS, "limits": {"content": Limit(0.1)}, "alert": alert}
     return cell_report(KEY, trials=100, excess=excess, **(given | figures))
 
 
@@ -31,30 +26,28 @@ def _cell(excess: Estimate | None, *, alert: bool = False, **figures: object) ->
         (None, "unknown"),
     ],
 )
-def test_a_cell_is_within_its_limit_over_it_or_not_known_yet(
-    excess: Estimate | None, standing: Standing
-) -> None:
+def test_a_cell_is_within_its_limit_over_it_or_not_known_yet(excess, standing):
     """The interval decides, never the value by itself; pairs without an interval are not known yet."""
     assert _cell(excess).standing == standing
 
 
-def test_an_alert_that_is_up_is_over_whatever_an_average_says() -> None:
+def test_an_alert_that_is_up_is_over_whatever_an_average_says():
     """An interval over all trials may have diluted what the alert found."""
     assert _cell(Estimate(0.04, -0.02, 0.1, 400), alert=True).standing == "over"
 
 
-def test_without_rated_pairs_a_cell_is_unmeasured() -> None:
+def test_without_rated_pairs_a_cell_is_unmeasured():
     """Without a judge, or without any resend, there is no content figure."""
     unmeasured = _cell(None, pairs={})
     assert (unmeasured.standing, unmeasured.more_trials) == ("unmeasured", None)
 
 
-def test_a_blind_cell_is_never_within_its_limit() -> None:
+def test_a_blind_cell_is_never_within_its_limit():
     """Where nearly all resends move, no excess could show."""
     assert _cell(Estimate(0.01, -0.05, 0.06, 900), blind=("content",)).standing == "unmeasured"
 
 
-def test_an_unknown_cell_says_about_how_many_trials_it_needs() -> None:
+def test_an_unknown_cell_says_about_how_many_trials_it_needs():
     """Half of the reach needs four times the trials: a reach of 0.12 at 100 trials is 0.06 at 400."""
     assert _cell(Estimate(0.04, -0.08, 0.16, 100)).more_trials == 300
     assert _cell(Estimate(0.3, -0.1, 0.7, 60)).more_trials == 180
@@ -63,7 +56,7 @@ def test_an_unknown_cell_says_about_how_many_trials_it_needs() -> None:
     assert _cell(None).more_trials == 20
 
 
-def test_the_api_gives_the_standing_beside_the_figures() -> None:
+def test_the_api_gives_the_standing_beside_the_figures():
     """Readers of the API need not work it out themselves."""
     figures = _cell(Estimate(0.04, -0.08, 0.16, 100)).flat()
     assert (figures["standing"], figures["more_trials"]) == ("unknown", 300)

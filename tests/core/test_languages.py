@@ -21,7 +21,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_a_sentence_is_enough(language: str) -> None:
+def test_a_sentence_is_enough(language):
     """The base tag of the language, whatever follows behind the first 2,000 characters."""
     other = SENTENCES["de" if language != "de" else "en"]
     assert language_of(SENTENCES[language]) == language
@@ -29,19 +29,19 @@ def test_a_sentence_is_enough(language: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "4711 -- 12.5 %", "ok", "{}[]", "\ud800"])
-def test_too_little_text_is_unknown(text: str) -> None:
+def test_too_little_text_is_unknown(text):
     """Without letters, or with hardly any, there is no telling."""
     assert language_of(text) is None
 
 
-def test_threads_get_the_same_answers() -> None:
+def test_threads_get_the_same_answers():
     """The model is read once and may be asked from anywhere."""
     texts = [sentence + " " * number for number in range(40) for sentence in SENTENCES.values()]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(language_of, texts)) == list(SENTENCES) * 40
 
 
-def test_short_chinese_texts_are_chinese() -> None:
+def test_short_chinese_texts_are_chinese():
     """They are often taken for Wu, which is rarely written; no text is said to be in it."""
     assert language_of("列出三个城市。") == language_of("总结: Kubernetes是一个开源系统") == "zh"
     assert "wuu" not in identifiable()

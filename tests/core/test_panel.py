@@ -46,5 +46,5 @@ def test_a_noisy_judge_that_did_not_change_keeps_the_level():
     rounds = [
         panel(*[PairRated((rated(), rated(), rated()), rated()) for _ in range(30)]) for _ in range(400)
     ]
-    assert sum(found.p_value <= LEVEL for found in rounds) <= 2
-    assert sum(found.p_value <= 0.1 for found in rounds) <= 0.13 * len(rounds)
+    assert sum(rated_panel.p_value <= LEVEL for rated_panel in rounds) <= 2
+    assert sum(rated_panel.p_value <= 0.1 for rated_panel in rounds) <= 0.13 * len(rounds)

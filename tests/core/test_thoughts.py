@@ -31,7 +31,7 @@ ANSWER = "Take a coat."
         "<|channel|>analysis<|message|>Rain.<|end|><|channel|>final <|constrain|>json<|message|>",
     ],
 )
-def test_thoughts_at_the_head_are_set_aside(thought: str) -> None:
+def test_thoughts_at_the_head_are_set_aside(thought):
     """Tags, marks and channels in every known form; marks behind the answer go with them."""
     assert without_thoughts(thought + ANSWER) == ANSWER
     ends = {"solution": "<|end_of_solution|>", "RESPONSE": "<|END_RESPONSE|>", "channel": "<|return|>"}
@@ -53,12 +53,12 @@ def test_thoughts_at_the_head_are_set_aside(thought: str) -> None:
         "",
     ],
 )
-def test_a_tag_that_the_answer_is_about_stays(text: str) -> None:
+def test_a_tag_that_the_answer_is_about_stays(text):
     """Only the head of a text is a thought."""
     assert without_thoughts(text) is text
 
 
-def test_floods_of_marks_are_read_in_linear_time() -> None:
+def test_floods_of_marks_are_read_in_linear_time():
     """A hundred thousand thoughts, or closing marks that close nothing, take no longer than their length."""
     assert without_thoughts("<think></think>" * 100_000 + ANSWER) == ANSWER
     assert without_thoughts("<think>" * 200_000) == ""

@@ -34,7 +34,7 @@ def commands_in(text):
             if word.rpartition("/")[2] == "evenkeel" and (starts or "bin/" in word):
                 rest = words[place + 1 :]
                 ends = [at for at, one in enumerate(rest) if one in OPERATORS or one.endswith(";")]
-                yield [one.strip("[]`),") for one in rest[: ends[0] if ends else None]]
+                yield [word.strip("[]`),") for word in rest[: ends[0] if ends else None]]
 
 
 def context_of(command, **arguments):
@@ -47,7 +47,7 @@ def check(arguments):
     command = main
     path = ["evenkeel"]
     context = context_of(main, info_name="evenkeel")
-    rest = [one for one in arguments if one not in {"", "…", "...", "[OPTIONS]"}]
+    rest = [word for word in arguments if word not in {"", "…", "...", "[OPTIONS]"}]
     while isinstance(command, click.Group) and rest and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
         below = command.get_command(context, rest[0])
         if below is None:
@@ -56,7 +56,11 @@ def check(arguments):
             raise WrongCommandError(f"{' '.join(path)} has no command {rest[0]!r}")
         command, path = below, [*path, rest.pop(0)]
         context = context_of(command, parent=context, info_name=path[-1])
-    known = {name: one for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
+    known = {
+        name: parameter
+        for parameter in command.get_params(context)
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
     for word in rest:
         option, _, value = word.partition("=")
         if option.startswith("-") and option != "-" and not re.fullmatch(r"-\d.*", option):

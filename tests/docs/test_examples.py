@@ -42,7 +42,7 @@ def test_python_examples_import_what_there_is(block):
     for node in ast.walk(ast.parse(block.text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in OURS:
             module = importlib.import_module(node.module)
-            lost += [f"{node.module}.{one.name}" for one in node.names if not hasattr(module, one.name)]
+            lost += [f"{node.module}.{alias.name}" for alias in node.names if not hasattr(module, alias.name)]
     assert not lost
 
 

@@ -75,6 +75,8 @@ def test_the_site_is_built_without_a_warning_and_asks_no_other_host(tmp_path):
             page.with_name("index.html") if page.name == "README.md" else page.with_suffix(".html")
         ) in built
     loaded = re.compile(r"<(?:script|img|link|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*")
-    assert [found for path in site.rglob("*.html") for found in loaded.findall(path.read_text("utf-8"))] == []
+    assert [
+        address for path in site.rglob("*.html") for address in loaded.findall(path.read_text("utf-8"))
+    ] == []
     assert CONFIGURATION["theme"]["font"] is False
     assert not (site / "generate").exists()  # the program that fills docs/reference

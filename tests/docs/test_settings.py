@@ -35,7 +35,7 @@ def _free(annotation):
 def unknown_in(value, model=Settings, path=""):
     """Paths of a settings file that name no setting."""
     if isinstance(value, list):
-        return [one for item in value for one in unknown_in(item, model, path)]
+        return [name for item in value for name in unknown_in(item, model, path)]
     if not isinstance(value, dict):
         return []
     found = []
@@ -46,7 +46,7 @@ def unknown_in(value, model=Settings, path=""):
             found.append(place)
         elif (nested := _below(field.annotation)) is not None:
             entries = inner.values() if _free(field.annotation) and isinstance(inner, dict) else [inner]
-            found += [one for entry in entries for one in unknown_in(entry, nested, place)]
+            found += [name for entry in entries for name in unknown_in(entry, nested, place)]
     return found
 
 
@@ -92,7 +92,7 @@ def test_settings_in_yaml_blocks_exist():
             read = read["settings"]
         if isinstance(read, dict) and set(read) & set(FIELDS) and "services" not in read:
             checked += 1
-            wrong += [f"{block}: {one}" for one in unknown_in(read)]
+            wrong += [f"{block}: {name}" for name in unknown_in(read)]
     assert not wrong
     assert checked > 10
 
@@ -139,7 +139,7 @@ def test_series_that_pages_name_are_exported():
             for name in re.findall(r"\bevenkeel_[a-z0-9_]+", code):
                 base = next((name.removesuffix(end) for end in SUFFIXES if name.endswith(end)), name)
                 known = base in SERIES or name in SERIES
-                begins = name.endswith("_") and any(one.startswith(name) for one in SERIES)
+                begins = name.endswith("_") and any(series.startswith(name) for series in SERIES)
                 if not known and not begins and name not in DEFINED_TERMS:
                     wrong.append(f"{page.relative_to(ROOT)}: {name}")
     assert not wrong

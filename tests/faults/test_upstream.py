@@ -18,6 +18,7 @@ pytestmark = pytest.mark.system
 GET = b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 HEAD = b"HTTP/1.1 200 OK\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 EVENT = b"5\r\nfirst\r\n"
 
@@ -56,36 +57,19 @@ def test_an_upstream_that_cannot_be_reached(faulty, upstream, prefix, status, co
         assert client.ask(POST)[1] == b"ok"
 
 
+# Heads in doubt, which are refused too, are rows of `tests/security/test_smuggling.py`.
 NO_ANSWER = {
     "closes": (b"", "close", "upstream_closed_without_answer"),
     "resets": (b"", "reset", "upstream_closed_without_answer"),
     "closes in the status line": (b"HTTP/1.", "close", "upstream_answer_truncated"),
     "closes in the head": (HEAD + b"Content-Type: app", "close", "upstream_answer_truncated"),
     "resets in the head": (HEAD + b"Content-Length: 2\r\n", "reset", "upstream_answer_truncated"),
-    "closes after an interim answer": (
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-        "close",
-        "upstream_answer_truncated",
-    ),
+    "closes after an interim answer": (CONTINUE, "close", "upstream_answer_truncated"),
     "speaks SSH": (b"SSH-2.0-OpenSSH_9.2\r\n", None, "upstream_answer_malformed"),
     "speaks HTTP/2": (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00", None, "upstream_answer_malformed"),
     "speaks HTTP/0.9": (b"<html>hello</html>\r\n", None, "upstream_answer_malformed"),
     "sends zeros": (bytes(5000), None, "upstream_answer_malformed"),
-    "names no status": (b"HTTP/1.1 OK\r\n\r\n", None, "upstream_answer_malformed"),
-    "folds a field": (HEAD + b"X: a\r\n b\r\nContent-Length: 0\r\n\r\n", None, "upstream_answer_malformed"),
-    "sends a field without a colon": (HEAD + b"nonsense\r\n\r\n", None, "upstream_answer_malformed"),
-    "has two lengths": (
-        HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-        None,
-        "upstream_answer_malformed",
-    ),
-    "has a length and chunks": (
-        HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        None,
-        "upstream_answer_malformed",
-    ),
     "sends an endless head": (HEAD + b"X: " + b"x" * 300_000, None, "upstream_answer_malformed"),
-    "switches unasked": (b"HTTP/1.1 101 Sure\r\nUpgrade: x\r\n\r\n", None, "upstream_answer_malformed"),
     "starts with a bad chunk": (CHUNKED + b"zz\r\n", None, "upstream_answer_malformed"),
 }
 
@@ -160,21 +144,21 @@ def test_an_upstream_that_breaks_off_in_the_body(faulty, upstream, sent, end, cl
 
 
 STALLS = {
-    "before the answer": (b"", 504, "upstream_first_byte_timeout"),
-    "in the head": (HEAD + b"Content-", 504, "upstream_first_byte_timeout"),
-    "after an interim answer": (b"HTTP/1.1 102 Processing\r\n\r\n", 504, "upstream_first_byte_timeout"),
+    "before the answer": b"",
+    "in the head": HEAD + b"Content-",
+    "after an interim answer": b"HTTP/1.1 102 Processing\r\n\r\n",
 }
 
 
-@pytest.mark.parametrize(("sent", "status", "code"), STALLS.values(), ids=STALLS)
-def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent, status, code):
+@pytest.mark.parametrize("sent", STALLS.values(), ids=STALLS)
+def test_an_upstream_that_stalls_before_its_answer(faulty, upstream, sent):
     """A 504 after the time set, the upstream call is ended, and the connection goes on."""
     upstream.handler = holding(sent)
     with raw(faulty.proxy.port) as client:
         answer = client.ask(POST.replace(b"/v1", b"/hurried/v1"))
         if b" 102 " in answer[0]:
             answer = client.answer()
-        assert error_of(answer) == (status, code)
+        assert error_of(answer) == (504, "upstream_first_byte_timeout")
         upstream.eventually(lambda: upstream.wires[0].ended)
         upstream.handler = fixed(OK)
         assert client.ask(GET)[1] == b"ok"
@@ -254,30 +238,25 @@ def test_faults_are_counted_by_reason(faulty, upstream):
 # Idle connections that the upstream closes
 
 
-async def closing(wire, request):
-    """Answers, and closes without having said so."""
-    await wire.body()
-    wire.write(OK)
-    wire.close()
+def ending(end, after_s=None):
+    """A handler that answers and ends the connection without having said so, perhaps as a request comes."""
+
+    async def handler(wire, request):
+        await wire.body()
+        wire.write(OK)
+        if after_s is not None:
+            await asyncio.sleep(after_s)
+        getattr(wire, end)()
+
+    return handler
 
 
-async def closing_later(wire, request):
-    """The same, but the close comes a little after the answer: just when the next request comes."""
-    await wire.body()
-    wire.write(OK)
-    await asyncio.sleep(0.0005)
-    wire.close()
+STALE = pytest.mark.parametrize(
+    "handler", [ending("close"), ending("close", 0.0005), ending("reset", 0.0005)]
+)
 
 
-async def resetting(wire, request):
-    """The same with a reset."""
-    await wire.body()
-    wire.write(OK)
-    await asyncio.sleep(0.0005)
-    wire.reset()
-
-
-@pytest.mark.parametrize("handler", [closing, closing_later, resetting])
+@STALE
 def test_requests_that_may_be_repeated_survive_stale_connections(faulty, upstream, handler):
     """None of 100 requests in a row fails at an upstream that closes after each answer without saying so."""
     upstream.handler = handler
@@ -287,7 +266,7 @@ def test_requests_that_may_be_repeated_survive_stale_connections(faulty, upstrea
     assert len([request for request in upstream.requests if request.complete]) == 100
 
 
-@pytest.mark.parametrize("handler", [closing, closing_later, resetting])
+@STALE
 def test_completions_are_never_run_twice_by_stale_connections(faulty, upstream, handler):
     """A completion that meets the close on its way gets a 502, which the SDK repeats; none runs twice.
 

@@ -339,14 +339,14 @@ def _perturbations() -> Iterator[Subject]:
 
 
 def _metrics() -> Iterator[Subject]:
-    for one in heuristics():
-        yield Subject(one.name, pair_of, one.score)
-        yield Subject(f"{one.name}, unlike", unlike_pair_of, one.score)
-        yield Subject(f"{one.name}, scattered", scattered_pair_of, one.score)
-        yield Subject(f"{one.name}, calls", calling_pair_of, one.score)
+    for metric in heuristics():
+        yield Subject(metric.name, pair_of, metric.score)
+        yield Subject(f"{metric.name}, unlike", unlike_pair_of, metric.score)
+        yield Subject(f"{metric.name}, scattered", scattered_pair_of, metric.score)
+        yield Subject(f"{metric.name}, calls", calling_pair_of, metric.score)
     known: dict[str, Any] = {}
     for bundle in BUNDLES.values():
-        known |= {one.name: one for one in bundle.by_rule}
+        known |= {quality.name: quality for quality in bundle.by_rule}
     for name, quality in known.items():
         for kind, made in (("", pair_of), (", unlike", unlike_pair_of), (", scattered", scattered_pair_of)):
             if hasattr(quality, "measure_now"):

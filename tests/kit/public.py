@@ -57,14 +57,16 @@ def texts_of(path: Path) -> list[str]:
     text = content.decode("utf-8", "replace")
     name = path.name.removesuffix(".gz")
     if name.endswith(".jsonl"):
-        found = [one for line in text.splitlines() if line.strip() for one in _strings(json.loads(line))]
+        found = [
+            string for line in text.splitlines() if line.strip() for string in _strings(json.loads(line))
+        ]
     elif name.endswith(".json"):
         found = list(_strings(json.loads(text)))
     elif name.endswith(".csv"):
         found = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
     else:
         found = [text]
-    return [one for one in dict.fromkeys(found) if len(one) >= _LEAST_CHARACTERS]
+    return [text for text in dict.fromkeys(found) if len(text) >= _LEAST_CHARACTERS]
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -72,11 +74,11 @@ def _strings(value: Any) -> Iterator[str]:
         case str():
             yield value
         case list():
-            for one in value:
-                yield from _strings(one)
+            for inner in value:
+                yield from _strings(inner)
         case dict():
-            for one in value.values():
-                yield from _strings(one)
+            for inner in value.values():
+                yield from _strings(inner)
 
 
 def questions(language: str) -> list[str]:

@@ -46,7 +46,7 @@ def conclusion(text: str) -> str | None:
 
 def gpt4o_kinds() -> dict[str, list[tuple[str, str]]]:
     """GPT-4o at temperature 0 on mathematics, under ten prompts: reruns, other prompts, other questions."""
-    texts = {(one.condition, one.question, one.run): one.text for one in runs()}
+    texts = {(run.condition, run.question, run.run): run.text for run in runs()}
     kinds: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for (condition, question, run), text in texts.items():
         if run:

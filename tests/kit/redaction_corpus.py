@@ -93,7 +93,7 @@ def _key(rng: random.Random, count: int) -> str:
 def _check_digit(digits: str) -> int:
     """The digit that makes a card's number valid (ISO/IEC 7812-1)."""
     doubled = [int(one) * (2 - place % 2) for place, one in enumerate(reversed(digits))]
-    return -sum(one // 10 + one % 10 for one in doubled) % 10
+    return -sum(digit // 10 + digit % 10 for digit in doubled) % 10
 
 
 def _card(rng: random.Random, off: int = 0) -> str:
@@ -106,7 +106,7 @@ def _card(rng: random.Random, off: int = 0) -> str:
 def _iban(rng: random.Random, off: int = 0) -> str:
     country, count = rng.choice([("DE", 18), ("AT", 16), ("DK", 14), ("BE", 12), ("PT", 21)])
     account = _digits(rng, count)
-    turned = account + "".join(str(int(one, 36)) for one in country) + "00"
+    turned = account + "".join(str(int(letter, 36)) for letter in country) + "00"
     check = 98 - int(turned) % 97
     whole = f"{country}{(check + off - 2) % 97 + 2:02d}{account}"
     if rng.random() < 0.4:
@@ -244,7 +244,9 @@ def measured(samples: list[Sample]) -> list[Found]:
     """Figures by kind, in order of their names."""
     lines = []
     for kind in sorted({sample.kind for sample in samples}):
-        values = [is_replaced(one) for one in samples if one.kind == kind and one.value is not None]
-        misses = [is_replaced(one) for one in samples if one.kind == kind and one.value is None]
+        values = [
+            is_replaced(sample) for sample in samples if sample.kind == kind and sample.value is not None
+        ]
+        misses = [is_replaced(sample) for sample in samples if sample.kind == kind and sample.value is None]
         lines.append(Found(kind, len(values), sum(values), len(misses), sum(misses)))
     return lines

@@ -169,7 +169,7 @@ def _pointing(before: Sequence[Line], position: dict[int, int]) -> Iterator[str]
             for block in targets:
                 here, there = position[line.number], position[block[0].number]
                 between = {now[place] for place in range(min(here, there), max(here, there) + 1)}
-                apart = between - {one.number for one in (*block, *blocks[own])}
+                apart = between - {line.number for line in (*block, *blocks[own])}
                 if (there - here) * step < 0 or (apart and not _OF_CONTEXT.search(near)):
                     yield f"{match[0]!r} points at nothing: {line.text[:60]!r}"
                     break
@@ -181,13 +181,13 @@ def _inline(text: str, match: re.Match[str], step: int) -> bool:
 
 def _swallowed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[str]:
     """Paragraphs that now stand behind a document, have no mark of their own and ask for nothing."""
-    known = {(one[0].number, other[0].number) for one, other in pairwise(_blocks(before))}
-    ran_on = {other[0].number for one, other in pairwise(_blocks(before)) if _is_document(one[0])}
-    for one, other in pairwise(_blocks(after)):
-        first = other[0]
-        if not _is_document(one[0]) or first.number in ran_on or (one[0].number, first.number) in known:
+    known = {(above[0].number, below[0].number) for above, below in pairwise(_blocks(before))}
+    ran_on = {below[0].number for above, below in pairwise(_blocks(before)) if _is_document(above[0])}
+    for above, below in pairwise(_blocks(after)):
+        first = below[0]
+        if not _is_document(above[0]) or first.number in ran_on or (above[0].number, first.number) in known:
             continue
-        if one[0].message != first.message or one[-1].text.startswith(("</", "```", '"""')):
+        if above[0].message != first.message or above[-1].text.startswith(("</", "```", '"""')):
             continue
         asks = first.text.endswith(("?", "\uff1f")) or _BACK.search(first.text) or _PAIR.match(first.text)
         orders = re.match(
@@ -196,7 +196,7 @@ def _swallowed(before: Sequence[Line], after: Sequence[Line]) -> Iterator[str]:
         if not (
             asks
             or orders
-            or _introduces(other, 0)
+            or _introduces(below, 0)
             or _ITEM.match(first.text)
             or first.text > "\u3000"
             or _is_document(first)
@@ -293,9 +293,9 @@ def broken_format(before: Sequence[str], after: Sequence[str], target: str) -> l
     ]
     spaced = re.sub(r"\s+", "", new)
     faults += [
-        f"the choice {one!r} is gone"
-        for one in _CHOICES.findall(changed)
-        if re.sub(r"\s+", "", one) not in spaced
+        f"the choice {choice!r} is gone"
+        for choice in _CHOICES.findall(changed)
+        if re.sub(r"\s+", "", choice) not in spaced
     ]
     return faults
 
@@ -316,7 +316,7 @@ def unbound(before: Sequence[str], after: Sequence[str], bonds: Sequence[tuple[s
         kept = new.find(first) < new.find(second)
         if kept and relation in {"follows", "precedes"}:
             # Items of the same list may stand between
-            block = next(one for one in re.split(r"\n\s*\n", old) if second in one)
+            block = next(paragraph for paragraph in re.split(r"\n\s*\n", old) if second in paragraph)
             kept = all(
                 line in block or line in _between(old, first, second)
                 for line in _between(new, first, second).split("\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,13 +11,7 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import Fault
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
-from tests.llm.scripted import KEY, Canned, Clock, Scripted, endpoint_of, error, run, said, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from evenkeel.core.tiers import Tier
-    from evenkeel.llm.client import Endpoint
+from tests.llm.scripted import KEY, Canned, Clock, endpoint_of, error, run, said, serving
 
 PLAIN = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),))
 FORMED = ChatRequest("judge", PLAIN.messages, schema={"type": "object"})
@@ -27,17 +20,16 @@ GOOD = said("Yes.")
 YES = Completion("Yes.", 100, 20)
 
 
-def ask(script: Any, *requests: ChatRequest, chat: Any = None, **settings: Any) -> tuple[list[Any], Scripted]:
+def ask(script, *requests, chat=None, **settings):
     """What comes of some requests in a row."""
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> tuple[list[Any], Scripted]:
+    async def scene(endpoint, server):
         return [await endpoint.chat(request, **(chat or {})) for request in requests], server
 
-    result: tuple[list[Any], Scripted] = run(script, scene, **settings)
-    return result
+    return run(script, scene, **settings)
 
 
-def reason(got: Completion | Fault) -> str:
+def reason(got):
     fault = got if isinstance(got, Fault) else got.text
     assert isinstance(fault, Fault)
     assert fault.detail
@@ -70,10 +62,10 @@ PASSING = {"throttles", "fails", "is a broken gateway", "cuts", "is slow", "drip
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_every_fault_has_its_reason_and_the_passing_ones_a_second_attempt(name: str) -> None:
+def test_every_fault_has_its_reason_and_the_passing_ones_a_second_attempt(name):
     """None raises; no detail holds the key; after one that passes the second attempt counts."""
     canned, expected = FAULTS[name]
-    settings: dict[str, Any] = {"timeout_s": 0.2 if expected == "timeout" else 240.0, "max_retries": 1}
+    settings = {"timeout_s": 0.2 if expected == "timeout" else 240.0, "max_retries": 1}
     (got,), server = ask([canned], PLAIN, **settings)
     assert (reason(got), len(server.asked)) == (expected, 2 if name in PASSING else 1)
     if expected != "timeout":  # a second attempt in so short a time is for quiet machines only
@@ -81,7 +73,7 @@ def test_every_fault_has_its_reason_and_the_passing_ones_a_second_attempt(name: 
         assert got == YES if name in PASSING else reason(got) == expected
 
 
-def test_a_completion_has_its_text_and_tokens() -> None:
+def test_a_completion_has_its_text_and_tokens():
     """As the server reports them; usage of another type, or none, is not made up."""
     odd = Canned(body=GOOD.body | {"usage": {"prompt_tokens": "many", "completion_tokens": None}})
     (first, second), server = ask([GOOD, odd], PLAIN, PLAIN)
@@ -92,11 +84,11 @@ def test_a_completion_has_its_text_and_tokens() -> None:
     assert server.asked[0]["messages"] == [{"role": "user", "content": "Do both say the same?"}]
 
 
-def test_a_dead_server_is_no_connection_after_the_retries() -> None:
+def test_a_dead_server_is_no_connection_after_the_retries():
     """Half a second and a second of pause between three attempts, which certainly cost nothing."""
     clock = Clock()
 
-    async def scene() -> Any:
+    async def scene():
         async with serving([GOOD]) as server:
             url = server.url
         async with endpoint_of(base_url=url, model="m", api_key="", max_retries=2, sleep=clock.sleep) as dead:
@@ -106,7 +98,7 @@ def test_a_dead_server_is_no_connection_after_the_retries() -> None:
     assert (got.reason, got.unbilled, clock.waited) == ("connection", True, [0.5, 1.0])
 
 
-def test_a_server_may_say_that_repeating_is_of_no_use() -> None:
+def test_a_server_may_say_that_repeating_is_of_no_use():
     """`x-should-retry: false` on a 429 (a used-up quota, say) ends the matter, and true on a 404 does not."""
     _, server = ask([error(429, headers=("x-should-retry: false",))], PLAIN, max_retries=2)
     assert len(server.asked) == 1
@@ -114,10 +106,10 @@ def test_a_server_may_say_that_repeating_is_of_no_use() -> None:
     assert got == YES
 
 
-def rejecting(rejects: dict[str, str]) -> Callable[[dict[str, Any]], Canned]:
+def rejecting(rejects):
     """Answers 400 with a message if a request holds a rejected parameter or format."""
 
-    def script(request: dict[str, Any]) -> Canned:
+    def script(request):
         present = set(request) | {request.get("response_format", {}).get("type")}
         return next((error(400, message) for what, message in rejects.items() if what in present), GOOD)
 
@@ -151,17 +143,15 @@ SEVERAL = {"seed": "no seed", "temperature": "no temperature", "json_schema": "n
         (3, LIMITED, {"max_tokens": "no", "max_completion_tokens": "no"}, "temperature seed"),
     ],
 )
-def test_rejected_parameters_are_dropped_and_stay_dropped(
-    calls: int, request_: ChatRequest, rejects: dict[str, str], expected: str
-) -> None:
+def test_rejected_parameters_are_dropped_and_stay_dropped(calls, request_, rejects, expected):
     """After one call if the server names them, after three if it does not."""
     assert left_after(calls, request_, rejects) == set(expected.split())
 
 
-def left_after(calls: int, request_: ChatRequest, rejects: dict[str, str]) -> set[str]:
+def left_after(calls, request_, rejects):
     """The parameters of the call after so many, which is accepted at once."""
 
-    async def twice(endpoint: Endpoint, server: Scripted) -> tuple[Any, int]:
+    async def twice(endpoint, server):
         for _ in range(calls):
             await endpoint.chat(request_)
         before = len(server.asked)
@@ -180,10 +170,10 @@ NOT_TAKEN = {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra i
     "body",
     [{"message": {"detail": [NOT_TAKEN]}}, {"detail": [NOT_TAKEN]}, [{"error": {"message": "no seed"}}]],
 )
-def test_a_structured_complaint_costs_only_what_it_names(body: Any) -> None:
+def test_a_structured_complaint_costs_only_what_it_names(body):
     """Mistral, FastAPI and Gemini nest their messages."""
 
-    def script(request: dict[str, Any]) -> Canned:
+    def script(request):
         return Canned(422, body) if "seed" in request else GOOD
 
     (got,), server = ask(script, FORMED)
@@ -194,7 +184,7 @@ def test_a_structured_complaint_costs_only_what_it_names(body: Any) -> None:
 FORMED_MEMBERS = {"response_format", "max_tokens", "temperature", "seed"}
 
 
-def test_one_bad_generation_is_repeated_and_costs_no_parameter() -> None:
+def test_one_bad_generation_is_repeated_and_costs_no_parameter():
     """Groq's 400 about what the model wrote says nothing about the request."""
     bad = {"error": {"message": "Failed to validate JSON.", "code": "json_validate_failed"}}
     (first, second), server = ask([Canned(400, bad), GOOD], FORMED, FORMED, max_retries=1)
@@ -216,24 +206,24 @@ def test_one_bad_generation_is_repeated_and_costs_no_parameter() -> None:
         ("prompt is too long", "too_long"),
     ],
 )
-def test_errors_are_read_in_every_server_s_form(body: Any, expected: str) -> None:
+def test_errors_are_read_in_every_server_s_form(body, expected):
     """TGI, Gemini, FastAPI, Cohere, Bedrock, Hugging Face, Cloudflare and OpenRouter each write their own."""
     (got,), _ = ask(lambda _: Canned(422, body), FORMED)
     assert reason(got) == expected
 
 
-def test_of_a_list_of_parts_the_text_is_the_reply() -> None:
+def test_of_a_list_of_parts_the_text_is_the_reply():
     """Mistral's reasoning models send their thoughts as a part of another type."""
     thoughts = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     (got,), _ = ask([said([thoughts, {"type": "text", "text": "yes"}])], FORMED)
     assert got.text == "yes"
 
 
-def test_a_request_that_is_wrong_in_itself_costs_nothing_later() -> None:
+def test_a_request_that_is_wrong_in_itself_costs_nothing_later():
     """A 400 that no omission cures is "bad_request", and the next request starts with everything."""
     long = ChatRequest("judge", (ObservedMessage("user", "long"),), schema={}, limit_tokens=5)
 
-    def script(request: dict[str, Any]) -> Canned:
+    def script(request):
         too_long = request["messages"][0]["content"] == "long"
         return error(400, "the moon is in the wrong house") if too_long else GOOD
 
@@ -245,13 +235,13 @@ def test_a_request_that_is_wrong_in_itself_costs_nothing_later() -> None:
     assert [len(set(request) - {"model", "messages"}) for request in server.asked] == [4, 4, 3, 3, 2, 0, 4]
 
 
-def test_a_failing_server_is_left_alone_and_tried_again() -> None:
+def test_a_failing_server_is_left_alone_and_tried_again():
     """After two failures calls fail fast without a request; after the pause one goes out and closes it."""
     now = [0.0]
     breaker = Breaker(failures=2, open_s=30.0, clock=lambda: now[0])
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> list[Any]:
-        seen: list[Any] = []
+    async def scene(endpoint, server):
+        seen = []
         for at in (0.0, 0.0, 1.0, 29.0, 30.0, 31.0):
             now[0] = at
             got = await endpoint.chat(PLAIN, retries=1 if at else 0)
@@ -269,27 +259,27 @@ def test_a_failing_server_is_left_alone_and_tried_again() -> None:
     ]
 
 
-def test_unusable_replies_do_not_open_the_breaker() -> None:
+def test_unusable_replies_do_not_open_the_breaker():
     """A server that answers is up, whatever it says."""
     breaker = Breaker(failures=2)
     ask([said([]), Canned(body={}), error(400)], *[PLAIN] * 6, breaker=breaker)
     assert not breaker.is_open
 
 
-def test_concurrency_is_bounded() -> None:
+def test_concurrency_is_bounded():
     """Eight requests at once are three at a time on the wire."""
 
-    async def flood(endpoint: Endpoint, server: Scripted) -> int:
+    async def flood(endpoint, server):
         await asyncio.gather(*(endpoint.chat(PLAIN) for _ in range(8)))
         return server.most_under_way
 
     assert run(lambda _: Canned(body=GOOD.body, delay_s=0.02), flood, concurrency=3) == 3
 
 
-def test_a_cancelled_call_frees_its_place() -> None:
+def test_a_cancelled_call_frees_its_place():
     """With one place, a call cancelled on the wire does not block the next."""
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+    async def scene(endpoint, server):
         waiting = asyncio.create_task(endpoint.chat(PLAIN))
         await server.hanging.wait()
         waiting.cancel()
@@ -299,11 +289,11 @@ def test_a_cancelled_call_frees_its_place() -> None:
     assert run([Canned(hang=True), GOOD], scene, concurrency=1) == YES
 
 
-def test_a_probe_is_one_request_that_disturbs_nobody() -> None:
+def test_a_probe_is_one_request_that_disturbs_nobody():
     """It is not repeated, tells the breaker nothing, and is not sent while the server wants a pause."""
     breaker, pauses = Breaker(failures=1), Pauses(clock=lambda: 0.0)
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+    async def scene(endpoint, server):
         first = await endpoint.probe(PLAIN, 15)
         pauses.pause(30)
         return first, await endpoint.probe(PLAIN, 15), len(server.asked)
@@ -319,29 +309,27 @@ def test_a_probe_is_one_request_that_disturbs_nobody() -> None:
 class Noted:
     """A budget that notes what is reserved and settled."""
 
-    def __init__(self, *, full: bool = True) -> None:
+    def __init__(self, *, full=True):
         self.full = full
-        self.reserved: list[Spend] = []
-        self.settled: list[Spend] = []
+        self.reserved = []
+        self.settled = []
 
-    def reserve(self, estimate: Spend) -> bool:
+    def reserve(self, estimate):
         self.reserved.append(estimate)
         return self.full
 
-    def settle(self, estimate: Spend, spent: Spend) -> None:
+    def settle(self, estimate, spent):
         assert estimate in self.reserved
         self.settled.append(spent)
 
 
-def price(
-    model: str, prompt_tokens: int, completion_tokens: int, tier: Tier = "standard", cached_tokens: int = 0
-) -> float:
+def price(model, prompt_tokens, completion_tokens, tier="standard", cached_tokens=0):
     assert model == "scripted"
     usd = prompt_tokens + 10 * completion_tokens - 0.1 * cached_tokens
     return usd / 2 if tier == "flex" else usd
 
 
-def silent(canned: Canned) -> Canned:
+def silent(canned):
     """The same without usage."""
     return Canned(body={name: value for name, value in canned.body.items() if name != "usage"})
 
@@ -361,7 +349,7 @@ def silent(canned: Canned) -> Canned:
     ],
     ids=["reported", "no usage", "refused", "500", "401", "307", "no completion", "timeout", "cut"],
 )
-def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent: Spend) -> None:
+def test_each_request_is_reserved_before_and_booked_after(canned, spent):
     """21 bytes are 21 tokens and 16 around them at most; what nobody knows is booked as it was reserved."""
     budget = Noted()
     ask([canned], LIMITED, chat={"budget": budget}, price=price, timeout_s=0.3 if canned.hang else 240.0)
@@ -378,7 +366,7 @@ def test_each_request_is_reserved_before_and_booked_after(canned: Canned, spent:
         ({"prompt_cache_hit_tokens": 30}, 30),
     ],
 )
-def test_prompt_tokens_from_a_cache_cost_less(usage: dict[str, Any], cached: int) -> None:
+def test_prompt_tokens_from_a_cache_cost_less(usage, cached):
     """A tenth of a dollar off for each, of those that were sent at most; the tokens themselves all count."""
     budget = Noted()
     canned = Canned(body=GOOD.body | {"usage": GOOD.body["usage"] | usage})
@@ -402,9 +390,7 @@ FULL = error(429, "Resource unavailable")
     ],
     ids=["taken", "not said", "no room", "unknown", "too slow"],
 )
-def test_what_can_wait_is_asked_in_the_flex_tier(
-    script: list[Canned], tiers: list[str | None], answered: str, usd: float
-) -> None:
+def test_what_can_wait_is_asked_in_the_flex_tier(script, tiers, answered, usd):
     """At its price where the server says so; at once where it has no room or no such tier, or is slow."""
     budget = Noted()
     (got,), server = ask(script, PATIENT, chat={"budget": budget}, price=price, timeout_s=0.3)
@@ -413,7 +399,7 @@ def test_what_can_wait_is_asked_in_the_flex_tier(
     assert budget.settled[-1] == Spend(120, usd)
 
 
-def test_a_server_without_a_flex_tier_is_not_asked_for_it_again() -> None:
+def test_a_server_without_a_flex_tier_is_not_asked_for_it_again():
     """One without room is."""
     rejecting = error(400, "service_tier is not supported for this model")
     _, server = ask([rejecting, GOOD, GOOD], PATIENT, PATIENT)
@@ -422,10 +408,10 @@ def test_a_server_without_a_flex_tier_is_not_asked_for_it_again() -> None:
     assert [request.get("service_tier") for request in server.asked] == ["flex", None, "flex"]
 
 
-def test_calls_that_can_wait_leave_places_to_others() -> None:
+def test_calls_that_can_wait_leave_places_to_others():
     """Of two places one is left."""
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+    async def scene(endpoint, server):
         waiting = [asyncio.create_task(endpoint.chat(PATIENT)) for _ in range(3)]
         await server.hanging.wait()
         got = await endpoint.chat(PLAIN)
@@ -436,19 +422,19 @@ def test_calls_that_can_wait_leave_places_to_others() -> None:
     assert run([Canned(hang=True), GOOD], scene, concurrency=2) == YES
 
 
-def test_every_rejected_request_is_paid_for() -> None:
+def test_every_rejected_request_is_paid_for():
     budget = Noted()
     ask([error(400, "no seed"), GOOD], PLAIN, chat={"budget": budget})
     assert (len(budget.reserved), [spend.tokens for spend in budget.settled]) == (2, [0, 120])
 
 
-def test_without_a_budget_nothing_is_sent() -> None:
+def test_without_a_budget_nothing_is_sent():
     """It is a fault of its own, and the breaker's trial call is given back."""
     breaker = Breaker(failures=1, open_s=30, clock=(clock := Clock()))
     breaker.record(ok=False)
     clock.now += 31
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+    async def scene(endpoint, server):
         poor = await endpoint.chat(PLAIN, budget=Noted(full=False))
         asked, still_open = len(server.asked), breaker.is_open
         cancelled = asyncio.create_task(endpoint.chat(PLAIN, budget=(own := Noted())))
@@ -472,9 +458,7 @@ def test_without_a_budget_nothing_is_sent() -> None:
     ],
     ids=["as asked", "growing", "connection"],
 )
-def test_without_retries_a_failing_server_makes_the_next_call_wait(
-    script: list[Canned], waited: list[float]
-) -> None:
+def test_without_retries_a_failing_server_makes_the_next_call_wait(script, waited):
     """As long as it asks for, else half a second, then a second; an answer starts over."""
     clock = Clock()
     got, _ = ask(

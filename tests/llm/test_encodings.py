@@ -17,7 +17,7 @@ from evenkeel.shadow.prompt import CHAT
 PLAIN = json.dumps({"choices": [{"message": {"content": "hello " * 100}, "finish_reason": "stop"}]}).encode()
 
 
-def raw_deflate(data: bytes) -> bytes:
+def raw_deflate(data):
     """Deflate without the zlib header, as some servers send it."""
     compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return compressor.compress(data) + compressor.flush()
@@ -39,7 +39,7 @@ def raw_deflate(data: bytes) -> bytes:
         ("deflate, gzip", gzip.compress(zlib.compress(PLAIN), mtime=0)),
     ],
 )
-def test_content_encodings_are_undone(encoding: str, body: bytes) -> None:
+def test_content_encodings_are_undone(encoding, body):
     """Both forms of deflate and gzip are decoded, several in a row from the last to the first."""
     assert decode_body({"content-encoding": encoding}, body) == PLAIN
     assert read_answer({"content-encoding": encoding}, body, CHAT.answer_reader()).text == "hello " * 100
@@ -58,13 +58,13 @@ def test_content_encodings_are_undone(encoding: str, body: bytes) -> None:
         ("snappy", b"{}", "encoding_unsupported"),
     ],
 )
-def test_what_cannot_be_decoded_says_why(encoding: str, body: bytes, reason: str) -> None:
+def test_what_cannot_be_decoded_says_why(encoding, body, reason):
     with pytest.raises(UnreadableBody) as caught:
         decode_body({"content-encoding": encoding}, body)
     assert caught.value.reason == reason
 
 
-def test_the_limit_itself_is_allowed() -> None:
+def test_the_limit_itself_is_allowed():
     """A body of just the limit passes, one byte more does not, packed or not."""
     packs = {"": bytes, "gzip": gzip.compress, "br": brotli.compress, "zstd": zstandard.compress}
     for encoding, pack in packs.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,10 +10,7 @@ from evenkeel.llm.chat import ChatRequest, Completion
 from evenkeel.llm.faults import asked_pause_s
 from evenkeel.llm.limits import Breaker, Pauses
 from evenkeel.llm.observer import ObservedMessage
-from tests.llm.scripted import Canned, Clock, Scripted, error, run, said
-
-if TYPE_CHECKING:
-    from evenkeel.llm.client import Endpoint
+from tests.llm.scripted import Clock, error, run, said
 
 REQUEST = ChatRequest("judge", (ObservedMessage("user", "Do both say the same?"),), schema={})
 GOOD = said("Yes.")
@@ -24,35 +20,35 @@ YES = Completion("Yes.", 100, 20)
 class Time(Clock):
     """A clock, and pauses that go by it."""
 
-    def pauses(self, **settings: Any) -> Pauses:
+    def pauses(self, **settings):
         return Pauses(clock=self, sleep=self.sleep, **settings)
 
 
 # --- the limits of an endpoint
 
 
-def test_one_429_slows_all_callers() -> None:
+def test_one_429_slows_all_callers():
     """While its Retry-After of 30 s lasts nobody asks; then its own repetition and the others go out."""
     time = Time()
-    seen: list[float] = []
+    seen = []
 
-    def answer(_: dict[str, Any]) -> Canned:
+    def answer(_):
         seen.append(time.now - 1000)
         return error(429, headers=("retry-after: 30",)) if len(seen) == 1 else GOOD
 
-    async def scene(endpoint: Endpoint, _: Scripted) -> list[Any]:
+    async def scene(endpoint, _):
         return await asyncio.gather(*(endpoint.chat(REQUEST) for _n in range(3)))
 
     assert run(answer, scene, pauses=time.pauses(), max_retries=1, concurrency=1) == [YES] * 3
     assert seen == [0, 30, 30, 30]
 
 
-def test_a_pause_longer_than_the_patience_fails_without_asking() -> None:
+def test_a_pause_longer_than_the_patience_fails_without_asking():
     """A minute's pause against a patience of 50 s: the 429 itself, two refusals, and another try later."""
     time = Time()
     breaker = Breaker(failures=3, clock=time)
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+    async def scene(endpoint, server):
         """Ask with a patience that the pause exceeds, and again once it is over."""
         reasons = [(await endpoint.chat(REQUEST)).reason for _n in range(3)]
         # The breaker opens, so that exchanges are held instead of replayed for nothing.
@@ -66,11 +62,11 @@ def test_a_pause_longer_than_the_patience_fails_without_asking() -> None:
 
 
 @pytest.mark.parametrize(("status", "everybody"), [(429, True), (500, False)])
-def test_pauses_between_attempts_grow(status: int, everybody: bool) -> None:  # noqa: FBT001 - a case
+def test_pauses_between_attempts_grow(status, everybody):
     """Half a second, then one; after a 429 for all callers, after a 500 for this call alone."""
     time, own = Time(), Clock()
 
-    async def scene(endpoint: Endpoint, server: Scripted) -> Any:
+    async def scene(endpoint, server):
         return await endpoint.chat(REQUEST), len(server.asked)
 
     script = [error(status), error(status), GOOD]
@@ -95,7 +91,7 @@ def test_pauses_between_attempts_grow(status: int, everybody: bool) -> None:  # 
         ({"retry-after": "Wed, 01 Jan 2025 00:01:30 GMT"}, None),
     ],
 )
-def test_how_long_an_endpoint_asks_to_be_left_alone(headers: dict[str, str], seconds: float | None) -> None:
+def test_how_long_an_endpoint_asks_to_be_left_alone(headers, seconds):
     """Milliseconds before seconds before a date, which is read by the server's own clock."""
     assert asked_pause_s(headers) == seconds
 
@@ -103,7 +99,7 @@ def test_how_long_an_endpoint_asks_to_be_left_alone(headers: dict[str, str], sec
 # --- the breaker
 
 
-def test_the_breaker_opens_tries_and_closes() -> None:
+def test_the_breaker_opens_tries_and_closes():
     """Three failures in a row open it for ten seconds; then one call at a time may try."""
     clock = Clock()
     breaker = Breaker(failures=3, open_s=10.0, clock=clock)

@@ -52,11 +52,11 @@ def _talk(url, turns, compression):
         for turn in range(turns):
             previous = f"resp_{2 * turn + 1}"
             result = {"type": "function_call_output", "call_id": f"c{2 * turn + 1}", "output": "7"}
-            for given in (
+            for request in (
                 {"input": [{"role": "user", "content": "What is it?"}]},
                 {"input": [result], "previous_response_id": previous},
             ):
-                connection.response.create(model="m", store=False, tools=[TOOL], **given)
+                connection.response.create(model="m", store=False, tools=[TOOL], **request)
                 for event in connection:
                     events.append(event.type)
                     if event.type == "response.completed":

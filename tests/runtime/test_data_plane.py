@@ -43,14 +43,14 @@ def test_more_connections_than_there_is_room_for_are_said_and_not_allowed(caplog
     assert "ulimit -Hn" in caplog.text
 
 
-def test_what_was_loaded_is_not_collected_again() -> None:
+def test_what_was_loaded_is_not_collected_again():
     """Objects that exist at the call are out of the collector's sight, later ones are not."""
-    loaded: list[object] = [[]]
+    loaded = [[]]
     try:
         stay_responsive()
         assert gc.get_freeze_count() > 0
-        made: list[object] = [[]]
-        seen = {id(one) for one in gc.get_objects()}
+        made = [[]]
+        seen = {id(tracked) for tracked in gc.get_objects()}
         assert id(loaded) not in seen
         assert id(made) in seen
     finally:

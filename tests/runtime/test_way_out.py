@@ -101,7 +101,7 @@ def test_every_call_goes_through_the_proxy_with_its_credentials(served, monkeypa
         upstream.handler = served.handler
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
         found = Place(upstream).outcomes()
-        assert all("407" in said and "USER:PASSWORD" in said for said in found.values()), found
+        assert all("407" in problem and "USER:PASSWORD" in problem for problem in found.values()), found
         proxy.asked.clear()
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:p%40ss@127.0.0.1:{proxy.port}")
         assert not any(Place(upstream).outcomes().values())

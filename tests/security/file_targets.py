@@ -67,9 +67,9 @@ def redactions(data: bytes) -> None:
 def _shape(value: Any) -> Any:
     """A value of JSON without its texts."""
     if isinstance(value, dict):
-        return {name: _shape(one) for name, one in value.items()}
+        return {name: _shape(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_shape(one) for one in value]
+        return [_shape(inner) for inner in value]
     return "" if isinstance(value, str) else repr(value)
 
 

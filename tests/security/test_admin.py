@@ -46,8 +46,8 @@ def test_the_token_is_compared_in_constant_time(monkeypatch):
 
     monkeypatch.setattr(access.hmac, "compare_digest", watched)
     with client("s3cret") as guarded:
-        for given in ("", "s", "s3cre", "s3crets", "s3cret"):
-            guarded.get("/", headers={"authorization": f"Bearer {given}"})
+        for header in ("", "s", "s3cre", "s3crets", "s3cret"):
+            guarded.get("/", headers={"authorization": f"Bearer {header}"})
     assert seen == [b"", b"s", b"s3cre", b"s3crets", b"s3cret"]
 
 
@@ -55,10 +55,10 @@ def test_the_token_is_compared_in_constant_time(monkeypatch):
     ("given", "status"),
     [
         *[
-            (given, 401)
-            for given in ("", "Bearer", "Bearer wrong", "Bearer s3cret x", "Basic !!", "Basic YTpi")
+            (header, 401)
+            for header in ("", "Bearer", "Bearer wrong", "Bearer s3cret x", "Basic !!", "Basic YTpi")
         ],
-        *[(given, 200) for given in ("Bearer s3cret", "Basic YW55b25lOnMzY3JldA==")],  # anyone:s3cret
+        *[(header, 200) for header in ("Bearer s3cret", "Basic YW55b25lOnMzY3JldA==")],  # anyone:s3cret
     ],
 )
 def test_only_the_token_opens(given, status):

@@ -57,7 +57,7 @@ def _described(route):
 
 def test_all_of_the_api_is_tried(api):
     """Goldens, labels, actions, alerts, changes and trials are among what requests are generated for."""
-    tried = {found.ok().path.split("/")[2].partition("{")[0] for found in api.get_all_operations()}
+    tried = {operation.ok().path.split("/")[2].partition("{")[0] for operation in api.get_all_operations()}
     assert tried == set(API)
 
 
@@ -65,10 +65,10 @@ def test_all_of_the_api_is_tried(api):
 def test_no_request_breaks_the_api(api, mode):
     """Whatever is sent, valid by the description or not: an answer in JSON, below 500, with the headers."""
     tried = 0
-    for found in api.get_all_operations():
+    for operation in api.get_all_operations():
 
         @settings(max_examples=2, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-        @given(found.ok().as_strategy(generation_mode=mode))
+        @given(operation.ok().as_strategy(generation_mode=mode))
         def check(case):
             nonlocal tried
             tried += 1

@@ -54,6 +54,7 @@ PRICES = Prices(
     }
 )
 KINDS = by_name(["general.whitespace", "general.casing", "general.spelling", "general.paraphrase"])
+CHAT = "/v1/chat/completions"
 JSON = (("content-type", "application/json"),)
 SCRIPTS = (
     "When does the ferry leave on Sunday?",
@@ -220,21 +221,16 @@ class Process:
         self.writer = self.endpoint("writer", transport)
         self.replayer = Replayer(concurrency=4, timeout_s=60, clock=world.monotonic, sleep=world.sleep)
         self.replayer._wire = Wire(transport=transport)
+        meaning = JudgedMeaning(self.judge, RouteBudget(costs, "", "rewriter"))
         self.trials = trial_maker(
-            *(
-                Nowhere(),
-                judge_scorer(self.judge, group=6) if world.judged else heuristic_scorer(),
-                self.replayer,
-                costs,
-            ),
+            Nowhere(),
+            judge_scorer(self.judge, group=6) if world.judged else heuristic_scorer(),
+            self.replayer,
+            costs,
             lambda exchange: Target("http://up" + exchange.path),
             prices=PRICES,
             clock=world.clock,
-            rewriter=Rewriter(
-                self.writer,
-                cache=NoCache(),
-                equal_meaning=JudgedMeaning(self.judge, RouteBudget(costs, "", "rewriter")),
-            ),
+            rewriter=Rewriter(self.writer, cache=NoCache(), equal_meaning=meaning),
         )
 
     def mortal(self, act):
@@ -281,22 +277,15 @@ class Process:
         kept = tuple(KeptAnswer(answer, self.world.clock() - at, "m", "original") for at in (2, 1))
         store.add(
             Reference(
-                id=f"{next(self.names)}",
-                route="shop",
-                requested_model="m",
-                prompt_version="p1",
-                path=original.exchange.path,
-                request=original.exchange.request_body.decode(),
-                taken_at=self.world.clock() - 2,
-                answers=kept,
+                id=f"{next(self.names)}", route="shop", requested_model="m", prompt_version="p1",
+                path=original.exchange.path, request=original.exchange.request_body.decode(),
+                taken_at=self.world.clock() - 2, answers=kept,
             )
-        )
+        )  # fmt: skip
         asker = ReferenceAsker(
             store,
             Nowhere(),
-            ReferenceCaller(
-                self.replayer, self.costs, PRICES, lambda _: Target("http://up/v1/chat/completions")
-            ),
+            ReferenceCaller(self.replayer, self.costs, PRICES, lambda _: Target(f"http://up{CHAT}")),
             AskerSettings(Pace(96, 60, 0.5), routes=("shop",), known=("shop",), level=10.0),
             noticed=MonitorFindings,
             tally=Tally(),
@@ -308,8 +297,8 @@ class Process:
         await self.judge.check()
 
     async def finished(self):
-        for found in await asyncio.gather(*self.tasks, return_exceptions=True):
-            assert found is None or isinstance(found, asyncio.CancelledError | SystemError), found
+        for outcome in await asyncio.gather(*self.tasks, return_exceptions=True):
+            assert outcome is None or isinstance(outcome, asyncio.CancelledError | SystemError), outcome
         self.tasks.clear()
 
     def kill(self):
@@ -461,18 +450,15 @@ def test_no_fault_passes_the_limit(tmp_path, originals, first):
     shares = []
     for seed in range(first, first + 20):
         database = Database(tmp_path / f"{seed}.db")
-        shares.append(
-            check(seed, originals, database, lambda *given, to=database: SqliteCostTracker(to, *given))
-        )
+        shares.append(check(seed, originals, database, partial(SqliteCostTracker, database)))
         database.close()
     assert sum(shares) > 0.5  # the budgets are used
 
 
 @pytest.mark.service("redis-server")
-@pytest.mark.parametrize("first", range(0, 20, 20))
-def test_no_fault_passes_the_limit_on_redis(tmp_path, on_redis, originals, first):
+def test_no_fault_passes_the_limit_on_redis(tmp_path, on_redis, originals):
     database = Database(tmp_path / "evenkeel.db")
-    for seed in range(first, first + 20):
+    for seed in range(20):
         on_redis.place.client.flushall()
-        check(seed, originals, database, lambda *given: RedisCostTracker(on_redis.place, *given))
+        check(seed, originals, database, partial(RedisCostTracker, on_redis.place))
     database.close()

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 import pytest
@@ -37,15 +36,9 @@ from tests.security.desk import console_over
 from tests.shadow.wild_plane import WildPlane
 from tests.stores.examples import ARCHIVED, exchange, verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from evenkeel.core.exchange import Exchange
-
-DIGITS: Final = "9" * 5_000
-DEEP: Final = "[" * 100_000 + "]" * 100_000
-VALUES: Final = {
+DIGITS = "9" * 5_000
+DEEP = "[" * 100_000 + "]" * 100_000
+VALUES = {
     "deep list": DEEP,
     "deep object": '{"a":' * 100_000 + "1" + "}" * 100_000,
     "almost too deep": "[" * 900 + "]" * 900,
@@ -73,7 +66,7 @@ VALUES: Final = {
 }
 """JSON texts that no client, model or judge should write."""
 
-REQUESTS: Final = {
+REQUESTS = {
     "/v1/chat/completions": '{"model":@,"messages":[{"role":@,"content":@,"name":@},{"role":"assistant",'
     '"content":null,'
     '"tool_calls":[{"id":@,"type":"function","function":{"name":@,"arguments":@}}]},{"role":"tool","content":@,'
@@ -84,7 +77,7 @@ REQUESTS: Final = {
     "/v1/messages": '{"model":@,"system":@,"messages":[{"role":"user","content":@}],"max_tokens":@,'
     '"tools":@}',
 }  # fmt: skip
-ANSWERS: Final = {
+ANSWERS = {
     "/v1/chat/completions": '{"model":@,"choices":[{"index":@,"finish_reason":@,"message":{"role":'
     '"assistant","content":@,"refusal":@,"tool_calls":[{"id":@,"type":"function","function":{"name":@,"arguments":@}}]}}],'
     '"usage":{"prompt_tokens":@,"completion_tokens":@},"system_fingerprint":@}',
@@ -95,17 +88,17 @@ ANSWERS: Final = {
     "/v1/messages": '{"type":"message","model":@,"role":"assistant","stop_reason":@,"content":[{"type":'
     '"text","text":@},{"type":"tool_use","id":@,"name":@,"input":@}],"usage":{"input_tokens":@,"output_tokens":@}}',
 }  # fmt: skip
-STREAMED: Final = (
+STREAMED = (
     '{"model":@,"choices":[{"index":0,"delta":{"role":"assistant","content":@,"tool_calls":[{"index":@,"id":@,'
     '"function":{"name":@,"arguments":@}}]},"finish_reason":@}]}'
 )
-PLAIN_REQUESTS: Final = {
+PLAIN_REQUESTS = {
     "/v1/chat/completions": '{"model":"m","messages":[{"role":"user","content":"Which port does it use?"}]}',
     "/v1/responses": '{"model":"m","input":"Which port does it use?"}',
     "/v1/completions": '{"model":"m","prompt":"Which port does it use?"}',
     "/v1/messages": '{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"Which port?"}]}',
 }
-PLAIN_ANSWERS: Final = {
+PLAIN_ANSWERS = {
     "/v1/chat/completions": '{"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":'
     '"assistant","content":"Port 443."}}]}',
     "/v1/responses": '{"object":"response","model":"m","status":"completed","output":[{"type":"message",'
@@ -116,7 +109,7 @@ PLAIN_ANSWERS: Final = {
 }  # fmt: skip
 
 
-def filled(shape: str, place: int, value: str) -> str:
+def filled(shape, place, value):
     """A shape with the value in one place and a usual one in the others."""
     head, *parts = shape.split("@")
     return head + "".join(
@@ -125,7 +118,7 @@ def filled(shape: str, place: int, value: str) -> str:
     )
 
 
-_USUAL: Final = dict.fromkeys(
+_USUAL = dict.fromkeys(
     ("index", "prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "seed"), "1"
 ) | {
     "max_tokens": "99",
@@ -138,19 +131,19 @@ _USUAL: Final = dict.fromkeys(
 }
 
 
-def _usual(before: str) -> str:
+def _usual(before):
     name = before.rpartition('"')[0].rpartition('"')[2]
     return _USUAL.get(name, '"usual"')
 
 
-def everywhere(shape: str, value: str) -> list[str]:
+def everywhere(shape, value):
     """The value by itself, and the shape with the value in each of its places in turn."""
     return [value, *(filled(shape, place, value) for place in range(shape.count("@")))]
 
 
-def exchanges(value: str) -> list[Exchange]:
+def exchanges(value):
     """One for each place of each request and answer, whole and streamed."""
-    sent: list[tuple[str, str, str, str]] = []
+    sent = []
     for path, shape in REQUESTS.items():
         for body in everywhere(shape, value):
             sent.append((path, body, PLAIN_ANSWERS[path], "application/json"))
@@ -178,7 +171,7 @@ def exchanges(value: str) -> list[Exchange]:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name: str, tmp_path: Path) -> None:
+def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name, tmp_path):
     """In each place of each API, asked and answered, whole and streamed, it comes to a counted end."""
     sent = exchanges(VALUES[name])
     plane = WildPlane(tmp_path)
@@ -198,7 +191,7 @@ def test_no_value_anywhere_in_an_exchange_breaks_the_worker(name: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_no_value_anywhere_in_a_judges_reply_is_more_than_a_failure(name: str) -> None:
+def test_no_value_anywhere_in_a_judges_reply_is_more_than_a_failure(name):
     """As the reply, its rating, explanation or further fields, in a fence or not."""
     value = VALUES[name]
     for reply in (
@@ -209,28 +202,26 @@ def test_no_value_anywhere_in_a_judges_reply_is_more_than_a_failure(name: str) -
         f'{{"rating": 3, "initial_rating": {value}}}',
         f'{{"rating": 3, "findings": {value}}}',
     ):
-        ruling: Any = read_ruling(reply)
+        ruling = read_ruling(reply)
         json.dumps(ruling._asdict() if hasattr(ruling, "_asdict") else ruling.explanation).encode()
 
 
 # --- the command line
 
 
-STEERING: Final = "x\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x00\x08\x7f y"
-STEERS: Final = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)"
-)
-ROUTE: Final = "desk"
+STEERING = "x\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\u2066\x00\x08\x7f y"
+STEERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+ROUTE = "desk"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A store with steering text wherever clients, models, judges and people can put it."""
     database = Database(tmp_path / "evenkeel.db")
     log, documents = SqliteVerdictLog(database), SqliteDocuments(database)
     answer = Answer(STEERING, (ToolCall(STEERING, STEERING),), STEERING, STEERING)
     places = ("model", "explanation", "parameters", "prompt_version", "judge_model")
-    everywhere: Any = dict.fromkeys(places, STEERING)
+    everywhere = dict.fromkeys(places, STEERING)
     for number in range(40):
         said = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
         log.append(said, Evidence(STEERING, STEERING, answer, answer))
@@ -248,7 +239,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-COMMANDS: Final = """
+COMMANDS = """
 goldens list
 goldens show g1
 goldens candidates
@@ -271,7 +262,7 @@ report --since 1970-01-01 --until 1970-01-02 --out {out}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_no_stored_text_steers_the_terminal_of_a_command(command: str, folder: Path) -> None:
+def test_no_stored_text_steers_the_terminal_of_a_command(command, folder):
     """Whatever is stored, no control and no override of the writing direction is printed."""
     words = [word.format(out=folder / "reports") for word in command.split()]
     done = CliRunner().invoke(main, [*words, "--data-dir", str(folder)])
@@ -295,7 +286,7 @@ def test_no_stored_text_steers_the_terminal_of_a_command(command: str, folder: P
         "gate --goldens {file} --upstream http://127.0.0.1:9",
     ],
 )
-def test_odd_json_in_a_file_is_an_error_in_one_line(command: str, name: str, tmp_path: Path) -> None:
+def test_odd_json_in_a_file_is_an_error_in_one_line(command, name, tmp_path):
     """Never a traceback: the command says what is wrong with which file."""
     file, array = tmp_path / "file.jsonl", tmp_path / "file.json"
     odd = VALUES[name]
@@ -311,11 +302,11 @@ def test_odd_json_in_a_file_is_an_error_in_one_line(command: str, name: str, tmp
 # --- what people and machines read
 
 
-def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape() -> None:
+def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape():
     """The webhook gets the event as JSON, the exposition is UTF-8 that Prometheus reads."""
-    bodies: list[bytes] = []
+    bodies = []
 
-    def take(request: httpx2.Request) -> httpx2.Response:
+    def take(request):
         bodies.append(request.content)
         return httpx2.Response(200)
 
@@ -334,7 +325,7 @@ def test_a_name_with_half_a_character_stops_no_notification_and_no_scrape() -> N
 
 
 @pytest.fixture
-def console(folder: Path) -> Iterator[TestClient[Any]]:
+def console(folder):
     database = Database(folder / "evenkeel.db")
     app = create_app(console_over(database, change_reports=lambda: ()))
     with TestClient(app, raise_server_exceptions=False) as client:
@@ -342,7 +333,7 @@ def console(folder: Path) -> Iterator[TestClient[Any]]:
     database.close()
 
 
-PATHS: Final = """
+PATHS = """
 / /trials /trials/v1 /goldens /goldens/g1 /api/goldens /api/trials /api/labels /api/actions /api/cells /setup
 /trials.csv /trials.json /trials/%00 /goldens/%ED%A0%80 /trials?model=%ED%A0%80 /trials?route=%00%1b%5b2J
 /api/trials/%F0%9F /trials?page={many} /api/trials?limit={many} /api/trials?limit=NaN /trials?since={many}
@@ -350,7 +341,7 @@ PATHS: Final = """
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_stored_text_and_no_address_breaks_a_page(console: TestClient[Any], path: str) -> None:
+def test_no_stored_text_and_no_address_breaks_a_page(console, path):
     """Pages, the API and downloads answer below 500, in UTF-8."""
     answer = console.get(path.format(many="9" * 5_000))
     assert answer.status_code < 500, answer.text[:300]
@@ -360,7 +351,7 @@ def test_no_stored_text_and_no_address_breaks_a_page(console: TestClient[Any], p
 @pytest.mark.parametrize(
     "name", ["deep list", "deep object", "5,000 digits", "no number", "half a pair", "twice", "zero"]
 )
-def test_no_body_breaks_the_api(console: TestClient[Any], name: str) -> None:
+def test_no_body_breaks_the_api(console, name):
     """Odd JSON, whole or in any field, is refused or taken, and answered in JSON."""
     for method, path in (
         ("POST", "/api/labels"), ("POST", "/api/goldens"), ("POST", "/api/goldens/g1/retire"),

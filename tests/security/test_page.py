@@ -18,7 +18,7 @@ def test_the_threat_model_names_tests_that_exist():
         for path in folder.rglob("test_*.py")
     }
     assert len(named) > 100
-    assert [one for one in named if f"def {one[1]}(" not in sources.get(one[0], "")] == []
+    assert [name for name in named if f"def {name[1]}(" not in sources.get(name[0], "")] == []
 
 
 def test_every_threat_has_a_defence_and_a_test():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -19,39 +18,34 @@ from evenkeel.metrics.judge.prompts import SIMILARITY
 from evenkeel.metrics.judge.reply import Ruling
 from evenkeel.runtime.instruments import JudgeHealth
 from evenkeel.shadow.replay import Replayer, Target
-from tests.llm.scripted import Canned, Clock, Scripted, endpoint_of, said, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from evenkeel.metrics.judge.prompts import Question
+from tests.llm.scripted import Canned, Clock, endpoint_of, said, serving
 
 LONG = 4_000
 """Characters of a question from which on the scripted judge refuses."""
 GOOD = said(json.dumps({"explanation": "the same", "rating": 3}))
 
 
-def question(number: int, chars: int = 0) -> Question:
+def question(number, chars=0):
     return SIMILARITY.fill(
         {"REFERENCE ANSWER": f"Number {number}.", "CANDIDATE ANSWER": f"No. {number}." + "x" * chars}
     )
 
 
 def refusal(
-    status: int = 429,
-    *headers: str,
-    code: str | None = None,
-    message: str = "Rate limit reached, please slow down.",
-) -> Canned:
+    status=429,
+    *headers,
+    code=None,
+    message="Rate limit reached, please slow down.",
+):
     body = {"error": {"message": message, "type": "requests", "code": code, "param": None}}
     return Canned(status, body, headers=headers)
 
 
-def by_length(canned: Canned) -> Callable[[dict[str, Any]], Canned]:
+def by_length(canned):
     """Refuses what is long."""
 
-    def script(request: dict[str, Any]) -> Canned:
-        chars = sum(len(one["content"]) for one in request["messages"])
+    def script(request):
+        chars = sum(len(message["content"]) for message in request["messages"])
         return canned if chars > LONG else GOOD
 
     return script
@@ -60,7 +54,7 @@ def by_length(canned: Canned) -> Callable[[dict[str, Any]], Canned]:
 class Stage:
     """A judge with its health, by a clock that moves only while somebody waits for it."""
 
-    def __init__(self, url: str, **settings: Any) -> None:
+    def __init__(self, url, **settings):
         self.clock = Clock()
         self.breaker = Breaker(clock=self.clock)
         self.pauses = Pauses(clock=self.clock, sleep=self.clock.sleep)
@@ -77,19 +71,19 @@ class Stage:
         self.health = JudgeHealth(self.judge, self.breaker, "KEY")
 
     @property
-    def up(self) -> int:
+    def up(self):
         """The gauge."""
         ((_, _, up),) = self.health.snapshot()["gauges"]
         return int(up)
 
-    async def asked(self, *questions: Question) -> list[str]:
+    async def asked(self, *questions):
         """What came of each, asked all at once."""
         replies = await asyncio.gather(*map(self.judge.ask, questions))
-        return ["rated" if isinstance(one.outcome, Ruling) else one.outcome.reason for one in replies]
+        return ["rated" if isinstance(reply.outcome, Ruling) else reply.outcome.reason for reply in replies]
 
 
-def staged(script: Any, scene: Callable[[Stage, Scripted], Awaitable[Any]], **settings: Any) -> Any:
-    async def run() -> Any:
+def staged(script, scene, **settings):
+    async def run():
         async with serving(script) as server:
             stage = Stage(server.url, **settings)
             async with stage.judge:
@@ -120,10 +114,10 @@ def staged(script: Any, scene: Callable[[Stage, Scripted], Awaitable[Any]], **se
     ],
     ids=lambda one: one if isinstance(one, str) else f"{one.status} {one.headers}",
 )  # fmt: skip
-def test_what_a_judge_refuses_of_one_client_fails_alone(canned: Canned, reason: str) -> None:
+def test_what_a_judge_refuses_of_one_client_fails_alone(canned, reason):
     """Of twenty long and twenty short questions the short ones are rated; nobody waits; the judge is up."""
 
-    async def scene(stage: Stage, server: Scripted) -> Any:
+    async def scene(stage, server):
         questions = [question(n, LONG if n % 2 else 0) for n in range(40)]
         found = await stage.asked(*questions)
         # Before any short one was answered there is only the canary to tell.
@@ -141,10 +135,10 @@ def test_what_a_judge_refuses_of_one_client_fails_alone(canned: Canned, reason: 
 
 
 @pytest.mark.parametrize("header", [(), ("retry-after: 1",), ("retry-after: 30",), ("retry-after: 86400",)])
-def test_a_judge_that_refuses_all_is_down_after_five(header: tuple[str, ...]) -> None:
+def test_a_judge_that_refuses_all_is_down_after_five(header):
     """429 for everything: after five questions `judge_up` is 0, and a pause is a minute at most."""
 
-    async def scene(stage: Stage, server: Scripted) -> Any:
+    async def scene(stage, server):
         found = await stage.asked(*(question(n) for n in range(5)))
         return found, stage.up, stage.pauses.pause_left_s <= 60, len(server.asked)
 
@@ -154,14 +148,14 @@ def test_a_judge_that_refuses_all_is_down_after_five(header: tuple[str, ...]) ->
     assert requests <= 5 * 3 + 3
 
 
-def test_the_judge_comes_back_by_the_known_question() -> None:
+def test_the_judge_comes_back_by_the_known_question():
     """An open breaker is tried with the known question: a hostile one in front does not keep it open."""
     down = [True]
 
-    def script(request: dict[str, Any]) -> Canned:
+    def script(request):
         return refusal(500) if down[0] else by_length(refusal(500))(request)
 
-    async def scene(stage: Stage, server: Scripted) -> Any:
+    async def scene(stage, server):
         for number in range(5):
             await stage.asked(question(number))
         before = stage.up
@@ -172,10 +166,10 @@ def test_the_judge_comes_back_by_the_known_question() -> None:
     assert staged(script, scene) == (0, ["server_error"], ["rated"], 1)
 
 
-def test_a_question_that_is_too_long_is_not_asked() -> None:
+def test_a_question_that_is_too_long_is_not_asked():
     """It is not cut either: a failure "too_long", which says how long it is."""
 
-    async def scene(stage: Stage, server: Scripted) -> Any:
+    async def scene(stage, server):
         pair = Pair(Answer("x" * 6_000), Answer("y" * 6_000), "")
         rated = await JudgeRater(stage.judge).rate(pair)
         return rated.outcome, len(server.asked)
@@ -186,20 +180,20 @@ def test_a_question_that_is_too_long_is_not_asked() -> None:
     assert "more than 10000" in outcome.detail
 
 
-def test_long_questions_leave_places_for_short_ones() -> None:
+def test_long_questions_leave_places_for_short_ones():
     """While long questions hang, half of the places answer short ones."""
 
-    def script(request: dict[str, Any]) -> Canned:
-        chars = sum(len(one["content"]) for one in request["messages"])
+    def script(request):
+        chars = sum(len(message["content"]) for message in request["messages"])
         return Canned(hang=True) if chars > 20_000 else GOOD
 
-    async def scene(stage: Stage, server: Scripted) -> Any:
+    async def scene(stage, server):
         hanging = [asyncio.create_task(stage.judge.ask(question(n, 20_000))) for n in range(8)]
         await server.hanging.wait()
         async with asyncio.timeout(120):
             found = await stage.asked(*(question(n) for n in range(20, 30)))
-        for one in hanging:
-            one.cancel()
+        for call in hanging:
+            call.cancel()
         await asyncio.gather(*hanging, return_exceptions=True)
         return found
 
@@ -220,7 +214,7 @@ def test_long_questions_leave_places_for_short_ones() -> None:
         ),
     )
 )  # fmt: skip
-def test_no_retry_after_silences_for_longer_than_a_minute(headers: dict[str, str]) -> None:
+def test_no_retry_after_silences_for_longer_than_a_minute(headers):
     """Whatever a server writes, the pause is a number from 0 to 60 s, or none is asked for."""
     asked_s = asked_pause_s(headers)
     pauses = Pauses(clock=lambda: 0.0)
@@ -230,38 +224,40 @@ def test_no_retry_after_silences_for_longer_than_a_minute(headers: dict[str, str
     assert 0 <= pauses.pause_left_s <= 60
 
 
-def test_one_routes_throttle_pauses_that_route_alone() -> None:
+def test_one_routes_throttle_pauses_that_route_alone():
     """While route A wants a pause its long replays fail; its short ones and those of route B go out."""
     clock = Clock()
 
-    def script(request: dict[str, Any]) -> Canned:
+    def script(request):
         chars = len(request["messages"][0]["content"])
         return refusal(429, "retry-after: 60") if chars > LONG and request["model"] == "a" else GOOD
 
-    def body(model: str, chars: int) -> bytes:
+    def body(model, chars):
         return json.dumps({"model": model, "messages": [{"role": "user", "content": "x" * chars}]}).encode()
 
-    async def scene() -> list[str]:
+    async def scene():
         async with serving(script) as server:
             replayer = Replayer(concurrency=1, timeout_s=240, clock=clock, sleep=clock.sleep, patience_s=10)
             url = f"{server.url}/chat/completions"
             sent = [("a", 5_000), ("a", 6_000), ("a", 50), ("b", 5_000), ("b", 6_000)]
             try:
-                found = [await replayer.send(Target(url, route=one), body(one, size)) for one, size in sent]
+                found = [
+                    await replayer.send(Target(url, route=model), body(model, size)) for model, size in sent
+                ]
             finally:
                 await replayer.close()
-            return [one.reason if isinstance(one, Failure) else "answered" for one in found]
+            return [outcome.reason if isinstance(outcome, Failure) else "answered" for outcome in found]
 
     assert asyncio.run(scene()) == ["rate_limited", "rate_limited", "answered", "answered", "answered"]
     assert clock.waited == []
 
 
-def test_a_429_about_the_size_of_a_replay_is_its_own() -> None:
+def test_a_429_about_the_size_of_a_replay_is_its_own():
     """It is not sent again, nobody waits, and the reason quotes the upstream."""
     clock = Clock()
     canned = refusal(429, "retry-after: 60", message="Request too large for gpt-4o on tokens per min (TPM)")
 
-    async def scene() -> Any:
+    async def scene():
         async with serving([canned]) as server:
             replayer = Replayer(concurrency=1, timeout_s=240, clock=clock, sleep=clock.sleep)
             found = await replayer.send(Target(f"{server.url}/chat/completions"), b"{}")

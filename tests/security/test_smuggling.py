@@ -100,7 +100,7 @@ def test_a_chunk_in_doubt_ends_the_connection(body):
     """The upstream never gets the end of such a request, nor what stands behind it."""
     reached, answer = received(START + b"Transfer-Encoding: chunked\r\n\r\n" + body)
     assert b"/hidden" not in b"".join(reached)
-    assert not any(one.endswith(b"0\r\n\r\n") for one in reached)
+    assert not any(data.endswith(b"0\r\n\r\n") for data in reached)
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert b" 200 " not in answer
 
@@ -193,7 +193,7 @@ def test_the_upstream_sees_the_requests_that_were_answered(start, framing, body)
     upstream here, which knows no such method, hangs up (502).
     """
     reached, answer = received(start + framing + b"\r\n" + body)
-    found = [one for wire in reached if wire for one in requests_in(wire)]
+    found = [request for wire in reached if wire for request in requests_in(wire)]
     assert len(found) == len(re.findall(rb"HTTP/1\.[01] (?:200|502) ", answer))
 
 

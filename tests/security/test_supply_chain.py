@@ -58,13 +58,13 @@ def test_a_workflow_gets_the_least_permissions(path):
     assert set(workflow["permissions"]) >= {"contents"}
     for job in jobs(workflow).values():
         assert 0 < job["timeout-minutes"] <= 60
-    for given in (
+    for permissions in (
         workflow["permissions"],
         *(job.get("permissions", {}) for job in workflow["jobs"].values()),
     ):
-        assert given != "write-all"
-        assert given.get("contents", "read") == "read"
-        assert given.keys() <= {"contents", "packages", "id-token", "attestations", "pull-requests"}
+        assert permissions != "write-all"
+        assert permissions.get("contents", "read") == "read"
+        assert permissions.keys() <= {"contents", "packages", "id-token", "attestations", "pull-requests"}
     assert not workflow["permissions"].keys() & {"id-token", "packages", "attestations"}
 
 
@@ -106,10 +106,10 @@ def commands(text):
     """The commands of a script, Makefile, Dockerfile or workflow that install something."""
     joined = re.sub(r"\\\n\s*", " ", text)
     joined = joined.replace("$(UV)", "uv").replace("$(BIN)/", "").replace("/opt/evenkeel/bin/", "")
-    for found in re.finditer(r"(?:uv )?pip3? install [^\n;&|]*|\bpipx? (?:run|install) [^\n;&|]*", joined):
-        yield " ".join(found[0].split())
-    for found in re.finditer(r"\buvx \S+|\buv tool (?:run|install) \S+|\buv run --with\S* \S+", joined):
-        yield found[0]
+    for match in re.finditer(r"(?:uv )?pip3? install [^\n;&|]*|\bpipx? (?:run|install) [^\n;&|]*", joined):
+        yield " ".join(match[0].split())
+    for match in re.finditer(r"\buvx \S+|\buv tool (?:run|install) \S+|\buv run --with\S* \S+", joined):
+        yield match[0]
 
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, *DOCKERFILES, *SCRIPTS], ids=at)
@@ -130,7 +130,7 @@ def test_locks_have_a_hash_for_everything_and_name_no_place(path):
     text = path.read_text("utf-8")
     assert not re.search(r"://|--index-url|--find-links|--trusted-host| @ ", text)
     entries = re.split(r"(?m)^(?=[A-Za-z0-9])", re.sub(r"(?m)^\s*#.*\n", "", text))
-    assert len([one for one in entries if one.strip()]) > 1
+    assert len([entry for entry in entries if entry.strip()]) > 1
     for entry in filter(str.strip, entries):
         assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+", entry), entry
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", entry), entry

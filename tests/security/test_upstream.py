@@ -67,7 +67,7 @@ def sent(request_of):
             own = f"127.0.0.1:{rig.upstream.port}".encode()
             assert [line for line in lines if line.lower().startswith(b"host:")] == [b"Host: " + own]
             await eventually(lambda: rig.counter("exchanges_queued") == rig.counter("exchanges_sampled"))
-            return lines[0], len(elsewhere.wires), [one.path for one in rig.queue.exchanges]
+            return lines[0], len(elsewhere.wires), [exchange.path for exchange in rig.queue.exchanges]
 
     return asyncio.run(main())
 
@@ -133,7 +133,7 @@ def test_a_target_of_no_known_form_is_refused(target):
 def test_no_field_moves_a_request():
     """Neither `Host` nor what other proxies obey."""
     line, connected, captured = sent(
-        lambda elsewhere: post(PATH, elsewhere, [one.format(elsewhere=elsewhere) for one in FIELDS])
+        lambda elsewhere: post(PATH, elsewhere, [field.format(elsewhere=elsewhere) for field in FIELDS])
     )
     assert line == f"POST {PATH} HTTP/1.1".encode()
     assert connected == 0

@@ -46,7 +46,7 @@ TRUTH = {
 
 def ask(prompt, texts, noise=0.0, rng=None):
     """The rating as evenkeel reads it from the reply to its own prompt."""
-    messages = [PromptMessage(one.role, one.content) for one in prompt.fill(texts).messages]
+    messages = [PromptMessage(message.role, message.content) for message in prompt.fill(texts).messages]
     ruling = read_ruling(judge(messages, rng or random.Random(0), noise))
     assert isinstance(ruling, Ruling)
     return ruling.rating
@@ -93,7 +93,7 @@ def test_the_judge_audit_gets_ratings_on_its_own_scales(low, high, ratings):
     def rated(text, context):
         item = Item("a", "fluency", RatingScale(low, high), text, context, ())
         asked = question(Strategy.ZERO_SHOT, rubric, item)
-        messages = [PromptMessage(one.role, one.content) for one in asked.messages]
+        messages = [PromptMessage(message.role, message.content) for message in asked.messages]
         return read_ruling(judge(messages, random.Random(0)), asked.scale).rating
 
     assert [rated(text, texts[-1]) for text in texts] == ratings
@@ -105,7 +105,7 @@ def test_noise_is_set_by_the_admin_call():
     question = SIMILARITY.fill({"REFERENCE ANSWER": "Yes.", "CANDIDATE ANSWER": "Yes."})
     body = {
         "model": JUDGE_MODEL,
-        "messages": [{"role": one.role, "content": one.content} for one in question.messages],
+        "messages": [{"role": message.role, "content": message.content} for message in question.messages],
     }
     with serving(Simulation((ModelState("m"),))) as url, httpx2.Client(base_url=url) as http:
         names = [card["id"] for card in http.get("/v1/models").json()["data"]]
@@ -128,13 +128,13 @@ def test_judged_deltas_are_the_planted_ones():
     moved = changed = 0
     for seed in range(total):
         raw = make_prompt(TASKS[seed % 4].name, seed)
-        messages = [PromptMessage(one["role"], one["content"]) for one in raw]
+        messages = [PromptMessage(message["role"], message["content"]) for message in raw]
         variant = [*messages[:-1], PromptMessage("user", messages[-1].text + " Answer in Dutch, in YAML.")]
         answers = [say(read(sent), model.condition(sent, rng)) for sent in (messages, variant)]
         if rate_similarity(*answers).rating == 3:
             continue
         moved += 1
-        request = "\n\n".join(one.text for one in messages)
+        request = "\n\n".join(message.text for message in messages)
         ratings = [rate_quality(request, answer, complete=True).rating for answer in answers]
         changed += ratings[0] != ratings[1]
     assert share(moved, total, truth.perturbed_content_delta)

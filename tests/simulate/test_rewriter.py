@@ -73,8 +73,8 @@ def test_generated_prompts_pass(seed):
         ([PromptMessage("user", "Task: paraphrase")], "takes rewriting requests of evenkeel only"),
         (
             [
-                PromptMessage(one.role, one.content)
-                for one in request_for(RewriteTask("translation", "Hi", "sv"), ())
+                PromptMessage(message.role, message.content)
+                for message in request_for(RewriteTask("translation", "Hi", "sv"), ())
             ],
             "does not know the target sv",
         ),

@@ -38,7 +38,7 @@ def test_the_newest_come_first(build):
         archive.put(archived(number, "even" if number % 2 == 0 else "odd"))
 
     def numbers(*args, **narrowed):
-        return [int(found.id, 16) for found in archive.latest(*args, **narrowed)]
+        return [int(exchange.id, 16) for exchange in archive.latest(*args, **narrowed)]
 
     assert numbers() == [5, 4, 3, 2, 1, 0]
     assert numbers(2) == [5, 4]
@@ -54,7 +54,7 @@ def test_a_busy_route_does_not_push_out_a_quiet_one(build):
         archive.put(archived(number, "busy"))
         assert len(archive.latest()) <= 11 + 50
     archive.prune()
-    assert [int(found.id, 16) for found in archive.latest()] == [*range(199, 189, -1), 0]
+    assert [int(exchange.id, 16) for exchange in archive.latest()] == [*range(199, 189, -1), 0]
 
 
 def test_it_takes_no_more_room_than_allowed(build, backend):
@@ -64,7 +64,7 @@ def test_it_takes_no_more_room_than_allowed(build, backend):
     for number in range(100):
         archive.put(archived(number, f"r{number % 3}", rng.randbytes(5_000).hex()))
     archive.prune()
-    kept = [int(found.id, 16) for found in archive.latest()]
+    kept = [int(exchange.id, 16) for exchange in archive.latest()]
     assert kept == list(range(99, 99 - len(kept), -1))
     assert 80_000 < backend.archived_bytes() <= 100_000
     assert 15 <= len(kept) <= 20  # 5,000 random bytes as hex pack into some 5,700
@@ -93,9 +93,9 @@ def test_exchanges_are_kept_for_so_long(build):
     assert archive.prune() == 0
     now[0] += 1.0
     assert archive.prune() == 1
-    assert [one.id for one in archive.latest()] == [archived(2).id]
+    assert [exchange.id for exchange in archive.latest()] == [archived(2).id]
     now[0] += 3601.0
     archive.put(archived(3))
-    assert [one.id for one in archive.latest()] == [archived(3).id]
+    assert [exchange.id for exchange in archive.latest()] == [archived(3).id]
     assert archive.find(archived(2).id) is None
     assert archive.put(archived(2))

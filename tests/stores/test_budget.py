@@ -19,7 +19,7 @@ def open_tracker(backend):
     return partial(backend.Costs, backend.place)
 
 
-def test_a_route_has_a_budget_of_its_own(open_tracker) -> None:
+def test_a_route_has_a_budget_of_its_own(open_tracker):
     """One route at its limit does not stop the other; both together stop at the common one."""
     costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON, {"small": Budget(usd_per_day=0.1)})
     assert costs.reserve(Spend(0, 0.08), "small") is None
@@ -110,7 +110,7 @@ RESERVATIONS = {
 
 
 @pytest.mark.parametrize(("day", "calls"), RESERVATIONS.values(), ids=RESERVATIONS)
-def test_what_may_be_reserved(open_tracker, day, calls) -> None:
+def test_what_may_be_reserved(open_tracker, day, calls):
     """Each refusal says which part of the budget is used up."""
     budget, now, *routes = day
     costs = open_tracker(budget, lambda: now, *routes)
@@ -118,7 +118,7 @@ def test_what_may_be_reserved(open_tracker, day, calls) -> None:
         assert costs.reserve(Spend(tokens, 0.0), route, **kind) == refused, (tokens, route, kind)
 
 
-def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
+def test_reservations_and_bookings_count_against_the_day(open_tracker):
     """60 reserved and 20 booked of them leave 80 of 100, until midnight (UTC)."""
     now = [NOON]
     costs = open_tracker(Budget(tokens_per_day=100), lambda: now[0])
@@ -132,7 +132,7 @@ def test_reservations_and_bookings_count_against_the_day(open_tracker) -> None:
     assert costs.reserve(Spend(100, 0.0), "b") is None
 
 
-def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
+def test_spend_is_split_by_route_and_kind(open_tracker):
     """Whatever a route is called; only what cost something, of today or of the day that is over."""
     now = [NOON]
     costs = open_tracker(Budget(), lambda: now[0])
@@ -151,7 +151,7 @@ def test_spend_is_split_by_route_and_kind(open_tracker) -> None:
     assert costs.by_route_and_kind(-1)[odd, "judge"] == Spend(2, 0.0)
 
 
-def test_processes_share_what_is_left(open_tracker) -> None:
+def test_processes_share_what_is_left(open_tracker):
     one, other = (
         open_tracker(Budget(tokens_per_day=100), lambda: NOON, {"b": Budget(tokens_per_day=20)})
         for _ in range(2)
@@ -173,7 +173,7 @@ def _silent_for(costs, seconds, now):
     now[0] += seconds
 
 
-def test_what_a_dead_process_has_set_aside_is_booked(open_tracker) -> None:
+def test_what_a_dead_process_has_set_aside_is_booked(open_tracker):
     """Nobody knows whether its calls were made: it counts, and 15 minutes later it has been spent."""
     now = [NOON]
     one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
@@ -188,7 +188,7 @@ def test_what_a_dead_process_has_set_aside_is_booked(open_tracker) -> None:
     assert other.by_route_and_kind() == {("a", "lost"): Spend(60, 0.5), ("b", "lost"): Spend(30, 0.0)}
 
 
-def test_what_was_set_aside_days_ago_is_forgotten(open_tracker) -> None:
+def test_what_was_set_aside_days_ago_is_forgotten(open_tracker):
     """It was spent on no day that counts."""
     now = [NOON]
     one, other = (open_tracker(Budget(tokens_per_day=100), lambda: now[0]) for _ in range(2))
@@ -198,7 +198,7 @@ def test_what_was_set_aside_days_ago_is_forgotten(open_tracker) -> None:
     assert other.today() == Spend(0, 0.0)
 
 
-def test_a_clock_that_is_set_back_opens_no_new_budget(open_tracker) -> None:
+def test_a_clock_that_is_set_back_opens_no_new_budget(open_tracker):
     """70 of the day that was called tomorrow leave 30; what is booked since counts when it is tomorrow."""
     now = [NOON + 86_400]
     costs = open_tracker(Budget(tokens_per_day=100), lambda: now[0], {"b": Budget(tokens_per_day=75)})
@@ -212,7 +212,7 @@ def test_a_clock_that_is_set_back_opens_no_new_budget(open_tracker) -> None:
     assert costs.today() == Spend(90, 0.0)
 
 
-def test_a_route_within_its_share_is_not_kept_from_it(open_tracker) -> None:
+def test_a_route_within_its_share_is_not_kept_from_it(open_tracker):
     """Of 100 each of two has 50; once the other has used 40, only half of its last 10 is left to it."""
     costs = open_tracker(Budget(tokens_per_day=100), lambda: NOON, {}, ("a", "b"))
     costs.settle(Spend(0, 0.0), "b", {"replay": Spend(40, 0.0)})
@@ -222,7 +222,7 @@ def test_a_route_within_its_share_is_not_kept_from_it(open_tracker) -> None:
     assert costs.reserve(Spend(5, 0.0), "b") is None
 
 
-def test_dollars_alone_stay_set_aside(open_tracker) -> None:
+def test_dollars_alone_stay_set_aside(open_tracker):
     """Settling all tokens of a route leaves the dollars that another call set aside."""
     costs = open_tracker(Budget(usd_per_day=1.0), lambda: NOON)
     assert costs.reserve(Spend(10, 0.25), "a") is None
@@ -232,18 +232,18 @@ def test_dollars_alone_stay_set_aside(open_tracker) -> None:
     assert costs.reserve(Spend(0, 0.5), "a") is None
 
 
-def test_many_reservations_at_once_keep_to_the_budget(open_tracker) -> None:
+def test_many_reservations_at_once_keep_to_the_budget(open_tracker):
     """Of 80 requests of 10 tokens in eight threads, ten find room in 100."""
     trackers = [open_tracker(Budget(tokens_per_day=100), lambda: NOON) for _ in range(4)]
 
-    def work(place: int) -> int:
+    def work(place):
         return sum(trackers[place % 4].reserve(Spend(10, 0.0), "a") is None for _ in range(10))
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(work, range(8))) == 10
 
 
-def test_configured_prices_win_over_the_public_list() -> None:
+def test_configured_prices_win_over_the_public_list():
     """2 dollars for a million tokens in and 8 out: 1,000 in and 500 out cost 0.002 + 0.004."""
     prices = Prices({"own": ModelPrice(2.0, 8.0), "gpt-4o": ModelPrice(0.0, 0.0)})
     assert prices.usd("own", 1000, 500) == pytest.approx(0.006)

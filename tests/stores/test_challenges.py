@@ -35,7 +35,7 @@ def test_a_route_has_one_challenger_at_a_time(backend):
     assert store.find(FIRST.id).stopped_at == 20.0
     store.stop(SECOND, 30.0)
     assert store.running("support") is None
-    assert {found.id for found in store.all()} == {FIRST.id, SECOND.id}
+    assert {challenge.id for challenge in store.all()} == {FIRST.id, SECOND.id}
 
 
 def test_a_challenger_goes_on_where_it_was_stopped_and_takes_new_margins(backend):

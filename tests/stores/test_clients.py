@@ -18,7 +18,7 @@ def of(client, *numbers):
 
 
 def numbers(leases):
-    return [int(one, 16) for one in ids(leases)]
+    return [int(name, 16) for name in ids(leases)]
 
 
 def test_clients_take_turns(build):

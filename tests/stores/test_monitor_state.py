@@ -28,10 +28,10 @@ def test_a_commit_keeps_state_events_and_trend_together(monitor_store):
         b"state", 7, [event(1), event(2)], [("r", "m", "p", point(1.0)), ("r", "m", "q", point(2.0))]
     )
     assert store.load() == (b"state", 7)
-    assert [one.id for one in store.events(10)] == ["a2", "a1"]
+    assert [alert.id for alert in store.events(10)] == ["a2", "a1"]
     assert store.trend("r", "m", "p", 10) == [point(1.0)]
     store.mark_delivered("a1")
-    assert [one.id for one in store.undelivered(10)] == ["a2"]
+    assert [alert.id for alert in store.undelivered(10)] == ["a2"]
 
 
 def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
@@ -43,7 +43,7 @@ def test_parts_of_a_checkpoint_are_replaced_one_by_one(monitor_store):
     monitor_store.commit(b"d", 4, [event(1)], [])
     assert monitor_store.parts() == {"z": b"\xff"}
     assert monitor_store.load() == (b"d", 4)
-    assert [one.id for one in monitor_store.events(10)] == ["a1"]
+    assert [alert.id for alert in monitor_store.events(10)] == ["a1"]
 
 
 def test_the_record_of_an_incident_is_the_one_that_is_furthest_in_the_log(monitor_store):
@@ -104,22 +104,22 @@ def test_alerts_are_bounded_but_for_those_nobody_was_told_of(database, monkeypat
         store.commit(b"", number, [event(number)], [])
         if number != 1:
             store.mark_delivered(f"a{number}")
-    assert [one.id for one in store.events(10)] == ["a4", "a3", "a1"]
+    assert [alert.id for alert in store.events(10)] == ["a4", "a3", "a1"]
     assert store.offset() == 4
 
 
 def test_two_monitors_have_a_checkpoint_each_and_events_together(store):
     """Whoever finds an event first stores it; who delivers it does so for both."""
-    one, two = RedisMonitorStore(store, "one"), RedisMonitorStore(store, "two")
-    one.commit(b"a", 5, [event(1)], [("r", "m", "p", point(1.0))])
-    two.commit(b"b", 7, [event(1), event(2)], [])
-    assert one.load() == (b"a", 5)
-    assert two.load() == (b"b", 7)
-    assert [one.id for one in one.undelivered(10)] == ["a1", "a2"]
-    two.mark_delivered("a1")
-    assert [one.id for one in one.undelivered(10)] == ["a2"]
-    assert one.trend("r", "m", "p", 10) == [point(1.0)]
-    assert two.trend("r", "m", "p", 10) == []
+    first, second = RedisMonitorStore(store, "one"), RedisMonitorStore(store, "two")
+    first.commit(b"a", 5, [event(1)], [("r", "m", "p", point(1.0))])
+    second.commit(b"b", 7, [event(1), event(2)], [])
+    assert first.load() == (b"a", 5)
+    assert second.load() == (b"b", 7)
+    assert [alert.id for alert in first.undelivered(10)] == ["a1", "a2"]
+    second.mark_delivered("a1")
+    assert [alert.id for alert in first.undelivered(10)] == ["a2"]
+    assert first.trend("r", "m", "p", 10) == [point(1.0)]
+    assert second.trend("r", "m", "p", 10) == []
 
 
 def test_two_monitors_of_one_name_do_not_spoil_the_checkpoint(store):

@@ -60,7 +60,7 @@ def use(place):
     monitor = RedisMonitorStore(store, "one")
     monitor.commit(b"a", 1, [event(1)], [("r", "m", "p", point(1.0))], parts={"x": b"1"})
     assert monitor.load() == (b"a", 1)
-    assert [one.id for one in monitor.events(5)] == ["a1"]
+    assert [alert.id for alert in monitor.events(5)] == ["a1"]
     counters = RedisCounterStore(store, lambda: 1000.0)
     counters.publish("a", {"counters": [["n", {}, 1]]})
     counters.retire("a")
@@ -166,7 +166,7 @@ def test_sentinels_lead_to_the_primary_of_the_moment(start, tmp_path):
             assert not log.append(verdict(1), None)
             first.stop(signal.SIGKILL)
             wait_for(lambda: log.append(verdict(2), None))
-            assert [found.verdict for found in log.read_after(0, 9)] == [verdict(1), verdict(2)]
+            assert [logged.verdict for logged in log.read_after(0, 9)] == [verdict(1), verdict(2)]
             with redis.Redis(port=second.port) as promoted:
                 assert promoted.info()["role"] == "master"
             store.close()

@@ -82,7 +82,7 @@ def test_an_answer_joins_the_others(store):
     store.update("x1", lambda one: replace(one, asked_at=15.0, failed=2))
     joined = store.update("x1", lambda one: one.answered(kept("Five.", 20.0)))
     assert joined == store.find("x1")
-    assert [one.answer.text for one in joined.answers] == ["Four days.", "Four.", "Five."]
+    assert [row.answer.text for row in joined.answers] == ["Four days.", "Four.", "Five."]
     assert (joined.asked_at, joined.failed) == (20.0, 0)
     assert store.states()[0].answers == 3
     assert store.update("gone", lambda one: one) is None
@@ -94,10 +94,10 @@ def test_after_a_change_the_answers_are_former_ones():
     """The last few of them; those of after the change stay."""
     several = replace(REFERENCE, answers=tuple(kept(str(number), number) for number in range(16)))
     renewed = several.renewed(lambda one: one.at > 14, at=14.0, since=13.0)
-    assert [one.answer.text for one in renewed.answers] == ["15"]
-    assert [one.answer.text for one in renewed.former] == [str(number) for number in range(3, 15)]
+    assert [row.answer.text for row in renewed.answers] == ["15"]
+    assert [row.answer.text for row in renewed.former] == [str(number) for number in range(3, 15)]
     assert len(renewed.former) == FORMER_KEPT
-    assert [one.answer.text for one in renewed.before] == [str(number) for number in range(3, 13)]
+    assert [row.answer.text for row in renewed.before] == [str(number) for number in range(3, 13)]
     again = replace(renewed, answers=()).renewed(lambda _one: False, at=20.0, since=19.0)
     assert (again.former, again.before, again.changed_at) == (renewed.former, renewed.before, 20.0)
 
@@ -117,9 +117,9 @@ def test_a_route_is_forgotten(store):
     for number, route in enumerate(("shop", "shop", "forms", "help")):
         store.add(replace(REFERENCE, id=f"x{number}", route=route))
     assert store.drop("shop") == 2
-    assert {one.route for one in store.states()} == {"forms", "help"}
+    assert {state.route for state in store.states()} == {"forms", "help"}
     store.remove("x2")
-    assert [one.id for one in store.states()] == ["x3"]
+    assert [state.id for state in store.states()] == ["x3"]
     assert store.drop() == 1
     assert store.states() == []
     assert store.add(REFERENCE)
@@ -131,7 +131,7 @@ def test_old_ones_and_those_of_routes_that_are_gone_are_pruned(reopen):
         store.add(replace(REFERENCE, id=name, route=route, taken_at=taken_at))
     assert store.prune(150.0) == 1
     assert store.prune(150.0, ["shop"]) == 1
-    assert [one.id for one in store.states()] == ["b"]
+    assert [state.id for state in store.states()] == ["b"]
 
 
 def test_what_was_asked_today_is_remembered(store, reopen):

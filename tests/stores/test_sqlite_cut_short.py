@@ -81,9 +81,9 @@ def storing(tmp_path):
         return processes[-1]
 
     yield start
-    for one in processes:
-        one._process.kill()
-        with one._process:  # closes the pipes
+    for process in processes:
+        process._process.kill()
+        with process._process:  # closes the pipes
             pass
 
 
@@ -104,7 +104,7 @@ def test_a_store_that_was_cut_short_is_used_again(tmp_path, storing, cut):
     cut(path.with_name("evenkeel.db-shm"))
     for process in (one, other):
         for now in (0, 0.9):
-            assert all("cut short while in use" in said for said in process.at(now))
+            assert all("cut short while in use" in line for line in process.at(now))
     for now in (1, 2, 60):
         for process in (one, other):
             assert process.at(now) == ["stored"] * 3
@@ -161,10 +161,10 @@ def test_an_index_that_was_cut_and_then_taken_away_is_never_touched(tmp_path, st
     if replaced:
         index.write_bytes(bytes(32_768))
     for now in (1, 2, 62):
-        assert all("was deleted or replaced while in use; restart" in said for said in process.at(now))
+        assert all("was deleted or replaced while in use; restart" in line for line in process.at(now))
     # Another file has an index of its own: that one can be opened.
-    for one in (path, index, path.with_name("evenkeel.db-wal")):
-        one.unlink(missing_ok=True)
+    for file in (path, index, path.with_name("evenkeel.db-wal")):
+        file.unlink(missing_ok=True)
     assert process.at(200) == ["stored"] * 3
     said, logged, code = process.end()
     assert (said, code) == (["[1, 1]", "ok", "3"], 0)

@@ -24,7 +24,7 @@ def _open_umask():
 
 def modes(folder):
     """The modes of a folder's files, by name."""
-    return {one.name: one.stat().st_mode & 0o777 for one in folder.iterdir()}
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
 
 
 def opened_and_closed(folder):
@@ -51,8 +51,8 @@ def test_a_store_that_others_can_read_is_mended_and_the_log_says_so(tmp_path, ca
     (folder / f"{DATABASE_FILE}.bak").write_text("")
     (folder / "lock").write_text("")
     folder.chmod(0o755)
-    for one in folder.iterdir():
-        one.chmod(0o644)
+    for path in folder.iterdir():
+        path.chmod(0o644)
     with caplog.at_level(logging.WARNING, logger="evenkeel.store"):
         found = opened_and_closed(folder)
     assert set(found.values()) == {0o600}
@@ -69,8 +69,8 @@ def test_a_deleted_store_is_made_private_again(tmp_path):
     folder = tmp_path / "data"
     database = Database(folder / DATABASE_FILE)
     database.create("CREATE TABLE IF NOT EXISTS t (a)")
-    for one in folder.iterdir():
-        one.unlink()
+    for path in folder.iterdir():
+        path.unlink()
     with database.write() as connection:
         connection.execute("INSERT INTO t VALUES (1)")
     assert set(modes(folder).values()) == {0o600}

@@ -47,7 +47,7 @@ def test_a_verdict_comes_out_as_it_went_in(log):
     )
     assert log.append(verdict(1), EVIDENCE)
     assert log.append(failed, None)
-    assert [one.verdict for one in log.read_after(0, 10)] == [verdict(1), failed]
+    assert [row.verdict for row in log.read_after(0, 10)] == [verdict(1), failed]
     assert log.evidence(verdict(1).id) == EVIDENCE
     assert log.evidence(failed.id) is None
     assert log.find(failed.id) == failed
@@ -58,7 +58,7 @@ def test_an_id_is_logged_once(log):
     """Appending a verdict again changes nothing, not even its evidence."""
     assert log.append(verdict(1), EVIDENCE)
     assert not log.append(verdict(1, rating=1), None)
-    assert [one.verdict.rating for one in log.read_after(0, 10)] == [2]
+    assert [row.verdict.rating for row in log.read_after(0, 10)] == [2]
     assert log.evidence(verdict(1).id) == EVIDENCE
 
 
@@ -92,7 +92,7 @@ def test_a_note_is_an_entry_once_between_the_verdicts(log, note, entry):
     assert log.entries_after(0, 10)[1] == entry
     assert log.entries_after(1, 1) == [entry]
     assert log.approvals() == []
-    assert [logged.verdict for logged in log.read_after(0, 10)] == [verdict(1), verdict(2)]
+    assert [row.verdict for row in log.read_after(0, 10)] == [verdict(1), verdict(2)]
 
 
 def test_the_oldest_verdicts_go_first_and_are_counted(backend):
@@ -129,8 +129,8 @@ def test_reading_goes_on_after_an_offset(log):
         log.append(verdict(number), None)
     first = log.read_after(0, 2)
     rest = log.read_after(first[-1].offset, 10)
-    assert [one.verdict.exchange_id for one in first + rest] == ["e0", "e1", "e2", "e3", "e4"]
-    assert sorted({one.offset for one in first + rest}) == [one.offset for one in first + rest]
+    assert [row.verdict.exchange_id for row in first + rest] == ["e0", "e1", "e2", "e3", "e4"]
+    assert sorted({row.offset for row in first + rest}) == [row.offset for row in first + rest]
 
 
 def test_verdicts_are_found_by_exchange_and_by_cell(log):
@@ -138,9 +138,9 @@ def test_verdicts_are_found_by_exchange_and_by_cell(log):
     log.append(verdict(1), None)
     log.append(verdict(1, id="other", perturbation="general.casing"), None)
     log.append(verdict(2, route="triage"), None)
-    assert [one.id for one in log.of_exchange("e1")] == [verdict(1).id, "other"]
-    assert [one.route for one in log.latest(10)] == ["triage", "default", "default"]
-    assert [one.id for one in log.latest(10, perturbation="general.casing")] == ["other"]
+    assert [trial.id for trial in log.of_exchange("e1")] == [verdict(1).id, "other"]
+    assert [trial.route for trial in log.latest(10)] == ["triage", "default", "default"]
+    assert [trial.id for trial in log.latest(10, perturbation="general.casing")] == ["other"]
     assert log.latest(10, route="triage", perturbation="general.casing") == []
 
 
@@ -190,8 +190,8 @@ MIX = [of_a_mix(number) for number in range(60)]
 @pytest.fixture
 def mixed(backend):
     made = backend.verdicts()
-    for one in MIX:
-        made.append(one, None)
+    for trial in MIX:
+        made.append(trial, None)
     return made
 
 
@@ -202,7 +202,7 @@ def read(log, narrow, limit):
         stretch = log.read_before(at, limit, narrow)
         assert len(stretch.verdicts) <= stretch.looked_at <= limit
         assert at is None or stretch.reached < at
-        assert all(stretch.reached <= one.offset < (at or 61) for one in stretch.verdicts)
+        assert all(stretch.reached <= row.offset < (at or 61) for row in stretch.verdicts)
         at = stretch.reached
         found += stretch.verdicts
     return found
@@ -233,15 +233,18 @@ narrows = st.builds(
 def test_reading_on_finds_what_is_looked_for_once_and_in_order(mixed, narrow, limit):
     """As going through all verdicts would, whatever the size of the steps."""
     expected = [(60 - place, one) for place, one in enumerate(reversed(MIX)) if narrow.admits(one)]
-    assert [(one.offset, one.verdict) for one in read(mixed, narrow, limit)] == expected
+    assert [(row.offset, row.verdict) for row in read(mixed, narrow, limit)] == expected
 
 
 def test_the_newest_come_first(mixed):
     """Without a narrowing, exactly as many as asked for."""
     stretch = mixed.read_before(None, 3)
-    assert [one.verdict.id for one in stretch.verdicts] == [MIX[59].id, MIX[58].id, MIX[57].id]
+    assert [row.verdict.id for row in stretch.verdicts] == [MIX[59].id, MIX[58].id, MIX[57].id]
     assert (stretch.reached, stretch.looked_at, stretch.reached_s) == (58, 3, MIX[57].scored_at)
-    assert [one.verdict.id for one in mixed.read_before(3, 5, ANYTHING).verdicts] == [MIX[1].id, MIX[0].id]
+    assert [row.verdict.id for row in mixed.read_before(3, 5, ANYTHING).verdicts] == [
+        MIX[1].id,
+        MIX[0].id,
+    ]
     assert mixed.read_before(1, 5).verdicts == []
 
 
@@ -254,7 +257,7 @@ def test_a_verdict_that_is_there_already_takes_no_place(database):
     fill(log, range(3))
     assert not any(log.append(verdict(number), None) for number in (0, 1, 2, 0))
     fill(log, [3])
-    assert [one.offset for one in log.read_after(0, 9)] == [1, 2, 3, 4]
+    assert [row.offset for row in log.read_after(0, 9)] == [1, 2, 3, 4]
 
 
 def test_what_is_not_folded_yet_stays_until_it_is_twice_too_much(database):
@@ -267,7 +270,7 @@ def test_what_is_not_folded_yet_stays_until_it_is_twice_too_much(database):
     assert log.trimmed() == 500
     folded[0] = 1400
     assert log.trim() == 500
-    assert [one.offset for one in log.read_after(0, 1)] == [1001]
+    assert [row.offset for row in log.read_after(0, 1)] == [1001]
 
 
 def test_a_limit_that_was_lowered_is_reached_in_steps(database):

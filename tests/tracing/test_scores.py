@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import Any
 
 import msgspec
 import pytest
@@ -23,19 +22,19 @@ TRACED = altered(
 MOVED = msgspec.structs.replace(VERDICT, id="v7", rating=1)
 
 
-def service(status: int = 200) -> Any:
+def service(status=200):
     """A service that answers with a status and keeps path, authorization and body."""
     return receiver(status, lambda post, body: (post.path, post.headers.get("authorization", ""), body))
 
 
-def counted(tally: Tally) -> dict[str, int]:
+def counted(tally):
     return {
         f"{name} {labels.get('reason', '')}".strip(): int(number)
         for name, labels, number in tally.snapshot()["counters"]
     }
 
 
-def test_langfuse_gets_a_numeric_score_of_the_trace() -> None:
+def test_langfuse_gets_a_numeric_score_of_the_trace():
     """By its public API, with both keys; a trial without a trace or without a rating is none."""
     tally = Tally()
     with service() as (url, taken):
@@ -59,7 +58,7 @@ def test_langfuse_gets_a_numeric_score_of_the_trace() -> None:
     assert counted(tally) == {"scores_posted": 1}
 
 
-def test_phoenix_gets_an_annotation_of_the_trace() -> None:
+def test_phoenix_gets_an_annotation_of_the_trace():
     """By its REST API, with a key as a bearer token."""
     with service() as (url, taken):
         poster = ScorePoster("phoenix", url, "key", Tally())
@@ -79,9 +78,7 @@ def test_phoenix_gets_an_annotation_of_the_trace() -> None:
 
 
 @pytest.mark.parametrize(("status", "reason"), [(401, "http_401"), (None, "unreachable")])
-def test_a_service_that_takes_nothing_is_counted_and_holds_nothing_up(
-    status: int | None, reason: str
-) -> None:
+def test_a_service_that_takes_nothing_is_counted_and_holds_nothing_up(status, reason):
     """Posting returns at once, whatever becomes of the scores."""
     tally = Tally()
     with service(status or 200) as (url, _):

@@ -143,10 +143,10 @@ def work(tmp_path, upstream):
 
         asyncio.run(working())
         spans.finish(5)
-        verdicts = {one.verdict.perturbation: one.verdict for one in log.read_after(0, 100)}
+        verdicts = {logged.verdict.perturbation: logged.verdict for logged in log.read_after(0, 100)}
         database.close()
         counts = {name: number for name, _, number in spans.snapshot()["counters"]}
-        events = tuple(one.log_record for one in logged.get_finished_logs())
+        events = tuple(log.log_record for log in logged.get_finished_logs())
         return Traced(exporter.get_finished_spans(), events, verdicts, counts)
 
     return run
