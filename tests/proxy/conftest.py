@@ -9,7 +9,6 @@ import random
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING, Any
 
 import httptools
 import pytest
@@ -19,18 +18,11 @@ from evenkeel.proxy import (
     Counters,
     DataPlane,
     HandOff,
-    Limits,
     ProxyRoute,
     RouteTable,
     Timeouts,
     Upstream,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-
-    from evenkeel.core.exchange import Exchange
-    from evenkeel.proxy.clients import ClientNames
 
 PATIENCE_S = 240.0
 """Longest wait for something that should happen at once; only failing tests wait so long."""
@@ -39,22 +31,22 @@ PATIENCE_S = 240.0
 class Wire(asyncio.Protocol):
     """One connection to the fake upstream. `answer` is called for each complete request."""
 
-    def __init__(self, upstream: FakeUpstream) -> None:
+    def __init__(self, upstream):
         self.upstream = upstream
         self.received = b""
-        self.bodies: list[bytes] = []
+        self.bodies = []
         self.requests = 0
         self.lost = asyncio.Event()
         self.started = asyncio.Event()
         self._body = b""
         self._parser = httptools.HttpRequestParser(self) if upstream.parse else None
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport):
         self.transport = transport
         self.upstream.wires.append(self)
         self.upstream.accepted.set()
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data):
         self.received += data
         self.started.set()
         if self.upstream.on_data is not None:
@@ -63,10 +55,10 @@ class Wire(asyncio.Protocol):
             with contextlib.suppress(httptools.HttpParserUpgrade):
                 self._parser.feed_data(data)
 
-    def on_body(self, body: bytes) -> None:
+    def on_body(self, body):
         self._body += body
 
-    def on_message_complete(self) -> None:
+    def on_message_complete(self):
         self.bodies.append(self._body)
         self._body = b""
         self.requests += 1
@@ -76,16 +68,16 @@ class Wire(asyncio.Protocol):
         else:
             self.transport.write(answer)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc):
         self.lost.set()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data):
         self.transport.write(data)
 
-    def close(self) -> None:
+    def close(self):
         self.transport.close()
 
-    def reset(self) -> None:
+    def reset(self):
         """Close so that the peer sees a reset."""
         sock = self.transport.get_extra_info("socket")
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -95,22 +87,22 @@ class Wire(asyncio.Protocol):
 class FakeUpstream:
     """A server whose every answer is scripted."""
 
-    def __init__(self, answer: Any, *, parse: bool = True) -> None:
+    def __init__(self, answer, *, parse=True):
         self.answer = answer
         self.parse = parse
-        self.on_data: Callable[[Wire, bytes], None] | None = None
-        self.wires: list[Wire] = []
+        self.on_data = None
+        self.wires = []
         self.accepted = asyncio.Event()
         self.port = 0
 
-    async def begun(self) -> Wire:
+    async def begun(self):
         """The first connection, once something has come over it."""
         await asyncio.wait_for(self.accepted.wait(), PATIENCE_S)
         await asyncio.wait_for(self.wires[0].started.wait(), PATIENCE_S)
         return self.wires[0]
 
     @property
-    def received(self) -> bytes:
+    def received(self):
         """Everything that came, over all connections."""
         return b"".join(wire.received for wire in self.wires)
 
@@ -118,26 +110,26 @@ class FakeUpstream:
 class Client:
     """A raw connection to the relay."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, reader, writer):
         self.reader = reader
         self.writer = writer
 
-    def send(self, data: bytes) -> None:
+    def send(self, data):
         self.writer.write(data)
 
-    async def read(self, count: int) -> bytes:
+    async def read(self, count):
         """Exactly so many bytes."""
         return await asyncio.wait_for(self.reader.readexactly(count), PATIENCE_S)
 
-    async def until(self, end: bytes) -> bytes:
+    async def until(self, end):
         """All bytes up to and with a marker."""
         return await asyncio.wait_for(self.reader.readuntil(end), PATIENCE_S)
 
-    async def rest(self) -> bytes:
+    async def rest(self):
         """All bytes until the relay closes."""
         return await asyncio.wait_for(self.reader.read(), PATIENCE_S)
 
-    async def answer(self) -> bytes:
+    async def answer(self):
         """A head and a body framed by length."""
         head = await self.until(b"\r\n\r\n")
         length = next(
@@ -147,12 +139,12 @@ class Client:
         )
         return head + await self.read(length)
 
-    async def ask(self, request: bytes) -> bytes:
+    async def ask(self, request):
         """Send a request and read its answer."""
         self.send(request)
         return await self.answer()
 
-    def leave(self) -> None:
+    def leave(self):
         """Go away without a word."""
         self.writer.transport.abort()
 
@@ -160,15 +152,15 @@ class Client:
 class MemoryQueue:
     """The part of a queue that the data plane uses."""
 
-    def __init__(self) -> None:
-        self.exchanges: list[Exchange] = []
-        self.batches: list[int] = []
-        self.fail: Exception | None = None
+    def __init__(self):
+        self.exchanges = []
+        self.batches = []
+        self.fail = None
         self.gate = threading.Event()
         self.gate.set()
         self.entered = threading.Event()
 
-    def put(self, exchanges: Sequence[Exchange]) -> int:
+    def put(self, exchanges):
         self.entered.set()
         self.gate.wait()
         if self.fail is not None:
@@ -181,29 +173,29 @@ class MemoryQueue:
 class Rig:
     """A running relay with its upstream and its queue."""
 
-    def __init__(self, plane: DataPlane, upstream: FakeUpstream, queue: MemoryQueue, port: int) -> None:
+    def __init__(self, plane, upstream, queue, port):
         self.plane = plane
         self.upstream = upstream
         self.queue = queue
         self.port = port
-        self._clients: list[Client] = []
+        self._clients = []
 
-    async def client(self) -> Client:
+    async def client(self):
         client = Client(*await asyncio.open_connection("127.0.0.1", self.port))
         self._clients.append(client)
         return client
 
-    async def ask(self, request: bytes) -> bytes:
+    async def ask(self, request):
         """Send on a new connection, which stays, and read the answer."""
         return await (await self.client()).ask(request)
 
-    async def exchange(self, request: bytes) -> bytes:
+    async def exchange(self, request):
         """Send on a new connection and read until the relay closes it."""
         client = await self.client()
         client.send(request)
         return await client.rest()
 
-    def counter(self, name: str, **labels: str) -> float:
+    def counter(self, name, **labels):
         """The sum of a counter or gauge over all series with these labels."""
         snapshot = self.plane.snapshot()
         return sum(
@@ -212,7 +204,7 @@ class Rig:
             if found == name and labels.items() <= present.items()
         )
 
-    async def stop(self) -> None:
+    async def stop(self):
         for client in self._clients:
             client.writer.transport.abort()
         await self.plane.drain(0)
@@ -221,7 +213,7 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def fake_upstream(answer: Any, *, parse: bool = True) -> AsyncIterator[FakeUpstream]:
+async def fake_upstream(answer, *, parse=True):
     """A listening upstream that gives the answer: bytes, or a function of the wire."""
     upstream = FakeUpstream(answer, parse=parse)
     server = await asyncio.get_running_loop().create_server(lambda: Wire(upstream), "127.0.0.1", 0)
@@ -238,24 +230,24 @@ async def fake_upstream(answer: Any, *, parse: bool = True) -> AsyncIterator[Fak
 
 @contextlib.asynccontextmanager
 async def relay(
-    answer: Any,
+    answer,
     *,
-    parse: bool = True,
-    queue: MemoryQueue | None = None,
-    base: str = "",
-    limits: Limits | None = None,
-    timeouts: Timeouts | None = None,
-    rate: float = 1.0,
-    prefix: str = "",
-    max_bytes: int = 1 << 20,
-    upstream_port: int | None = None,
-    url: str | None = None,
-    fallbacks: Sequence[str] = (),
-    rules: dict[str, Any] | None = None,
-    others: Sequence[ProxyRoute] = (),
-    names: ClientNames | None = None,
-    **options: Any,
-) -> AsyncIterator[Rig]:
+    parse=True,
+    queue=None,
+    base="",
+    limits=None,
+    timeouts=None,
+    rate=1.0,
+    prefix="",
+    max_bytes=1 << 20,
+    upstream_port=None,
+    url=None,
+    fallbacks=(),
+    rules=None,
+    others=(),
+    names=None,
+    **options,
+):
     """A relay in front of an upstream that gives the answer: bytes, or a function of the wire.
 
     Its route is "main"; `rules` are more of its settings, `others` more routes.
@@ -286,16 +278,15 @@ async def relay(
 
 
 @pytest.fixture(name="unused_port")
-def unused_port_fixture() -> int:
+def unused_port_fixture():
     """A port on which nothing listens."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+        return sock.getsockname()[1]
 
 
 @pytest.fixture(name="deaf_port")
-def deaf_port_fixture() -> Iterator[int]:
+def deaf_port_fixture():
     """A port that neither accepts nor refuses: its backlog is full."""
     full = socket.create_server(("127.0.0.1", 0), backlog=0)
     filler = [socket.socket() for _ in range(4)]
@@ -308,16 +299,16 @@ def deaf_port_fixture() -> Iterator[int]:
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Awaitable[Any]]], Any]]:
+def run(request):
     """Runs a test's coroutine function on each of the two event loops."""
     factory = uvloop.new_event_loop if request.param == "uvloop" else None
     with asyncio.Runner(loop_factory=factory) as runner:
-        faults: list[dict[str, Any]] = []
+        faults = []
 
-        def go(main: Callable[[], Awaitable[Any]]) -> Any:
+        def go(main):
             runner.get_loop().set_exception_handler(lambda _, context: faults.append(context))
 
-            async def bounded() -> Any:
+            async def bounded():
                 async with asyncio.timeout(PATIENCE_S):
                     return await main()
 
@@ -328,14 +319,14 @@ def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Callable[[], Await
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(name: str, obj: object) -> None:
+def pytest_pycollect_makeitem(name, obj):
     """A test that is a coroutine function runs on each of the two event loops."""
     if name.startswith("test") and inspect.iscoroutinefunction(obj):
         pytest.mark.usefixtures("run")(obj)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+def pytest_pyfunc_call(pyfuncitem):
     """Run such a test by the fixture `run`."""
     test = pyfuncitem.function
     if not inspect.iscoroutinefunction(test):
@@ -346,12 +337,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(name="queue")
-def queue_fixture() -> MemoryQueue:
+def queue_fixture():
     """A queue that keeps what it is given."""
     return MemoryQueue()
 
 
-async def eventually(check: Callable[[], bool]) -> None:
+async def eventually(check):
     """Wait until a check holds; fails after the patience is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + PATIENCE_S

@@ -52,25 +52,20 @@ def upstream_closes_after(pool, seconds):
     connection.connection_lost(None)
 
 
-def test_an_upstream_that_closes_idle_connections_is_forestalled(pool):
-    """Ours are closed first, so that no request meets a close."""
-    assert seconds_kept(pool) == 60
-    upstream_closes_after(pool, 5)
-    assert seconds_kept(pool) == 4  # 0.75 x 5 s, at the next sweep
-
-
-def test_the_shortest_patience_counts(pool):
-    """Several servers may stand behind one name."""
-    upstream_closes_after(pool, 8)
-    upstream_closes_after(pool, 4)
-    upstream_closes_after(pool, 20)
-    assert seconds_kept(pool) == 3
-
-
-def test_an_upstream_that_goes_away_teaches_nothing(pool):
-    """A restart closes connections that were in use a moment ago."""
-    upstream_closes_after(pool, 0)
-    assert seconds_kept(pool) == 60
+@pytest.mark.parametrize(
+    ("closes_after_s", "kept_s"),
+    [
+        ((), 60),
+        ((5,), 4),  # 0.75 x 5 s, at the next sweep
+        ((8, 4, 20), 3),  # several servers may stand behind one name
+        ((0,), 60),  # a restart closes connections that were in use a moment ago
+    ],
+)
+def test_an_upstream_that_closes_idle_connections_is_forestalled(pool, closes_after_s, kept_s):
+    """Ours are closed first, so that no request meets a close; the shortest patience counts."""
+    for seconds in closes_after_s:
+        upstream_closes_after(pool, seconds)
+    assert seconds_kept(pool) == kept_s
 
 
 def test_what_was_learned_is_forgotten_after_ten_minutes(pool):

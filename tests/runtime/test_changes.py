@@ -17,8 +17,6 @@ from evenkeel.runtime.stamp import fingerprint, settings_that_matter, stamp_of
 from evenkeel.settings.replay import ReplaySettings
 from evenkeel.stores.bursts import Bursts, Override
 from evenkeel.stores.changes import ChangeStore, GoldenResult, GoldenRun
-from evenkeel.stores.sqlite.database import Database
-from evenkeel.stores.sqlite.documents import SqliteDocuments
 
 NOW = 1_000_000.0
 
@@ -50,12 +48,10 @@ def record(kind, *, at=NOW, since=0, name="c1", route="chat"):
 
 
 @pytest.fixture
-def store(tmp_path):
-    database = Database(tmp_path / "store.db")
-    store = ChangeStore(SqliteDocuments(database))
-    store.bursts = Bursts(SqliteDocuments(database))
-    yield store
-    database.close()
+def store(on_sqlite):
+    store = ChangeStore(on_sqlite.documents())
+    store.bursts = Bursts(on_sqlite.documents())
+    return store
 
 
 def responder(store, records, asked=None, **settings):

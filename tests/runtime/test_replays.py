@@ -26,26 +26,34 @@ def target(monkeypatch):
     return find
 
 
-def test_a_replay_goes_where_the_original_went(target):
-    """Prefix and base path are mapped as the data plane maps them, the query included."""
-    route = {"upstream": "https://h:8443/openai/deployments/x", "match": {"prefix": "/team"}}
-    found = target(route, path="/team/v1/chat/completions?api-version=7")
-    assert found.url == "https://h:8443/openai/deployments/x/chat/completions?api-version=7"
-    assert (found.headers, found.unix_path) == ((), None)
+BEFORE = {"upstream": "https://h:8443/openai/deployments/x", "match": {"prefix": "/team"}}
+FALLBACK = {"upstream": "http://a/v1", "fallbacks": ["http://b/base"]}
 
 
-def test_a_replay_carries_no_further_query(target):
-    """A parameter that is not known could search the web or name a person, as a member of the body could."""
-    path = "/v1/chat/completions?user=ann&api-version=7;web_search=1&beta=true&beta=%0A"
-    found = target({"upstream": "http://a/v1"}, path=path)
-    assert found.url == "http://a/v1/chat/completions?api-version=7&beta=true"
-
-
-def test_a_replay_goes_to_the_fallback_that_answered(target):
-    """A pair must not compare two deployments; a place that is gone falls back to the first."""
-    route = {"upstream": "http://a/v1", "fallbacks": ["http://b/base"]}
-    assert target(route, upstream=1).url == "http://b/base/chat/completions?api-version=7"
-    assert target(route, upstream=7).url == "http://a/v1/chat/completions?api-version=7"
+@pytest.mark.parametrize(
+    ("route", "exchange", "url"),
+    [
+        (
+            BEFORE,
+            {"path": "/team/v1/chat/completions?api-version=7"},
+            "https://h:8443/openai/deployments/x/chat/completions?api-version=7",
+        ),
+        # A parameter that is not known could search the web or name a person, as a member of the body could.
+        (
+            {"upstream": "http://a/v1"},
+            {"path": "/v1/chat/completions?user=ann&api-version=7;web_search=1&beta=true&beta=%0A"},
+            "http://a/v1/chat/completions?api-version=7&beta=true",
+        ),
+        # A pair must not compare two deployments; a place that is gone falls back to the first.
+        (FALLBACK, {"upstream": 1}, "http://b/base/chat/completions?api-version=7"),
+        (FALLBACK, {"upstream": 7}, "http://a/v1/chat/completions?api-version=7"),
+    ],
+    ids=["prefix and base path", "further query", "fallback", "fallback that is gone"],
+)
+def test_a_replay_goes_where_the_original_went(target, route, exchange, url):
+    """As the data plane maps it, with no further query."""
+    replay = target(route, **exchange)
+    assert (replay.url, replay.headers, replay.unix_path) == (url, (), None)
 
 
 def test_replays_use_their_own_credential_before_the_routes(target):
@@ -60,14 +68,14 @@ def test_a_replay_states_the_version_and_betas_that_the_client_did(target):
     """The messages API refuses requests without its version, and members of a beta without its name."""
     stated = (("anthropic-version", "2023-06-01"), ("anthropic-beta", "structured-outputs-2025-11-13"))
     sent = (("content-type", "application/json"), *stated, ("traceparent", "00"))
-    found = target(
+    replay = target(
         {"upstream": "http://a/v1"}, environment={"EVENKEEL_SHADOW_API_KEY": "s"}, request_headers=sent
     )
-    assert found.headers == (*stated, ("authorization", "Bearer s"))
+    assert replay.headers == (*stated, ("authorization", "Bearer s"))
 
 
 def test_a_replay_reaches_a_unix_socket(target):
     """The socket's path goes beside the URL."""
-    found = target({"upstream": "http+unix://%2Frun%2Fmodel.sock/v1"})
-    assert found.unix_path == "/run/model.sock"
-    assert found.url == "http://localhost/v1/chat/completions?api-version=7"
+    replay = target({"upstream": "http+unix://%2Frun%2Fmodel.sock/v1"})
+    assert replay.unix_path == "/run/model.sock"
+    assert replay.url == "http://localhost/v1/chat/completions?api-version=7"

@@ -8,7 +8,6 @@ import io
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl
 
 import httpx2
@@ -34,7 +33,7 @@ _KEY = "sk-marker-77aa"
 _REDACTOR = Redactor(BUILTIN)
 
 
-def payloads(data: bytes) -> None:
+def payloads(data):
     """What a queue keeps is an exchange, or it says why not; what was sealed opens only unchanged."""
     for seal in (_SEAL, Seal()):
         lease = lease_of("id", data, seal, 0.0, 1)
@@ -49,13 +48,13 @@ def payloads(data: bytes) -> None:
         payload_keys(data.decode("utf-8", "replace"))
 
 
-def redactions(data: bytes) -> None:
+def redactions(data):
     """What is redacted is JSON as it was, but for the values in it; what cannot be read is dropped."""
     body = data.replace(b"@", _ADDRESS.encode())
     headers = (("content-type", "application/json"),)
     exchange = Exchange("i", "r", 0.0, 0.0, "POST", "/v1", 200, headers, body, headers, body)
     kept = _REDACTOR.redact(exchange).exchange
-    before: Any = None
+    before = None
     with contextlib.suppress(ValueError, RecursionError):
         before = _shape(json.loads(body))
     if before is not None and kept.request_body:
@@ -64,7 +63,7 @@ def redactions(data: bytes) -> None:
     _REDACTOR.redact(Exchange("i", "r", 0.0, 0.0, "POST", "/v1", 200, headers, b"", events, body))
 
 
-def _shape(value: Any) -> Any:
+def _shape(value):
     """A value of JSON without its texts."""
     if isinstance(value, dict):
         return {name: _shape(inner) for name, inner in value.items()}
@@ -73,7 +72,7 @@ def _shape(value: Any) -> Any:
     return "" if isinstance(value, str) else repr(value)
 
 
-def excerpts(data: bytes) -> None:
+def excerpts(data):
     """What is kept of an upstream's error is a short line without the credential it was asked with."""
     body = data.replace(b"@", _KEY.encode())
     for whole in (body, json.dumps({"error": {"message": body.decode("latin-1")}}).encode()):
@@ -83,7 +82,7 @@ def excerpts(data: bytes) -> None:
         assert _KEY not in said
 
 
-def settings(data: bytes) -> None:
+def settings(data):
     """A settings file is read, or refused in one line."""
     with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
         file.write(data)
@@ -96,7 +95,7 @@ def settings(data: bytes) -> None:
         assert len(said.splitlines()) <= 1
 
 
-def queries(data: bytes) -> None:
+def queries(data):
     """What is chosen among trials can be read from any query string, and again from the link to it."""
     chosen = TrialFilter.of(dict(parse_qsl(data.decode("latin-1"), keep_blank_values=True)))
     assert TrialFilter.of({name: value or "" for name, value in chosen.parts().items()}) == chosen
@@ -105,21 +104,21 @@ def queries(data: bytes) -> None:
     assert (narrow.until is None) == (not chosen.until)
 
 
-def issues(data: bytes) -> None:
+def issues(data):
     """A line of a benchmark's issues is an issue, or is refused by field."""
     for _, row in numbered_objects(data.decode("utf-8", "replace")):
         with contextlib.suppress(ItemError):
             item_of(row, "line 1")
 
 
-def labels(data: bytes) -> None:
+def labels(data):
     """What is kept of a label is written as it is read."""
     with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
         label = from_json(data, Label)
         assert from_json(to_json(label), Label) == label
 
 
-def cells(data: bytes) -> None:
+def cells(data):
     """A table's file has one cell for each text, and a spreadsheet computes none of them."""
     given = [part.decode("utf-8", "replace") for part in data.split(b"|")]
     table = DownloadTable(tuple(map(str, range(len(given)))), [given])

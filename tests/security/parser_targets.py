@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING
 
 import h11
 
@@ -34,18 +33,12 @@ from evenkeel.shadow.prompt import APIS, PromptView, UnreadablePrompt
 from evenkeel.stores.goldens import GoldenError
 from tests.security import file_targets
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from evenkeel.proxy.request_head import RequestHead
-    from evenkeel.proxy.response_head import ResponseHead
-
 _ENCODINGS = ("gzip", "deflate", "br", "zstd", "gzip, br", "identity, zstd, gzip")
 _DECODED_BYTES = 1 << 16
 _METHODS = (b"GET", b"HEAD", b"POST")
 
 
-def request_head(data: bytes) -> None:
+def request_head(data):
     """Both ways through the parser agree, and what is sent on is read alike by h11 and by ourselves."""
     try:
         head = parse_request(data)
@@ -69,12 +62,12 @@ def request_head(data: bytes) -> None:
     _agree(sent, again.method, again.target, again.framing, again.length)
 
 
-def _alike(head: RequestHead | ResponseHead | None, other: RequestHead | ResponseHead) -> bool:
+def _alike(head, other):
     """Whether two ways of reading agree; only one of them recognises the next head."""
     return all(getattr(head, name) == getattr(other, name) for name in other.__slots__ if name != "known")
 
 
-def _refused(parse: Callable[..., object], *given: bytes) -> bool:
+def _refused(parse, *given):
     try:
         parse(*given)
     except MessageError:
@@ -82,7 +75,7 @@ def _refused(parse: Callable[..., object], *given: bytes) -> bool:
     return False
 
 
-def _agree(sent: bytes, method: bytes, target: bytes, framing: Framing, length: int) -> None:
+def _agree(sent, method, target, framing, length):
     """Another strict reader takes a head for the same request, with a body of the same kind."""
     reader = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 20)
     reader.receive_data(sent)
@@ -98,7 +91,7 @@ def _agree(sent: bytes, method: bytes, target: bytes, framing: Framing, length: 
     assert [value for name, value in event.headers if name == b"host"] == [b"upstream:1"]
 
 
-def response_head(data: bytes) -> None:
+def response_head(data):
     """The same for answers: both ways agree, and what is sent on can be read again."""
     method = _METHODS[data[0] % len(_METHODS)] if data else b"GET"
     data = data[1:]
@@ -121,7 +114,7 @@ def response_head(data: bytes) -> None:
             assert again.end == len(sent)
 
 
-def chunks(data: bytes) -> None:
+def chunks(data):
     """However a chunked body is cut, payload, end and rest come out the same, or all refuse it."""
     cut = 1 + data[0] % 7 if data else 1
     data = data[1:]
@@ -136,7 +129,7 @@ def chunks(data: bytes) -> None:
         assert judge.done == whole[1]
 
 
-def _chunked(pieces: list[bytes]) -> tuple[bytes, bool] | None:
+def _chunked(pieces):
     reader = ChunkReader()
     payload = b""
     try:
@@ -149,7 +142,7 @@ def _chunked(pieces: list[bytes]) -> tuple[bytes, bool] | None:
     return payload, reader.done
 
 
-def targets(data: bytes) -> None:
+def targets(data):
     """What is stored of a request target is a path, and no parameter that is dropped stands in it."""
     if not capturable(b"POST", data):
         return
@@ -158,7 +151,7 @@ def targets(data: bytes) -> None:
     assert redacted(path.encode("latin-1")) == path
 
 
-def answers(data: bytes) -> None:
+def answers(data):
     """A response of any API is read or refused with a reason; what is read is well-formed text."""
     for api in APIS:
         for content_type in ("application/json", "text/event-stream"):
@@ -169,7 +162,7 @@ def answers(data: bytes) -> None:
                     (call.name + call.arguments).encode()
 
 
-def prompts(data: bytes) -> None:
+def prompts(data):
     """A request of any API is read or refused with a reason; unchanged it is what it was."""
     for api in APIS:
         with contextlib.suppress(UnreadablePrompt):
@@ -181,7 +174,7 @@ def prompts(data: bytes) -> None:
             json.loads(view.for_replay(), parse_int=str)  # of as many digits as the client wrote
 
 
-def encodings(data: bytes) -> None:
+def encodings(data):
     """A compressed body is undone within its limit, or refused with a reason."""
     encoding = _ENCODINGS[data[0] % len(_ENCODINGS)] if data else ""
     with contextlib.suppress(UnreadableBody):
@@ -189,7 +182,7 @@ def encodings(data: bytes) -> None:
         assert len(decoded) <= _DECODED_BYTES
 
 
-def structures(data: bytes) -> None:
+def structures(data):
     """A text is read as JSON, YAML, XML, HTML or Markdown, or refused with a reason."""
     text = data.decode("utf-8", "replace")
     for read in (
@@ -205,20 +198,20 @@ def structures(data: bytes) -> None:
         read_structure(text, wanted)
 
 
-def skeletons(data: bytes) -> None:
+def skeletons(data):
     """The form that a prompt asks for is read, or not at all."""
     with contextlib.suppress(UnreadableSkeleton):
         skeleton.read_json(data.decode("utf-8", "replace"))
 
 
-def workflows(data: bytes) -> None:
+def workflows(data):
     """A workflow in any of its forms is read, or refused with a reason."""
     with contextlib.suppress(WorkflowError):
         found = read_workflow(data.decode("utf-8", "replace"))
         assert sorted(found.order) == list(range(len(found.steps)))
 
 
-def goldens(data: bytes) -> None:
+def goldens(data):
     """A file of goldens is refused by line and field, or is written as it is read."""
     with contextlib.suppress(GoldenError):
         found = read_goldens(data.decode("utf-8", "replace").split("\n"), "file")
@@ -227,7 +220,7 @@ def goldens(data: bytes) -> None:
         assert all(len(line.splitlines()) == 1 for line in lines)
 
 
-def texts(data: bytes) -> None:
+def texts(data):
     """What is protected in a text are spans in order that do not overlap."""
     text = data.decode("utf-8", "replace")
     place = 0
@@ -236,7 +229,7 @@ def texts(data: bytes) -> None:
         place = span.end
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {
+TARGETS = {
     target.__name__: target
     for target in (
         *(request_head, response_head, chunks, targets, answers, prompts, encodings, structures, skeletons),

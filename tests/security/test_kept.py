@@ -17,6 +17,8 @@ from evenkeel.settings import SettingsError, load
 from evenkeel.stores.sealing import KEY_VARIABLE
 from evenkeel.stores.sqlite.database import DATABASE_FILE, Database
 from evenkeel.stores.sqlite.queue import SqliteExchangeQueue
+from tests.clients.raw import raw
+from tests.clients.recording import fixed, recording
 
 KEY = base64.b64encode(bytes(range(32))).decode()
 QUESTION = {"model": "m", "messages": [{"role": "user", "content": "Write to ann@example.org of C-1234."}]}
@@ -60,53 +62,44 @@ def process_as_before():
     sys.setswitchinterval(turn_s)
 
 
-async def _upstream(reader, writer):
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    length = int(head.partition(b"content-length:")[2].split(b"\r")[0])
-    _upstream.received = await reader.readexactly(length)
-    body = json.dumps(ANSWER).encode()
-    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
-    await writer.drain()
-    writer.close()
-
-
 def test_what_is_kept_is_redacted_and_sealed_and_what_is_forwarded_is_neither(
     tmp_path, monkeypatch, process_as_before
 ):
     """The upstream and the client see every byte; the file holds placeholders, and those encrypted."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    said = json.dumps(QUESTION).encode()
+    question, answer = json.dumps(QUESTION).encode(), json.dumps(ANSWER).encode()
 
-    async def main():
-        server = await asyncio.start_server(_upstream, "127.0.0.1", 0)
-        upstream = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    def ask(port):
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(question)
+        with raw(port) as client:
+            return client.ask(head + question)[1]
+
+    async def main(upstream):
         settings = settings_with(tmp_path, f"storage: {{redaction: {REDACTION}, encrypted: true}}", upstream)
-        stop, answered = asyncio.Event(), []
+        stop, asking = asyncio.Event(), []
 
-        async def ask(port):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(said)}\r\n\r\n"
-            writer.write(head.encode() + said)
-            await reader.readuntil(b"\r\n\r\n")
-            answered.append(await reader.readexactly(len(json.dumps(ANSWER))))
-            writer.close()
-            stop.set()
+        async def asked(port):
+            try:
+                return await asyncio.to_thread(ask, port)
+            finally:
+                stop.set()
+
+        def started(_running):
+            asking.append(asyncio.create_task(asked(sock.getsockname()[1])))
 
         with socket.create_server(("127.0.0.1", 0)) as sock:
-            asking = []
-
-            def started(_running):
-                asking.append(asyncio.create_task(ask(sock.getsockname()[1])))
-
             snapshot = await data_plane.serve(settings, [sock], stop, started=started)
             assert sys.getswitchinterval() == pytest.approx(0.0005)  # the hand-off computes beside the loop
-            server.close()
-            return answered, snapshot()
+            return await asking[0], snapshot()
 
-    answered, counted = asyncio.run(main())
-    assert json.loads(answered[0]) == ANSWER
-    assert _upstream.received == said
+    with recording() as upstream:
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(
+            answer
+        )
+        upstream.handler = fixed(head + answer)
+        received, counted = asyncio.run(main(upstream.url))
+        assert upstream.requests[0].body == question
+    assert received == answer
     assert ["redactions", {"kind": "email"}, 2] in counted["counters"]
     assert ["redactions", {"kind": "customer"}, 1] in counted["counters"]
     database = Database(tmp_path / DATABASE_FILE)

@@ -72,12 +72,18 @@ class Storing:
 
 
 @pytest.fixture
-def storing(tmp_path):
-    """Starts processes that store rows in one file; none is left."""
+def index(tmp_path):
+    return tmp_path / "evenkeel.db-shm"
+
+
+@pytest.fixture
+def storing(index):
+    """Starts processes that store rows in one file, three of them at once; none is left."""
     processes = []
 
     def start():
-        processes.append(Storing(tmp_path / "evenkeel.db"))
+        processes.append(Storing(index.with_name("evenkeel.db")))
+        assert processes[-1].at(0) == STORED
         return processes[-1]
 
     yield start
@@ -87,6 +93,7 @@ def storing(tmp_path):
             pass
 
 
+STORED = ["stored"] * 3
 CUTS = {
     "nothing": lambda index: index.write_bytes(b""),
     "rubbish": lambda index: index.write_bytes(b"x" * 24_000),
@@ -95,66 +102,52 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-def test_a_store_that_was_cut_short_is_used_again(tmp_path, storing, cut):
+def test_a_store_that_was_cut_short_is_used_again(index, storing, cut):
     """Until a second has passed every access is an error; then all threads go on, and no row is missing."""
-    path = tmp_path / "evenkeel.db"
-    one, other = storing(), storing()
-    for process in (one, other):
-        assert process.at(0) == ["stored"] * 3
-    cut(path.with_name("evenkeel.db-shm"))
-    for process in (one, other):
+    processes = storing(), storing()
+    cut(index)
+    for process in processes:
         for now in (0, 0.9):
             assert all("cut short while in use" in line for line in process.at(now))
     for now in (1, 2, 60):
-        for process in (one, other):
-            assert process.at(now) == ["stored"] * 3
-    for process in (one, other):
+        for process in processes:
+            assert process.at(now) == STORED
+    for process in processes:
         said, logged, code = process.end()
         assert said == ["[1, 1]", "ok", "24"]
         assert logged.count("cut short while in use") == logged.count("is used again") == 2  # once a store
         assert code == 0
 
 
-def test_a_store_is_left_alone_while_somebody_writes_over_it(tmp_path, storing):
+def test_a_store_is_left_alone_while_somebody_writes_over_it(index, storing):
     """A look that finds the files changed waits longer before the next: one second, two, four."""
-    path = tmp_path / "evenkeel.db"
-    index = path.with_name("evenkeel.db-shm")
     process = storing()
-    assert process.at(0) == ["stored"] * 3
     CUTS["nothing"](index)
     assert "cut short" in process.at(0)[0]
     index.write_bytes(b"x" * 10_000)
     assert "cut short" in process.at(1)[0]
     index.write_bytes(b"x" * 20_000)
-    assert "cut short" in process.at(2.9)[0]
-    assert "cut short" in process.at(3)[0]
-    assert "cut short" in process.at(6.9)[0]
-    assert process.at(7) == ["stored"] * 3
+    for now in (2.9, 3, 6.9):
+        assert "cut short" in process.at(now)[0]
+    assert process.at(7) == STORED
     assert process.end()[0] == ["[1, 1]", "ok", "6"]
 
 
-def test_another_process_that_opens_the_store_makes_it_whole(tmp_path, storing):
+def test_another_process_that_opens_the_store_makes_it_whole(index, storing):
     """Who starts meanwhile trusts no part of an index; who had it open goes on with the new one."""
-    path = tmp_path / "evenkeel.db"
-    one = storing()
-    assert one.at(0) == ["stored"] * 3
-    CUTS["a part"](path.with_name("evenkeel.db-shm"))
-    assert "cut short" in one.at(0)[0]
-    other = storing()
-    assert other.at(0) == ["stored"] * 3
-    assert one.at(1) == ["stored"] * 3
-    assert other.at(1) == ["stored"] * 3
-    assert other.end()[0] == ["[0, 0]", "ok", "12"]
-    assert one.end()[0] == ["[1, 1]", "ok", "12"]
+    before = storing()
+    CUTS["a part"](index)
+    assert "cut short" in before.at(0)[0]
+    after = storing()
+    assert before.at(1) == after.at(1) == STORED
+    assert after.end()[0] == ["[0, 0]", "ok", "12"]
+    assert before.end()[0] == ["[1, 1]", "ok", "12"]
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
-def test_an_index_that_was_cut_and_then_taken_away_is_never_touched(tmp_path, storing, replaced):
+def test_an_index_that_was_cut_and_then_taken_away_is_never_touched(tmp_path, index, storing, replaced):
     """The one in memory cannot be made whole then: every access is an error, and the process lives on."""
-    path = tmp_path / "evenkeel.db"
-    index = path.with_name("evenkeel.db-shm")
     process = storing()
-    assert process.at(0) == ["stored"] * 3
     CUTS["nothing"](index)
     assert "cut short" in process.at(0)[0]
     index.rename(tmp_path / "away")
@@ -163,19 +156,18 @@ def test_an_index_that_was_cut_and_then_taken_away_is_never_touched(tmp_path, st
     for now in (1, 2, 62):
         assert all("was deleted or replaced while in use; restart" in line for line in process.at(now))
     # Another file has an index of its own: that one can be opened.
-    for file in (path, index, path.with_name("evenkeel.db-wal")):
-        file.unlink(missing_ok=True)
-    assert process.at(200) == ["stored"] * 3
+    for name in ("evenkeel.db", index.name, "evenkeel.db-wal"):
+        index.with_name(name).unlink(missing_ok=True)
+    assert process.at(200) == STORED
     said, logged, code = process.end()
     assert (said, code) == (["[1, 1]", "ok", "3"], 0)
     assert logged.count("was deleted or replaced") == 2  # once a store
 
 
-def test_an_index_that_another_process_is_just_making_is_left_alone(tmp_path, monkeypatch):
+def test_an_index_that_another_process_is_just_making_is_left_alone(index, monkeypatch):
     """It grows in steps: one that is too short is looked at twice before any of it is thrown away."""
-    database = Database(tmp_path / "evenkeel.db")
+    database = Database(index.with_name("evenkeel.db"))
     database.close()
-    index = tmp_path / "evenkeel.db-shm"
     index.write_bytes(b"x" * 8_192)
 
     def finished(_seconds):
