@@ -97,11 +97,11 @@ class ChangeBook:
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """List the settings that differ, one line for each."""
-    return tuple(
-        f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}"
-        for name in sorted(before.keys() | after.keys())
-        if before.get(name) != after.get(name)
-    )
+    lines = []
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            lines.append(f"{name}: {before.get(name, 'not set')} → {after.get(name, 'not set')}")
+    return tuple(lines)
 
 
 def latest_changes(monitors: Iterable[Iterable[ChangeRecord]]) -> list[ChangeRecord]:

@@ -126,8 +126,9 @@ def likely_cause(
         differs: Whether any difference of the answers was measured.
     """
     falls = [mark for mark in marks if mark.kind == kinds.RATINGS]
-    around = [mark for mark in beside if any(_overlap(mark, fall) for fall in falls)]
-    noticed = [mark for mark in marks if not falls or any(_overlap(mark, fall) for fall in falls)]
+    around = _overlapping(beside, falls)
+    # Without a fall there is no interval, so every mark of the change may be why.
+    noticed = _overlapping(marks, falls) if falls else list(marks)
     found = _shown(noticed + around, experiments)
     changed = _changed(noticed + around, falls, found)
     moved = bool(falls) or differs or bool(found)
@@ -233,6 +234,11 @@ def _ruled_out(marks: Sequence[ChangeMark], experiments: Experiments) -> Iterato
         yield "A judge that rates differently: it rates its panel, asked again since, as before."
     if kinds.TRAFFIC not in noticed:
         yield "Lengths, languages and tasks of the traffic are much the same within each prompt version."
+
+
+def _overlapping(marks: Sequence[ChangeMark], falls: Sequence[ChangeMark]) -> list[ChangeMark]:
+    """Return the marks that may have come while answers moved."""
+    return [mark for mark in marks if any(_overlap(mark, fall) for fall in falls)]
 
 
 def _overlap(mark: ChangeMark, fall: ChangeMark) -> bool:

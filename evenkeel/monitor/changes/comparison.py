@@ -146,14 +146,13 @@ def compare(before: ChangeTally, after: ChangeTally, *, min_trials: int = 30) ->
         min_trials: Fewest observations for an estimate.
     """
     names = sorted(before.cells.keys() | after.cells.keys(), key=lambda name: (name != BASELINE, name))
+    traits = sorted(before.traits.keys() & after.traits.keys())
     return Comparison(
         exchanges_before=before.exchanges,
         exchanges_after=after.exchanges,
         pooled=_pooled(before, after, max(1, min_trials)),
         cells=tuple(_cell(name, before, after, min_trials) for name in names),
-        traits=tuple(
-            _trait(name, before, after) for name in sorted(before.traits.keys() & after.traits.keys())
-        ),
+        traits=tuple(_trait(name, before, after) for name in traits),
     )
 
 
@@ -189,8 +188,11 @@ def _pooled(before: ChangeTally, after: ChangeTally, min_exchanges: int) -> Side
 
 def _single_rewordings(tally: ChangeTally) -> dict[str, Counts]:
     """Return the counts of each perturbation that is one rewording."""
-    names = (name for name in tally.cells if name != BASELINE and together_count(name) == 1)
-    return {name: tally.counts(name) for name in names}
+    counts = {}
+    for name in tally.cells:
+        if name != BASELINE and together_count(name) == 1:
+            counts[name] = tally.counts(name)
+    return counts
 
 
 def _cell(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -> CellSides:
@@ -223,9 +225,8 @@ def _proportion(hits: int, trials: int, effect: float, min_trials: int) -> Estim
 def _trait(name: str, before: ChangeTally, after: ChangeTally) -> TraitSides:
     old, new = before.traits[name], after.traits[name]
     n_old, n_new = max(1, old.total()), max(1, new.total())
-    rows = [
-        (value, old.get(value, 0) / n_old, new.get(value, 0) / n_new)
-        for value in sorted(old.keys() | new.keys())
-    ]
+    rows = []
+    for value in sorted(old.keys() | new.keys()):
+        rows.append((value, old.get(value, 0) / n_old, new.get(value, 0) / n_new))
     rows.sort(key=lambda row: (-max(row[1:]), row[0]))
     return TraitSides(name, tuple(rows[:_SHOWN_VALUES]), distance(old, new))

@@ -69,10 +69,11 @@ class Finding:
 
 def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
     """Return the gravest of several findings; `known` says whether enough was measured to find any."""
-    return next(
-        (effect for effect in _ORDER if any(finding.effect == effect for finding in findings)),
-        "none_seen" if known else "unknown",
-    )
+    effects = {finding.effect for finding in findings}
+    for effect in _ORDER:
+        if effect in effects:
+            return effect
+    return "none_seen" if known else "unknown"
 
 
 def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -227,13 +228,12 @@ def of_scores(scores: AnswerScores) -> Iterator[Finding]:
 
 def judged_words(scores: AnswerScores) -> str:
     """Summarize how a judge rates the new answers; "" if no quality leans one way beyond chance."""
-    found = leanings(scores)
-    worse, better = (
-        listing([label(leaning.tally.metric) for leaning in found if leaning.effect == effect])
-        for effect in ("worse", "better")
-    )
-    said = [f"{way} in {names}" for way, names in (("worse", worse), ("better", better)) if names]
-    return f"The judge calls the new answers {listing(said)}." if said else ""
+    names: dict[Found, list[str]] = {"worse": [], "better": []}
+    for leaning in leanings(scores):
+        if leaning.effect in names:
+            names[leaning.effect].append(label(leaning.tally.metric))
+    ways = [f"{effect} in {listing(metrics)}" for effect, metrics in names.items() if metrics]
+    return f"The judge calls the new answers {listing(ways)}." if ways else ""
 
 
 def _sign_test(some: int, others: int) -> float:

@@ -74,15 +74,10 @@ def plain(
         prompt: text of the body of a request.
         answer: text of an answer and its calls.
     """
-    examples = [
-        {
-            "route": example.route,
-            "prompt": prompt(example.request),
-            "before": answer(example.before),
-            "after": answer(example.after),
-        }
-        for example in shown.examples
-    ]
+    examples = []
+    for example in shown.examples:
+        texts = {"before": answer(example.before), "after": answer(example.after)}
+        examples.append({"route": example.route, "prompt": prompt(example.request), **texts})
     return {"examples": examples}
 
 

@@ -93,9 +93,8 @@ def word_changes(before: Sequence[str], after: Sequence[str]) -> tuple[WordChang
     """Return the changes between the lines of two versions, word by word, in their order."""
     old, new = (" ".join(lines).split()[:_MOST_WORDS] for lines in (before, after))
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    found = [
-        WordChange(" ".join(old[first:last]), " ".join(new[start:stop]))
-        for tag, first, last, start, stop in matcher.get_opcodes()
-        if tag != "equal"
-    ]
-    return tuple(found[:_MOST_CHANGES])
+    changes = []
+    for tag, first, last, start, stop in matcher.get_opcodes():
+        if tag != "equal":
+            changes.append(WordChange(" ".join(old[first:last]), " ".join(new[start:stop])))
+    return tuple(changes[:_MOST_CHANGES])

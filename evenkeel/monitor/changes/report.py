@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # Causes that make the ratings of the two sides incomparable.
 _YARDSTICKS: Final = frozenset((Cause.JUDGE, Cause.SETTINGS))
+# Kinds of marks that may be why the answers of another change moved.
+_REASONS: Final = frozenset((*kinds.CAUSES, kinds.TRAFFIC))
 _JUDGE: Final = frozenset((kinds.JUDGE, kinds.JUDGE_PANEL))
 PROVEN: Final = "a silent change by the provider"
 STRENGTHS: Final[dict[Strength, str]] = {
@@ -232,13 +234,7 @@ def reports_of(
             settings or {},
             min_trials,
             judged=record.id in history.judged,
-            beside=[
-                mark
-                for other in records
-                if other.route == record.route and other.id != record.id
-                for mark in other.marks
-                if mark.kind in {*kinds.CAUSES, kinds.TRAFFIC}
-            ],
+            beside=_marks_beside(record, records),
         )
         ids = (_incident(record), *(record.id for record in others))
         also = dict.fromkeys(name for name in ids if name not in {"", record.id})
@@ -246,15 +242,26 @@ def reports_of(
     return tuple(sorted(found, key=lambda report: (-report.at, report.id)))
 
 
+def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list[ChangeMark]:
+    """Return the marks of the route's other changes that may be why answers moved."""
+    marks = []
+    for other in records:
+        if other.route == record.route and other.id != record.id:
+            marks += [mark for mark in other.marks if mark.kind in _REASONS]
+    return marks
+
+
 def _grouped(records: Sequence[ChangeRecord]) -> list[list[ChangeRecord]]:
     """Group the records by change, the newest change first; a silent change's first route leads its group."""
     groups: dict[str, list[ChangeRecord]] = {}
     for record in sorted(records, key=lambda record: record.at, reverse=True):
         groups.setdefault(_incident(record) or record.id, []).append(record)
-    return [
-        sorted(group, key=lambda record: (record.id != incident, record.at, record.id))
-        for incident, group in groups.items()
-    ]
+    ordered = []
+    for incident, group in groups.items():
+        group.sort(key=lambda record: (record.at, record.id))
+        first = [record for record in group if record.id == incident]
+        ordered.append([*first, *(record for record in group if record.id != incident)])
+    return ordered
 
 
 def _incident(record: ChangeRecord) -> str:
@@ -298,9 +305,10 @@ def _of_record(
     if causes.cause in _YARDSTICKS or record.kinds & _JUDGE:
         found = as_different(found)
     known = comparison.measured or (gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE)
-    differ = [
-        line for mark in record.marks if mark.kind == kinds.SETTINGS for line in settings.get(mark.after, ())
-    ]
+    differ: list[str] = []
+    for mark in record.marks:
+        if mark.kind == kinds.SETTINGS:
+            differ += settings.get(mark.after, ())
     return ChangeReport(
         id=record.id,
         route=record.route,

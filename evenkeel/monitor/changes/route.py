@@ -187,10 +187,9 @@ class RouteWatch:
         found: list[ChangeMark] = []
         for kind, value in stated_values(verdict):
             found += self._switched(kind, value, verdict, offset)
-        found += [
-            ChangeMark(kinds.PARAMETERS, switch.before, switch.after, verdict.scored_at, offset)
-            for switch in self._parameters.observe(verdict.origin.parameters)
-        ]
+        for switch in self._parameters.observe(verdict.origin.parameters):
+            mark = ChangeMark(kinds.PARAMETERS, switch.before, switch.after, verdict.scored_at, offset)
+            found.append(mark)
         return found
 
     def _switched(self, kind: str, value: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
@@ -342,9 +341,10 @@ class RouteWatch:
         return "", ()
 
     def _find(self, change: str) -> OpenRecord | None:
-        return next(
-            (record for record in self._records if change_id(self.route, record.marks[0]) == change), None
-        )
+        for record in self._records:
+            if change_id(self.route, record.marks[0]) == change:
+                return record
+        return None
 
     def _open(self, record: OpenRecord) -> None:
         self._records.append(record)

@@ -154,11 +154,10 @@ class Segments:
 
     def shares(self, dimension: Dimension) -> dict[str, float]:
         """Return the share of each value in about the latest 1,000 trials, the largest first."""
-        weights = {
-            name.value: segment.share_weight(self.trials)
-            for name, segment in self._places.items()
-            if name.dimension == dimension
-        }
+        weights = {}
+        for name, segment in self._places.items():
+            if name.dimension == dimension:
+                weights[name.value] = segment.share_weight(self.trials)
         total = sum(weights.values())
         ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
         return {value: weight / total for value, weight in ordered}

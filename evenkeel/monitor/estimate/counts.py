@@ -193,11 +193,10 @@ class Spread(Struct):
 
         The interval is that of the rounded observations, moved by what rounding did to their mean.
         """
-        histogram = {
-            (step / STEPS, weight_of(sign)): count
-            for sign, steps in self.steps.items()
-            for step, count in steps.items()
-        }
+        histogram = {}
+        for sign, steps in self.steps.items():
+            for step, count in steps.items():
+                histogram[step / STEPS, weight_of(sign)] = count
         found = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials, effect=effect)
         if found is None:
             return None

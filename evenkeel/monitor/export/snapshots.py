@@ -61,10 +61,10 @@ class SnapshotCollector(Collector):
 
 
 def _brief(snapshot: Snapshot) -> Snapshot:
-    counters = [
-        [name, {key: value for key, value in labels.items() if key != "perturbation"}, number]
-        for name, labels, number in snapshot.get("counters", ())
-    ]
+    counters = []
+    for name, labels, number in snapshot.get("counters", ()):
+        kept = {key: value for key, value in labels.items() if key != "perturbation"}
+        counters.append([name, kept, number])
     return {**snapshot, "counters": counters}
 
 
@@ -83,11 +83,11 @@ def coverage(total: Snapshot) -> dict[str, float]:
         if sums is not None and "route" in labels:
             sums[labels["route"]] = sums.get(labels["route"], 0) + number
     # More than all, for a while: the queue outlives the counters.
-    return {
-        route: min(1.0, scored.get(route, 0) / requests)
-        for route, requests in sorted(forwarded.items())
-        if requests
-    }
+    shares = {}
+    for route, requests in sorted(forwarded.items()):
+        if requests:
+            shares[route] = min(1.0, scored.get(route, 0) / requests)
+    return shares
 
 
 def _family(families: dict[tuple[str, str], Metric], name: str, kind: str) -> Metric:

@@ -206,13 +206,13 @@ class Cell:
             letters = self.windows.totals(now, era)
             self._windowed_at = place
             if letters != self._letters:
-                self._windowed = {
-                    window: self._windowed[window]
-                    if self._letters.get(window) == found
-                    else self._window_estimates(found, settings)
-                    for window, found in letters.items()
-                }
-                self._letters = letters
+                windowed = {}
+                for window, counted in letters.items():
+                    if self._letters.get(window) == counted:
+                        windowed[window] = self._windowed[window]
+                    else:
+                        windowed[window] = self._window_estimates(counted, settings)
+                self._windowed, self._letters = windowed, letters
         return self._windowed
 
     def since_change(self, era: int) -> Counts:

@@ -142,11 +142,10 @@ class RouteModels:
 
     def _idle(self) -> str | None:
         """Return the model without real traffic that was idle longest; None if all have some."""
-        idle = [
-            (model.last, name)
-            for name, model in self._placed.items()
-            if model.exchanges < NEEDED or self._exchanges - model.last > IDLE
-        ]
+        idle = []
+        for name, model in self._placed.items():
+            if model.exchanges < NEEDED or self._exchanges - model.last > IDLE:
+                idle.append((model.last, name))
         return min(idle)[1] if idle else None
 
     def to_json(self) -> list[Any]:

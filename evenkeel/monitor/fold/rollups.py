@@ -162,11 +162,9 @@ class Rollups:
     def drop(self, route: str, model: str) -> None:
         """Forget a model."""
         self.groups.pop((route, model), None)
-        self._open = {
-            exchange: row
-            for exchange, row in self._open.items()
-            if (exchange.route, exchange.model) != (route, model)
-        }
+        for exchange in list(self._open):
+            if (exchange.route, exchange.model) == (route, model):
+                del self._open[exchange]
 
     def reports(self, settings: MonitorSettings, era: Callable[[str], int]) -> list[RollupReport]:
         """Return every report, sorted by route and model; `era` gives the number of changes of a route."""
@@ -174,10 +172,11 @@ class Rollups:
         for exchange, row in self._open.items():
             if row.tally != _NOTHING:
                 unfinished.setdefault((exchange.route, exchange.model), []).append(row)
-        return [
-            self.groups[place].report(place, settings, era(place[0]), unfinished.get(place, []))
-            for place in sorted(self.groups)
-        ]
+        reports = []
+        for place in sorted(self.groups):
+            group = self.groups[place]
+            reports.append(group.report(place, settings, era(place[0]), unfinished.get(place, [])))
+        return reports
 
     @property
     def unfinished(self) -> list[OpenExchange]:

@@ -322,8 +322,10 @@ class MonitorState:
             return []
         route = verdict.route
         leaving = self._places(route).observe(verdict.model, now)
-        idle = self._without_traffic(route) if self._alarmed else []
-        events = [event for cell in idle for event in self._left(cell, "retired", logged)]
+        events: list[AlertEvent] = []
+        if self._alarmed:
+            for cell in self._without_traffic(route):
+                events += self._left(cell, "retired", logged)
         gone, again = self._incidents.exchange(verdict)
         for incident in gone:
             events += self._reversed(incident, logged)
@@ -451,10 +453,12 @@ class MonitorState:
 
     def change_records(self) -> list[ChangeRecord]:
         """Return the latest changes of every route with the traffic on both sides, by route, oldest first."""
-        records = [record for route in sorted(self._routes) for record in self._routes[route].records()]
-        for record in records:
-            for tally in (record.before, record.after):
-                tally.effects = self._effects(record.route, tally)
+        records = []
+        for route in sorted(self._routes):
+            for record in self._routes[route].records():
+                record.before.effects = self._effects(route, record.before)
+                record.after.effects = self._effects(route, record.after)
+                records.append(record)
         return records
 
     def _effects(self, route: str, tally: ChangeTally) -> dict[str, float]:

@@ -156,16 +156,13 @@ class Notice:
     def advice(self) -> tuple[str, ...]:
         """Lines with severity, owner, rollback and runbook, as far as they are known."""
         contact, going = self.contact, not self.good
-        return tuple(
-            f"{name}: {value}"
-            for name, value in (
-                ("Severity", self.incident.severity if going else ""),
-                ("Owner", contact.owner),
-                ("Roll back", contact.rollback if going else ""),
-                ("Runbook", contact.runbook_url if going else ""),
-            )
-            if value
-        )
+        values = {
+            "Severity": self.incident.severity if going else "",
+            "Owner": contact.owner,
+            "Roll back": contact.rollback if going else "",
+            "Runbook": contact.runbook_url if going else "",
+        }
+        return tuple(f"{name}: {value}" for name, value in values.items() if value)
 
     @property
     def shown(self) -> tuple[NoticeExample, ...]:
@@ -298,19 +295,20 @@ class Writer:
             sent: the previous message; None if there was none.
         """
         notice = self.notice(case.whole, phase, number)
-        members = tuple(
-            CaseMember(member.id, figures.listing(member.routes), self._url("incidents", member.id))
-            for member in case.members
-            if len(case.members) > 1
-        )
+        members = []
+        if len(case.members) > 1:
+            for member in case.members:
+                url = self._url("incidents", member.id)
+                members.append(CaseMember(member.id, figures.listing(member.routes), url))
+        notice = replace(notice, members=tuple(members))
         if phase == "resolved":
-            return replace(notice, members=members)
-        examples = tuple(
-            NoticeExample(verdict.id, verdict.perturbation, verdict.rating, self._url("verdicts", verdict.id))
-            for verdict in self._trials(notice.incident)
-        )
+            return notice
+        examples = []
+        for verdict in self._trials(notice.incident):
+            url = self._url("verdicts", verdict.id)
+            examples.append(NoticeExample(verdict.id, verdict.perturbation, verdict.rating, url))
         facts = (*_news(notice.incident, sent), *notice.facts, *self._edited(notice.incident))
-        return replace(notice, facts=facts, examples=examples, members=members)
+        return replace(notice, facts=facts, examples=tuple(examples))
 
     def _edited(self, incident: Incident) -> list[str]:
         """Describe the words of the prompt that changed, shortened."""
@@ -326,12 +324,14 @@ class Writer:
 
     def _contact(self, incident: Incident) -> Contact:
         """Return the contact of the incident's routes; where they differ, with the names of the routes."""
-        known = {route: self._contacts[route] for route in incident.routes if route in self._contacts}
-        said = (
-            _by_route({route: getattr(contact, name) for route, contact in known.items()})
-            for name in ("owner", "runbook_url", "rollback")
-        )
-        return Contact(*said)
+        owners, runbooks, rollbacks = {}, {}, {}
+        for route in incident.routes:
+            contact = self._contacts.get(route)
+            if contact is not None:
+                owners[route] = contact.owner
+                runbooks[route] = contact.runbook_url
+                rollbacks[route] = contact.rollback
+        return Contact(_by_route(owners), _by_route(runbooks), _by_route(rollbacks))
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """Return later changes, how far answers moved, under how many rewordings, and reference evidence."""
@@ -557,11 +557,11 @@ def _said(incident: Incident) -> str:
 
 def _changes(stated: Sequence[ChangeMark]) -> str:
     marks = [mark for mark in stated if mark.kind not in _UNSAID] or list(stated)
-    by_value = dict.fromkeys(
-        f"{'' if mark.kind in _MODELS else kinds.NAMES[mark.kind] + ' '}{mark.before} → {mark.after}"
-        for mark in marks
-    )
-    return figures.listing(list(by_value)[:_MOST_SAID])
+    values: dict[str, None] = {}
+    for mark in marks:
+        name = "" if mark.kind in _MODELS else f"{kinds.NAMES[mark.kind]} "
+        values[f"{name}{mark.before} → {mark.after}"] = None
+    return figures.listing(list(values)[:_MOST_SAID])
 
 
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))

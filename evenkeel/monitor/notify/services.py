@@ -264,10 +264,10 @@ class Teams(_Poster):
         if notice.facts:
             body.append({"type": "TextBlock", "text": _unlinked(" ".join(notice.facts)), "wrap": True})
         if notice.advice:
-            facts = [
-                {"title": _unlinked(name), "value": _unlinked(value)}
-                for name, _, value in (line.partition(": ") for line in notice.advice)
-            ]
+            facts = []
+            for line in notice.advice:
+                name, _, value = line.partition(": ")
+                facts.append({"title": _unlinked(name), "value": _unlinked(value)})
             body.append({"type": "FactSet", "facts": facts})
         if notice.shown:
             listed = (f"- [{_unlinked(example.said)}]({example.url})" for example in notice.shown)

@@ -16,12 +16,14 @@ _FEWEST: Final = 3
 
 def tool_changes(report: ToolReport) -> list[str]:
     """Describe the changes that rewordings cause more often than chance, the most frequent first."""
-    return [
-        f"{_words(change.before, change.after, change.argument)}: {change.trials} of {report.steps}, "
-        f"control {change.controls} of {report.pairs}"
-        for change in report.changes
-        if change.trials - change.controls >= max(_FEWEST, change.controls)
-    ]
+    lines = []
+    for change in report.changes:
+        if change.trials - change.controls >= max(_FEWEST, change.controls):
+            words = _words(change.before, change.after, change.argument)
+            lines.append(
+                f"{words}: {change.trials} of {report.steps}, control {change.controls} of {report.pairs}"
+            )
+    return lines
 
 
 def largest_change(reports: Sequence[ToolReport]) -> str:
