@@ -65,17 +65,22 @@ _EVENT_EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http._log_exp
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
-class _Room:
-    """Bounded count of items that wait for a collector. Further items are dropped to bound memory."""
+class _Outbox:
+    """Bounded count of the items that wait for a collector, and their outcomes.
 
-    def __init__(self, count: Callable[[Fate, int], None], room: int) -> None:
+    Further items are dropped to bound memory. Failures are logged once until the exporter works again.
+    """
+
+    def __init__(self, what: str, count: Callable[[Fate, int], None], room: int) -> None:
+        self._what = what
         self._count = count
         self._room = room
         self._lock = threading.Lock()
         self._waiting = 0
         self._closed = False
+        self._failing = False
 
-    def taken(self) -> bool:
+    def accepts(self) -> bool:
         """Take a place and return True; count the item as lost and return False if there is none."""
         with self._lock:
             lost: Fate | None = (
@@ -87,54 +92,44 @@ class _Room:
             self._count(lost, 1)
         return lost is None
 
-    def done(self, number: int, fate: Fate) -> None:
-        """Count the outcome of items that waited, and free their places."""
-        with self._lock:
-            if self._closed:
-                return  # counted already
-            self._waiting -= number
-        self._count(fate, number)
-
-    def close(self, shutdown: Callable[[], object], timeout_s: float) -> None:
-        """Let `shutdown` export the waiting items for at most `timeout_s`; count the rest as lost."""
-        # A daemon: one that waits for a dead collector must not hold up the end of the process.
-        ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
-        ending.start()
-        ending.join(timeout_s)
-        with self._lock:
-            left, self._waiting, self._closed = self._waiting, 0, True
-        if left:
-            self._count("shutdown", left)
-
-
-class _Watch:
-    """Counts the failures of an exporter, and logs them once until it works again."""
-
-    def __init__(self, what: str, done: Callable[[int, Fate], None]) -> None:
-        self._what = what
-        self._done = done
-        self.failing = False
-        """True if the last batch was lost."""
-
     def exported(self, export: Callable[[], object], number: int) -> bool:
-        """Export a batch and return whether the exporter accepted it."""
+        """Export a batch, free its places, and return whether the exporter accepted it."""
         try:
             result = export()
         except Exception:  # noqa: BLE001 - named boundary: any exporter, any transport; counted
             result = None
         worked = result in {SpanExportResult.SUCCESS, LogRecordExportResult.SUCCESS}
-        self._done(number, "exported" if worked else "export_failed")
-        if worked and self.failing:
+        with self._lock:
+            counted = self._closed  # as lost, when the wait for the last ones was over
+            if not counted:
+                self._waiting -= number
+        if not counted:
+            self._count("exported" if worked else "export_failed", number)
+        if worked and self._failing:
             log.warning("%s are exported again", self._what)
-        elif not worked and not self.failing:
+        elif not worked and not self._failing:
             log.warning(
                 "%s cannot be exported; everything else goes on. Check the collector and the "
                 "OTEL_EXPORTER_OTLP_… variables. Losses are counted in evenkeel_%s_dropped_total.",
                 self._what,
                 "spans" if self._what == "traces" else self._what,
             )
-        self.failing = not worked
+        self._failing = not worked
         return worked
+
+    def close(self, shutdown: Callable[[], object], timeout_s: float) -> None:
+        """Let `shutdown` export the waiting items for at most `timeout_s`; count the rest as lost.
+
+        The wait is shorter for a collector that has just failed.
+        """
+        # A daemon: one that waits for a dead collector must not hold up the end of the process.
+        ending = threading.Thread(target=shutdown, name="last-spans", daemon=True)
+        ending.start()
+        ending.join(min(timeout_s, _LAST_CHANCE_S) if self._failing else timeout_s)
+        with self._lock:
+            left, self._waiting, self._closed = self._waiting, 0, True
+        if left:
+            self._count("shutdown", left)
 
 
 class SpanQueue(SpanProcessor):
@@ -160,10 +155,9 @@ class SpanQueue(SpanProcessor):
             room: Spans that may wait, those being exported included.
             delay_s: Seconds in which a batch gathers. Default: `OTEL_BSP_SCHEDULE_DELAY`, else 5 s.
         """
-        self._room = _Room(count, room)
-        self._watch = _Watch("traces", self._room.done)
+        self._outbox = _Outbox("traces", count, room)
         self._batches = BatchSpanProcessor(
-            _WatchedSpans(exporter, self._watch),
+            _WatchedSpans(exporter, self._outbox),
             max_queue_size=room,
             max_export_batch_size=min(_LARGEST_BATCH, room),
             schedule_delay_millis=None if delay_s is None else delay_s * 1000,
@@ -175,17 +169,12 @@ class SpanQueue(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span, or count it as lost."""
         context = span.get_span_context()
-        if context is not None and context.trace_flags.sampled and self._room.taken():
+        if context is not None and context.trace_flags.sampled and self._outbox.accepts():
             self._batches.on_end(span)
 
     def close(self, timeout_s: float) -> None:
-        """Export what waits for at most so long; count the rest as lost. Returns in time in any case.
-
-        The wait is shorter for a collector that has just failed.
-        """
-        self._room.close(
-            self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
-        )
+        """Export what waits for at most so long; count the rest as lost. Returns in time in any case."""
+        self._outbox.close(self._batches.shutdown, timeout_s)
 
     def shutdown(self) -> None:
         """Shut down without waiting."""
@@ -197,12 +186,12 @@ class SpanQueue(SpanProcessor):
 
 
 class _WatchedSpans(SpanExporter):
-    def __init__(self, exporter: SpanExporter, watch: _Watch) -> None:
+    def __init__(self, exporter: SpanExporter, outbox: _Outbox) -> None:
         self._exporter = exporter
-        self._watch = watch
+        self._outbox = outbox
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        worked = self._watch.exported(lambda: self._exporter.export(spans), len(spans))
+        worked = self._outbox.exported(lambda: self._exporter.export(spans), len(spans))
         return SpanExportResult.SUCCESS if worked else SpanExportResult.FAILURE
 
     def shutdown(self) -> None:
@@ -221,10 +210,9 @@ class EventQueue(LogRecordProcessor):
         delay_s: float | None = None,
     ) -> None:
         """Start the thread."""
-        self._room = _Room(count, room)
-        self._watch = _Watch("evaluations", self._room.done)
+        self._outbox = _Outbox("evaluations", count, room)
         self._batches = BatchLogRecordProcessor(
-            _WatchedEvents(exporter, self._watch),
+            _WatchedEvents(exporter, self._outbox),
             max_queue_size=room,
             max_export_batch_size=min(_LARGEST_BATCH, room),
             schedule_delay_millis=None if delay_s is None else delay_s * 1000,
@@ -232,14 +220,12 @@ class EventQueue(LogRecordProcessor):
 
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:
         """Queue an event, or count it as lost."""
-        if self._room.taken():
+        if self._outbox.accepts():
             self._batches.on_emit(log_record)
 
     def close(self, timeout_s: float) -> None:
         """Export the waiting events; see `SpanQueue.close`."""
-        self._room.close(
-            self._batches.shutdown, min(timeout_s, _LAST_CHANCE_S) if self._watch.failing else timeout_s
-        )
+        self._outbox.close(self._batches.shutdown, timeout_s)
 
     def shutdown(self) -> None:
         """Shut down without waiting."""
@@ -251,12 +237,12 @@ class EventQueue(LogRecordProcessor):
 
 
 class _WatchedEvents(LogRecordExporter):
-    def __init__(self, exporter: LogRecordExporter, watch: _Watch) -> None:
+    def __init__(self, exporter: LogRecordExporter, outbox: _Outbox) -> None:
         self._exporter = exporter
-        self._watch = watch
+        self._outbox = outbox
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        worked = self._watch.exported(lambda: self._exporter.export(batch), len(batch))
+        worked = self._outbox.exported(lambda: self._exporter.export(batch), len(batch))
         return LogRecordExportResult.SUCCESS if worked else LogRecordExportResult.FAILURE
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
