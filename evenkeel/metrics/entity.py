@@ -158,25 +158,6 @@ class SlotMatch:
         return slot_f1(*read, alike)
 
 
-class SlotRouge:
-    """F1 of slots, each worth the ROUGE-L of its values."""
-
-    name: ClassVar[str] = "slot_rouge"
-    version: ClassVar[int] = 2
-    about: ClassVar[About] = About("entity")
-
-    def score(self, pair: Pair) -> float | Failure:
-        """The ROUGE-L F1 of values under equal keys, over the slots filled in either answer. Symmetric.
-
-        Returns: ratio in [0, 1], with the ends of `SlotMatch`, or a `Failure` for its reasons.
-        Source: ROUGE-L on extracted entities, section 4.2 of the enterprise perturbation paper.
-        """
-        read = _read(pair)
-        if isinstance(read, UnreadableError):
-            return Failure(self.name, self.version, read.reason, str(read))
-        return slot_f1(*read, lambda left, right: rouge_l(left.value, right.value))
-
-
 def slot_f1(
     reference: Sequence[AnswerSlot],
     candidate: Sequence[AnswerSlot],

@@ -43,7 +43,6 @@ BUILTIN: tuple[str, ...] = (
     "evenkeel.metrics.workflow.wording:StepBertScore",
     "evenkeel.metrics.workflow.judge:WorkflowJudge",
     "evenkeel.metrics.entity:SlotMatch",
-    "evenkeel.metrics.entity:SlotRouge",
     "evenkeel.metrics.tool_calls:ToolCalls",
     "evenkeel.metrics.tool_calls:ToolNames",
     "evenkeel.metrics.tool_calls:ToolOrder",

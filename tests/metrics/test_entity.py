@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evenkeel.core.pair import Answer, Pair
 from evenkeel.core.verdict import Failure
-from evenkeel.metrics.entity import AnswerSlot, SlotMatch, SlotRouge, read_schema, read_slots
+from evenkeel.metrics.entity import AnswerSlot, SlotMatch, read_schema, read_slots
 from tests.cases import cases
 
 CASES = cases(__file__)
@@ -44,16 +44,16 @@ def test_slots_are_read_from_any_form(text: str, slots: list[list[str]]) -> None
     assert read_slots(text) == [AnswerSlot(*slot) for slot in slots]
 
 
-@pytest.mark.parametrize(("reference", "candidate", "match", "rouge"), CASES["scores"])
-def test_scores_of_hand_worked_pairs(reference: Any, candidate: Any, match: Any, rouge: Any) -> None:
-    """Keys and choices must be exact, texts alike from ROUGE-L 0.7 on; ROUGE credits parts of a text."""
-    both = pair(*(one if isinstance(one, str) else entities(**one) for one in (reference, candidate)))
-    for metric, expected in ((SlotMatch(), match), (SlotRouge(), rouge)):
-        score = metric.score(both)
-        if isinstance(score, Failure):
-            assert score.reason == expected
-        else:
-            assert score == pytest.approx(expected, abs=1e-5)
+@pytest.mark.parametrize(("reference", "candidate", "expected"), CASES["scores"])
+def test_scores_of_hand_worked_pairs(reference: Any, candidate: Any, expected: Any) -> None:
+    """Keys and choices must be exact, texts alike from ROUGE-L 0.7 on."""
+    score = SlotMatch().score(
+        pair(*(one if isinstance(one, str) else entities(**one) for one in (reference, candidate)))
+    )
+    if isinstance(score, Failure):
+        assert score.reason == expected
+    else:
+        assert score == pytest.approx(expected, abs=1e-5)
 
 
 FILLED = st.dictionaries(
@@ -62,10 +62,10 @@ FILLED = st.dictionaries(
 
 
 @given(FILLED, FILLED)
-def test_slot_metrics_are_bounded_symmetric_and_1_for_equal_answers(left, right) -> None:
+def test_slot_match_is_bounded_symmetric_and_1_for_equal_answers(left, right) -> None:
     """Which answer is the reference does not matter."""
-    for metric in (SlotMatch(), SlotRouge()):
-        there = metric.score(pair(entities(**left), entities(**right)))
-        assert 0 <= there <= 1
-        assert there == pytest.approx(metric.score(pair(entities(**right), entities(**left))))
-        assert metric.score(pair(entities(**left), entities(**left))) == 1.0
+    metric = SlotMatch()
+    there = metric.score(pair(entities(**left), entities(**right)))
+    assert 0 <= there <= 1
+    assert there == pytest.approx(metric.score(pair(entities(**right), entities(**left))))
+    assert metric.score(pair(entities(**left), entities(**left))) == 1.0

@@ -27,8 +27,8 @@ APART = QualityScore("slot_match", 1, 1.0, 0.8, "agreement")
         (GAIN, True, "better"),
         # An agreement changes without direction, by more than its tolerance below 1.
         (APART, True, None),
-        (QualityScore("slot_rouge", 1, 1.0, 0.8, "agreement", 0.3), False, None),
-        (QualityScore("slot_rouge", 1, 1.0, 0.6, "agreement", 0.3), True, None),
+        (QualityScore("slot_match", 1, 1.0, 0.8, "agreement", 0.3), False, None),
+        (QualityScore("slot_match", 1, 1.0, 0.6, "agreement", 0.3), True, None),
         (QualityScore("slot_coverage", 1, 0.8, 1.0, "ratio"), True, "better"),
     ],
 )
