@@ -44,16 +44,6 @@ class Coverage:
             return None
         return f"The model does not know both languages: {found[0]}, {found[1]}."
 
-    def unknown(self, pair: Pair) -> bool:
-        """Return whether an answer is certainly in a language that the model does not know.
-
-        It can be compared with another in that language all the same, but on no known scale.
-        """
-        if self.languages is None or self.language_of is None:
-            return False
-        found = languages_of(pair, self.language_of)
-        return any(tag is not None and tag not in self.languages for tag in found)
-
 
 ANY_LANGUAGE: Final = Coverage()
 """Coverage of a multilingual model, or of one whose languages nobody named."""

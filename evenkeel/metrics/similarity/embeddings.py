@@ -58,30 +58,19 @@ class Embeddings:
     version: ClassVar[int] = 1
     about: ClassVar[About] = About("semantic", needs="encoder")
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        *,
-        model: str = "",
-        name: str = "",
-        cache: VectorCache | None = None,
-        coverage: Coverage = ANY_LANGUAGE,
-    ) -> None:
+    def __init__(self, encoder: Encoder, *, name: str = "", coverage: Coverage = ANY_LANGUAGE) -> None:
         """Compare by an encoder.
 
         Args:
             encoder: Turns texts into vectors.
-            model: What the encoder's vectors are kept under, where several share a cache.
-            name: What people call it; default: `model`.
-            cache: Default: one of its own, for 2,048 texts.
+            name: What people call it.
             coverage: The languages the encoder knows.
         """
         self._encoder = encoder
-        self._model = model
-        self.encoder = name or model
+        self.encoder = name
         """Name of the encoder; scores of two encoders are on two scales."""
         # A reference is compared with several candidates, so its vector is worth keeping.
-        self._cache = VectorCache() if cache is None else cache
+        self._cache = VectorCache()
         self._coverage = coverage
 
     @property
@@ -144,14 +133,14 @@ class Embeddings:
 
     def _vectors(self, texts: Iterable[str]) -> dict[str, Vector]:
         """Return the unit vectors of texts, from the cache or by one call of the encoder."""
-        found = {text: self._cache.get(self._model, text) for text in texts}
+        found = {text: self._cache.get(self.encoder, text) for text in texts}
         missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in found.items() if vector is None}
         encoded = iter(
             self._encoder.encode([part for parts in missing.values() for part in parts]) if missing else ()
         )
         for text, parts in missing.items():
             vector = pool(parts, [next(encoded) for _ in parts])
-            self._cache.put(self._model, text, vector)
+            self._cache.put(self.encoder, text, vector)
             found[text] = vector
         return {text: vector for text, vector in found.items() if vector is not None}
 
@@ -183,9 +172,7 @@ def name_of(model: str | None) -> str:
 def load_embeddings(
     model: str | None = None,
     *,
-    languages: frozenset[str] | None = None,
     language_of: LanguageOf | None = None,
-    cache: VectorCache | None = None,
     keep: Callable[[Encoder], Encoder] | None = None,
 ) -> Embeddings:
     """Load an encoder by sentence-transformers; takes seconds, so do it at the start of a process.
@@ -194,9 +181,7 @@ def load_embeddings(
         model: Name or folder of any sentence-transformers model. None = the packaged
             all-MiniLM-L6-v2, for English and without a network; its weights are checked against
             the official ones first.
-        languages: Base tags of the languages a named model knows; None = any (English for MiniLM).
         language_of: Tells a text's language, so that pairs the model cannot compare are failures.
-        cache: Vectors to share with other metrics.
         keep: Puts something around the encoder, such as a store of vectors.
 
     Raises:
@@ -209,10 +194,8 @@ def load_embeddings(
     encoder: Encoder = _SentenceEncoder(model or str(packaged_minilm()))
     return Embeddings(
         keep(encoder) if keep else encoder,
-        model=model or MINILM_SHA256,
         name=name,
-        cache=cache,
-        coverage=Coverage(languages or (MINILM_LANGUAGES if name == MINILM else None), language_of),
+        coverage=Coverage(MINILM_LANGUAGES if name == MINILM else None, language_of),
     )
 
 

@@ -21,7 +21,6 @@ from evenkeel.metrics.similarity.embeddings import (
     load_embeddings,
     name_of,
 )
-from evenkeel.metrics.similarity.vectors import VectorCache
 from evenkeel.metrics.structured.json_similarity import JsonSimilarity
 from tests.metrics.similarity.compass import Compass, by_mark, pair, reason
 
@@ -78,15 +77,6 @@ def test_json_similarity_runs_on_the_local_encoder() -> None:
     foreign = metric.score(pair('{"way": "north"}', '{"way": "nord"}'))
     assert isinstance(foreign, Failure)
     assert (foreign.metric, foreign.reason) == ("json_similarity", "cross_language")
-
-
-def test_encoders_share_a_cache_by_model() -> None:
-    """The second encoder of the same name finds the vectors, one of another name does not."""
-    cache, second, third = VectorCache(), Compass(), Compass()
-    Embeddings(Compass(), model="a", cache=cache).score(pair("north", "east"))
-    Embeddings(second, model="a", cache=cache).score(pair("north", "east"))
-    Embeddings(third, model="b", cache=cache).score(pair("north", "east"))
-    assert (second.batches, len(third.batches)) == ([], 1)
 
 
 def test_two_answers_in_one_unknown_language_are_compared() -> None:
