@@ -31,7 +31,7 @@ from evenkeel.metrics.tasks import task_named
 from evenkeel.release.check.endpoints import OPENAI, is_simulated, judge_beside, model_at, rewriter_beside
 from evenkeel.release.check.prompts import read_dataset, read_prompts
 from evenkeel.release.check.report import as_json as to_json
-from evenkeel.release.check.report import as_junit, as_run, category_order, document
+from evenkeel.release.check.report import as_junit, as_run, category_order, document, nothing_because
 from evenkeel.release.check.run import CheckOptions
 from evenkeel.release.check.service import CheckRequest, ModelAt, kinds_by_category, make_check
 from evenkeel.release.check.trial import FIRST, SECOND
@@ -167,6 +167,8 @@ def check(prompt: Path, *, as_json: bool, yes: bool, **options: Any) -> None:
     _keep(outcome, options, err)
     if as_json:
         click.echo(to_json(outcome), nl=False)
+    if outcome.nothing_measured:
+        raise _CouldNotMeasureError(f"nothing was measured: {nothing_because(outcome)}")
     if options["ci"] and outcome.is_over:
         sys.exit(_OVER)
     if options["ci"] and not outcome.settled:

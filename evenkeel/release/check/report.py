@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, rounded, usd
+from evenkeel.core.figures import NO_JUDGE, count, duration, listing, number, percent, reasons, rounded, usd
 from evenkeel.core.rewordings import category as category_named
 from evenkeel.core.verdict import CONTRAST
 from evenkeel.core.version import VERSION
@@ -82,6 +82,8 @@ def document(outcome: CheckOutcome) -> Document:
 
 def headline(outcome: CheckOutcome) -> str:
     """Return the most important finding in one or two sentences."""
+    if outcome.nothing_measured:
+        return f"Nothing was measured: {nothing_because(outcome)}."
     if not outcome.options.judge:
         return f"{NO_JUDGE[0].upper()}{NO_JUDGE[1:]}."
     parts = [f"{name}: {_said(outcome.arms[arm])}" for arm, name in outcome.options.models.items()]
@@ -92,6 +94,13 @@ def headline(outcome: CheckOutcome) -> str:
     if blind:
         text += f" {listing(blind)} hardly reacts to another question: robustness says little here."
     return text
+
+
+def nothing_because(outcome: CheckOutcome) -> str:
+    """Return why no rewording has an outcome."""
+    if outcome.failures:
+        return f"no trial has an outcome ({reasons(outcome.failures)})"
+    return "no rewording of the chosen categories applies to the prompt"
 
 
 def _said(figures: tuple[CategoryFigures, ...]) -> str:
@@ -121,6 +130,11 @@ def _table(figures: tuple[CategoryFigures, ...], *, judged: bool) -> Table:
     return _content_table(figures) if judged else _similarity_table(figures)
 
 
+def _not_applicable(figures: CategoryFigures) -> str:
+    """Return why no kind of a category applies; "" if one does."""
+    return f"not applicable: {_label(figures.not_applicable)}" if figures.not_applicable else ""
+
+
 def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
     columns = (
         Column("rewording"),
@@ -129,7 +143,7 @@ def _similarity_table(figures: tuple[CategoryFigures, ...]) -> Table:
         Column("content", wide=True),
     )
     rows = [
-        (_label(each.category), each.similarity_loss, each.invalid, each.not_applicable or "not measured")
+        (_label(each.category), each.similarity_loss, each.invalid, _not_applicable(each) or "not measured")
         for each in figures
     ]
     return Table(columns, tuple(rows))
@@ -185,7 +199,7 @@ def _kinds(outcome: CheckOutcome, arm: str) -> Table:
 def standing_text(figures: CategoryFigures) -> str:
     """Return where a category stands, in words."""
     if figures.not_applicable:
-        return f"not applicable: {figures.not_applicable.replace('_', ' ')}"
+        return _not_applicable(figures)
     words = _WORDS_FOR[figures.standing]
     if figures.standing == "unknown" and figures.more_rounds:
         return f"{words} (about {count(rounded(figures.more_rounds), 'more round')})"
@@ -340,15 +354,15 @@ def _basis(outcome: CheckOutcome) -> Iterator[str]:
         f"{count(costs.calls, 'call')} and {count(costs.remembered, 'remembered answer')}, "
         f"{number(costs.tokens)} tokens, {usd(costs.usd)}."
     )
-    failed = sum(sum(figures.failures.values()) for arm in outcome.arms.values() for figures in arm)
-    if failed:
-        reasons: dict[str, int] = {}
-        for arm in outcome.arms.values():
-            for figures in arm:
-                for reason, times in figures.failures.items():
-                    reasons[reason] = reasons.get(reason, 0) + times
-        listed = ", ".join(f"{reason.replace('_', ' ')} {times}" for reason, times in reasons.items())
-        yield f"{count(failed, 'trial')} without an outcome: {listed}."
+    failures = outcome.failures
+    if failures:
+        yield f"{count(failures.total(), 'trial')} without an outcome: {reasons(failures)}."
+    cut = sum(trial.cut for trial in outcome.trials)
+    if cut:
+        yield (
+            f"{count(cut, 'trial')} with an answer that was cut off: raise the limit, such as "
+            """--parameters '{"max_tokens": 2000}'."""
+        )
     if outcome.stopped:
         yield f"Not all is settled: {outcome.stopped}."
     yield f"evenkeel {VERSION}."

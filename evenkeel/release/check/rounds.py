@@ -273,6 +273,7 @@ def _trial(
         similarity=judgement.similarity,
         control_similarity=control.similarity,
         invalid=bool(judgement.invalid),
+        cut=any(answer.cut for answer in answers),
         failure=failure,
         explanation=judgement.explanation,
         words=words,

@@ -29,6 +29,8 @@ class CheckTrial:
     similarity: float | None = None
     control_similarity: float | None = None
     invalid: bool = False
+    cut: bool = False
+    """True if an answer reached the maximum length."""
     failure: str = ""
     """Reason why there is no outcome."""
     explanation: str = ""

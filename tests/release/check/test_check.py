@@ -188,6 +188,18 @@ def test_mistakes_are_named_before_anything_is_asked(prompt, monkeypatch, argume
     assert said in done.stderr
 
 
+def test_a_check_that_measures_nothing_is_not_passed(prompt, endpoint):
+    """A prompt of one word has nothing to reorder; that is no figure within its limit."""
+    prompt.write_text("Hello")
+    done = run(
+        prompt, "--model", "simulated-steady", "--base-url", endpoint, "--perturbations", "positional",
+        "--rounds", 2, "--ci",
+    )  # fmt: skip
+
+    assert done.exit_code == 2
+    assert "nothing was measured: no rewording of the chosen categories applies" in done.stderr
+
+
 def test_an_endpoint_that_is_down_is_no_regression(prompt):
     """In a pipeline it is "could not measure", exit code 2, with what to look at."""
     done = run(prompt, "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--ci")
