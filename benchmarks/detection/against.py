@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evenkeel.metrics.similarity.sequence import rouge_l
-from evenkeel.release.decision import SwitchMeasure, decide, paired_mean
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide, paired_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

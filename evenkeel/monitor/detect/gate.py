@@ -1,7 +1,7 @@
 """Gate that compares a candidate with a reference, golden by golden, and stops once evidence settles it.
 
-Most of alpha and beta is kept for a last look: an exact test of all clusters (`last_look`) where the evidence
-that may be looked at after every one of them (`gate_evidence`) settled nothing.
+The decision is that of `evenkeel.monitor.detect.decision`, which challengers and `evenkeel check` use as
+well. Most of alpha and beta is kept for its last look, at all clusters.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
-from math import ceil, log
+from math import ceil
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, Literal
 
+from evenkeel.core.cells import Estimate
 from evenkeel.core.verdict import Failure
-from evenkeel.monitor.detect.gate_evidence import (
-    Bounds,
-    bounds,
-    log_evidence,
-    log_evidence_below,
-    mirrored,
-    needed,
-)
-from evenkeel.monitor.detect.last_look import Pairs, excluded, p_value, score
+from evenkeel.monitor.detect.decision import SwitchDecision, SwitchMeasure, decide, paired_mean
+from evenkeel.monitor.detect.gate_evidence import mirrored, needed
+from evenkeel.monitor.detect.last_look import Pairs, p_value, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from evenkeel.monitor.detect.decision import Answer
 
 
 Undecided = Literal["pass", "fail"]
@@ -172,7 +169,11 @@ class Shares:
 
 
 _SLACK: Final = 1e-9
-_UNKNOWN: Final = Bounds(-1.0, 1.0)
+_STATES: Final[Mapping[Answer, State]] = {
+    "must_not": "regression",
+    "may_switch": "pass",
+    "not_yet": "not_settled",
+}
 
 Measured = dict[str, Shares | Failure]
 """Results for one golden by measure. Measures that do not concern the golden are left out."""
@@ -194,10 +195,19 @@ class _GateRun:
     open: list[Shares] = field(default_factory=list)
     """Goldens of the cluster that is not complete yet."""
     unmeasured: Counter[str] = field(default_factory=Counter)
-    state: State = "not_settled"
+    lower: float = -1.0
+    upper: float = 1.0
+    """Ends of the excess's interval, the tightest of all looks."""
     settled_after: int | None = None
     p_value: float | None = None
-    at_settling: Bounds = _UNKNOWN
+
+    @property
+    def mean(self) -> Estimate | None:
+        """Return the excess with its interval; None before the first cluster is complete."""
+        clusters = self.counts.total()
+        if not clusters:
+            return None
+        return Estimate((self.candidate - self.reference) / clusters, self.lower, self.upper, clusters)
 
 
 class Gate:
@@ -205,13 +215,11 @@ class Gate:
 
     Goldens with nearly equal prompts are answered alike, so they form a cluster and count once. Its
     difference is how much more often the candidate's answers breach a measure than the reference's do, on
-    average over its goldens. A measure is settled as a regression once the evidence against "the mean
-    difference is at most the tolerance" reaches m/alpha₁, m being the number of measures that decide
-    (Bonferroni), and as a pass once that against "it is at least the limit" reaches 1/beta₁. If neither
-    happens until the last golden, exact tests decide at alpha₂ (Holm) and beta₂; alpha = alpha₁ + alpha₂,
-    beta likewise. One regression settles the gate; a pass needs them all, and an excess over goldens instead
-    of clusters that is below the limit, too. The clusters stand for the requests they were taken from: each
-    is one draw, and more goldens in it or repeats only make its difference sharper.
+    average over its goldens. The lower end of its interval misses with alpha shared among the measures that
+    decide (Bonferroni), the upper one with beta, each at all looks together. One regression settles the gate;
+    a pass needs all measures, and an excess over goldens instead of clusters that is below the limit, too:
+    a large cluster may not be outvoted. The clusters stand for the requests they were taken from: each is
+    one draw, and more goldens in it or repeats only make its difference sharper.
     """
 
     def __init__(
@@ -235,8 +243,7 @@ class Gate:
         self._goldens = goldens
         self._with_reference = with_reference
         self._deciding = [measure.name for measure in deciding]
-        self._alpha = rules.alpha * rules.sequential / len(deciding)
-        self._beta = rules.beta * rules.sequential
+        self._alpha = rules.alpha / len(deciding)
         self._runs = {measure.name: _GateRun() for measure in measures}
         self._unmeasured: Counter[str] = Counter()
         self._left_out: Counter[str] = Counter()
@@ -249,17 +256,22 @@ class Gate:
         return self._asked
 
     @property
-    def regression(self) -> bool:
-        """True if a deciding measure is settled as a regression."""
-        return any(self._runs[name].state == "regression" for name in self._deciding)
-
-    @property
     def settled(self) -> bool:
         """True if no further golden is needed: a regression, only passes, or too many failures."""
-        if self.regression or self._too_many(self._goldens):
+        answer = self._decision(self._deciding).answer
+        if answer == "must_not" or self._too_many(self._goldens):
             return True
-        passed = all(self._runs[name].state == "pass" for name in self._deciding)
-        return passed and not self._too_many(self._asked)
+        return answer == "may_switch" and not self._too_many(self._asked)
+
+    def _decision(self, names: Sequence[str]) -> SwitchDecision:
+        """Return the decision by some of the measures."""
+        rules = self.rules
+        return decide(
+            [SwitchMeasure(name, self._runs[name].mean, rules.limit, rules.tolerance) for name in names]
+        )
+
+    def _state(self, name: str) -> State:
+        return _STATES[self._decision([name]).answer]
 
     def leave_out(self, failure: Failure) -> None:
         """Count a golden that cannot be asked, before any is taken."""
@@ -302,8 +314,11 @@ class Gate:
             cut_short: Why the gate had to stop before it was settled, if it had to.
         """
         self._close()
-        if not cut_short:
-            self._look_last()
+        everything = self._asked + self._left_out.total() >= self._goldens
+        if everything and not cut_short and not self.settled:
+            for name, run in self._runs.items():
+                if run.counts and self._state(name) == "not_settled":
+                    self._look(name, run, complete=True)
         measured = self._asked - self._unmeasured.total()
         verdict, settled, reason = self._verdict(measured, cut_short)
         return GateReport(
@@ -329,70 +344,46 @@ class Gate:
 
     def _close(self) -> None:
         """Count the cluster that is complete."""
-        for run in self._runs.values():
-            if run.open:
-                self._add(run, run.open)
-                run.open = []
+        for name, run in self._runs.items():
+            if not run.open:
+                continue
+            size = len(run.open)
+            candidate = sum(shares.candidate for shares in run.open) / size
+            reference = sum(shares.reference or 0.0 for shares in run.open) / size
+            run.candidate += candidate
+            run.reference += reference
+            run.counts[candidate - reference] += 1
+            run.open = []
+            self._look(name, run)
 
-    def _add(self, run: _GateRun, cluster: Sequence[Shares]) -> None:
-        candidate = sum(shares.candidate for shares in cluster) / len(cluster)
-        reference = sum(shares.reference or 0.0 for shares in cluster) / len(cluster)
-        run.candidate += candidate
-        run.reference += reference
-        run.counts[candidate - reference] += 1
-        if run.state != "not_settled":
+    def _look(self, name: str, run: _GateRun, *, complete: bool = False) -> None:
+        """Narrow a measure's interval by all that was taken, and note when that settles it."""
+        rules = self.rules
+        mean = paired_mean(
+            run.counts, alpha=self._alpha, beta=rules.beta, last_look=rules.last_look, complete=complete
+        )
+        if mean is None:
             return
-        if log_evidence(run.counts, self.rules.tolerance) >= log(1 / self._alpha):
-            run.state = "regression"
-        elif log_evidence_below(run.counts, self.rules.limit) >= log(1 / self._beta) and self._may_pass(run):
-            run.state = "pass"
-        else:
+        run.lower = max(run.lower, mean.lower)
+        # A pass needs the excess over goldens below the limit, too: a large cluster may not be outvoted.
+        run.upper = min(run.upper, max(mean.upper, run.of_goldens / run.n))
+        state = self._state(name)
+        if run.settled_after is not None or state == "not_settled":
             return
         run.settled_after = run.n
-        run.at_settling = bounds(run.counts, self._alpha, self._beta)
-
-    def _may_pass(self, run: _GateRun) -> bool:
-        """Return whether the excess over goldens is below the limit: a large cluster may not be outvoted."""
-        return run.of_goldens < self.rules.limit * run.n
-
-    def _look_last(self) -> None:
-        """Settle by exact tests, once all goldens were asked, the measures that evidence has not settled."""
-        if not self.rules.last_look or self.settled or self._asked + self._left_out.total() < self._goldens:
-            return
-        runs = [run for run in self._runs.values() if run.state == "not_settled" and run.n]
-        alpha, beta = self._at_last
-        deciding = [self._runs[name] for name in self._deciding if self._runs[name] in runs]
-        worse = {id(run): p_value(run.counts, self.rules.tolerance) for run in runs}
-        # Holm: those that passed before count among the hypotheses, so the first bar is that of them all.
-        for place, run in enumerate(sorted(deciding, key=lambda run: worse[id(run)])):
-            if worse[id(run)] > alpha * len(self._deciding) / (len(self._deciding) - place):
-                break
-            _settle(run, "regression", worse[id(run)])
-        for run in runs:
-            if run not in deciding and worse[id(run)] <= alpha:
-                _settle(run, "regression", worse[id(run)])
-            harmless = p_value(mirrored(run.counts), -self.rules.limit)
-            if run.state == "not_settled" and harmless <= beta and self._may_pass(run):
-                _settle(run, "pass", harmless)
-            lower = excluded(run.counts, alpha)
-            upper = -excluded(mirrored(run.counts), beta)
-            run.at_settling = Bounds(max(lower, run.at_settling.lower), min(upper, run.at_settling.upper))
-
-    @property
-    def _at_last(self) -> tuple[float, float]:
-        """Levels of the last look for one measure's regression and for a pass."""
-        return self.rules.alpha * self.rules.last_look / len(
-            self._deciding
-        ), self.rules.beta * self.rules.last_look
+        if complete:
+            against_pass = mirrored(run.counts), -rules.limit
+            run.p_value = p_value(*((run.counts, rules.tolerance) if state == "regression" else against_pass))
 
     def _verdict(self, measured: int, cut_short: str) -> tuple[GateVerdict, bool, str]:
         """Return the verdict, whether evidence settled it, and why nothing was measured."""
-        if self.regression:
+        answer = self._decision(self._deciding).answer
+        if answer == "must_not":
             return GateVerdict.REGRESSION, True, ""
         trouble = cut_short or self._trouble(measured)
         if trouble:
             return GateVerdict.COULD_NOT_MEASURE, False, trouble
-        if all(self._runs[name].state == "pass" for name in self._deciding):
+        if answer == "may_switch":
             return GateVerdict.PASS, True, ""
         return (GateVerdict.PASS if self.rules.undecided == "pass" else GateVerdict.UNDECIDED), False, ""
 
@@ -411,40 +402,34 @@ class Gate:
         return f"nothing is known about {', '.join(silent)}" if silent else ""
 
     def _finding(self, measure: GateMeasure) -> GateFinding:
-        run = self._runs[measure.name]
-        now = bounds(run.counts, self._alpha, self._beta)
-        at = run.at_settling
+        run, state = self._runs[measure.name], self._state(measure.name)
         n = max(run.counts.total(), 1)
         return GateFinding(
             measure=measure,
-            state=run.state,
+            state=state,
             n=run.n,
             clusters=run.counts.total(),
             candidate=run.candidate / n,
             reference=run.reference / n if self._with_reference else None,
             excess=(run.candidate - run.reference) / n,
-            lower=max(now.lower, at.lower),
-            upper=min(now.upper, at.upper),
+            lower=run.lower,
+            upper=run.upper,
             settled_after=run.settled_after,
             p_value=run.p_value,
-            needed=self._needed(run.counts) if run.state == "not_settled" else None,
+            needed=self._needed(run.counts) if state == "not_settled" else None,
             unmeasured=dict(run.unmeasured.most_common()),
         )
 
     def _needed(self, counts: Mapping[float, float]) -> int | None:
         """Return the number of clusters that would settle one side, by evidence or by the last look."""
-        alpha, beta = self._at_last
+        rules, alpha, beta = self.rules, self._alpha, self.rules.beta
         ways = (
-            needed(counts, self.rules.tolerance, self._alpha),
-            needed(mirrored(counts), -self.rules.limit, self._beta),
-            _needed_at_last(counts, self.rules.tolerance, alpha),
-            _needed_at_last(mirrored(counts), -self.rules.limit, beta),
+            needed(counts, rules.tolerance, alpha * rules.sequential),
+            needed(mirrored(counts), -rules.limit, beta * rules.sequential),
+            _needed_at_last(counts, rules.tolerance, alpha * rules.last_look),
+            _needed_at_last(mirrored(counts), -rules.limit, beta * rules.last_look),
         )
         return min((way for way in ways if way is not None), default=None)
-
-
-def _settle(run: _GateRun, state: State, p: float) -> None:
-    run.state, run.settled_after, run.p_value = state, run.n, p
 
 
 def _needed_at_last(counts: Mapping[float, float], threshold: float, level: float) -> int | None:

@@ -26,7 +26,8 @@ goldens, and two bets 30 % more at a noise of 20 %.
 """
 # Largest threshold in absolute value at which bounds are looked for: −1 and 1 cannot be bet against.
 _END = 1 - 1e-6
-_STEPS = 40
+# Largest error of a bound; one is looked for after every golden.
+_PRECISION = 1e-6
 _MOST_NEEDED = 1_000_000
 
 
@@ -51,11 +52,6 @@ def log_evidence(counts: Mapping[float, float], threshold: float) -> float:
     ]
     most = max(wealths)
     return most + log(sum(exp(wealth - most) for wealth in wealths) / len(stakes))
-
-
-def log_evidence_below(counts: Mapping[float, float], threshold: float) -> float:
-    """Return the natural log of the e-value against "the mean difference is at least `threshold`"."""
-    return log_evidence(mirrored(counts), -threshold)
 
 
 def mirrored(counts: Mapping[float, float]) -> dict[float, float]:
@@ -92,11 +88,13 @@ def needed(counts: Mapping[float, float], threshold: float, alpha: float) -> int
 
     if not reached(_MOST_NEEDED):
         return None
-    return ceil(_boundary(lambda number: not reached(number), 0.0, float(_MOST_NEEDED)) - _STEP_LOSS)
+    boundary = _boundary(lambda number: not reached(number), 0.0, float(_MOST_NEEDED), _NUMBER_PRECISION)
+    # A whole number that is reached exactly must not be rounded up by what bisection leaves.
+    return ceil(boundary - _NUMBER_PRECISION)
 
 
-# Largest error that bisection leaves in a number up to a million, with room to spare.
-_STEP_LOSS = 1e-5
+# Largest error of a number of differences.
+_NUMBER_PRECISION = 1e-5
 
 
 def _lower(counts: Mapping[float, float], alpha: float) -> float:
@@ -106,12 +104,12 @@ def _lower(counts: Mapping[float, float], alpha: float) -> float:
     # A wealth falls with the threshold, so what is ruled out is everything up to one place.
     if log_evidence(counts, -_END) < goal:
         return -1.0
-    return _boundary(lambda threshold: log_evidence(counts, threshold) >= goal, -_END, _END)
+    return _boundary(lambda threshold: log_evidence(counts, threshold) >= goal, -_END, _END, _PRECISION)
 
 
-def _boundary(holds: Callable[[float], bool], inside: float, outside: float) -> float:
+def _boundary(holds: Callable[[float], bool], inside: float, outside: float, precision: float) -> float:
     """Return the end of the range where a property that holds at `inside` still holds; errs inwards."""
-    for _ in range(_STEPS):
+    while outside - inside > precision:
         middle = (inside + outside) / 2
         if holds(middle):
             inside = middle

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.fft import fft
 
-from evenkeel.monitor.detect.gate_evidence import log_evidence
+from evenkeel.monitor.detect.gate_evidence import bounds, log_evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ _SLACK: Final = 1e-9
 # Steps between 0 and 1 that fractions are rounded to, so that their sums can be counted.
 _FRACTIONS: Final = 60
 # Halvings of the range in which an end of an interval is looked for.
-_STEPS: Final = 12
+_STEPS: Final = 16
 
 
 class Pairs(NamedTuple):
@@ -170,9 +170,18 @@ def _signs_turned(counts: Mapping[float, float]) -> float:
 
 
 def excluded(counts: Mapping[float, float], level: float) -> float:
-    """The largest threshold that the mean difference is shown to be above; −1 if none, or for fractions."""
+    """Return the largest threshold that the mean difference is shown to be above; −1 if none.
+
+    Args:
+        counts: How often each difference in [−1, 1] was seen; whole numbers.
+        level: Largest p-value that shows it.
+    """
     pairs = Pairs.of(counts)
-    if pairs is None or pairs.better == pairs.n:
+    if pairs is None:
+        # Fractions have an exact test against 0 only (see `p_value`).
+        lower = bounds(counts, level, level).lower
+        return 0.0 if lower < 0 and _signs_turned(counts) <= level else lower
+    if pairs.better == pairs.n:
         return -1.0
     inside, outside = -1.0, (pairs.worse - pairs.better) / pairs.n
     for _ in range(_STEPS):

@@ -13,6 +13,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
+from evenkeel.monitor.detect.decision import SwitchMeasure
 from evenkeel.monitor.estimate.bounded_mean import proportion
 from evenkeel.release.challenge.differences import (
     again_place,
@@ -36,7 +37,6 @@ from evenkeel.release.challenge.verdict import (
     watched_segments,
     whole_rates,
 )
-from evenkeel.release.decision import SwitchMeasure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -13,14 +13,14 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.cells import Estimate
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.release.decision import SwitchMeasure, decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from evenkeel.core.challenge import ChallengePair
-    from evenkeel.release.decision import Answer
+    from evenkeel.monitor.detect.decision import Answer
 
 ERROR_RATE: Final = 0.05
 """Probability with which "must not" is ever said falsely, and with which "may switch" is."""

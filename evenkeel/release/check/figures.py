@@ -2,7 +2,7 @@
 
 The rounds of a check are independent: each asks for two fresh answers to the prompt and for one to each
 variant. So every figure is a mean of independent observations, one a round. The points above noise, which
-decide, have the interval of `evenkeel.release.decision`; the other figures have confidence sequences.
+decide, have the interval of `evenkeel.monitor.detect.decision`; the other figures have confidence sequences.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Final, Literal
 
 from evenkeel.core.verdict import CONTRAST
+from evenkeel.monitor.detect.decision import paired_mean
 from evenkeel.monitor.estimate.bounded_mean import bounded_mean
-from evenkeel.release.decision import paired_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.figures import count, usd
 from evenkeel.core.verdict import CONTRAST
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide, paired_mean
 from evenkeel.release.check.figures import (
     ERROR_RATE,
     category_figures,
@@ -18,17 +19,16 @@ from evenkeel.release.check.figures import (
     sensitivity,
 )
 from evenkeel.release.check.trial import FIRST, SECOND
-from evenkeel.release.decision import SwitchMeasure, decide, paired_mean
 from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from evenkeel.core.cells import Estimate
+    from evenkeel.monitor.detect.decision import SwitchDecision
     from evenkeel.release.check.figures import ArmComparison, CategoryFigures
     from evenkeel.release.check.rounds import RoundMaker, RoundResult
     from evenkeel.release.check.trial import CheckTrial
-    from evenkeel.release.decision import SwitchDecision
     from evenkeel.release.kit.cost import Costs
 
 # Rounds under way together; after each wave the settled categories are left out.
@@ -78,13 +78,25 @@ class CheckOutcome:
 
     @property
     def settled(self) -> bool:
-        """Return whether every category with a figure is within or over its limit."""
-        return all(figures.standing in ("within", "over") for figures in self._measured)
+        """Return whether every category that applies is within or over its limit, and one does."""
+        return not self.nothing_measured and all(
+            figures.standing in ("within", "over") for figures in self._measured
+        )
 
     @property
     def is_over(self) -> bool:
         """Return whether any category of any arm is over the limit."""
         return any(figures.standing == "over" for figures in self._measured)
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Return the number of trials without an outcome, by reason."""
+        return Counter(trial.failure for trial in self.trials if trial.failure)
+
+    @property
+    def nothing_measured(self) -> bool:
+        """Return whether no rewording has an outcome: a passed check would mean nothing."""
+        return all(trial.failure or trial.category == CONTRAST for trial in self.trials)
 
     @property
     def _measured(self) -> list[CategoryFigures]:

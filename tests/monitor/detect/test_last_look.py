@@ -106,4 +106,10 @@ def test_what_is_excluded_is_where_the_test_ends():
     bound = excluded(counts, 0.02)
     assert 0.0 < bound < 0.22
     assert p_value(counts, bound) <= 0.02 < p_value(counts, bound + 0.01)
-    assert excluded({0.5: 3}, 0.02) == -1.0
+
+
+def test_fractions_are_excluded_by_evidence_and_by_turned_signs():
+    """Three halves say little; of twelve, all signs turned the same way have a chance of 2⁻¹²."""
+    assert -1.0 < excluded({0.5: 3}, 0.02) < 0.0
+    assert excluded({0.5: 9, -0.5: 1}, 0.02) == 0.0
+    assert excluded({0.5: 12}, 0.02) >= 0.0

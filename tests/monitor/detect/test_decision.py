@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from evenkeel.release.decision import SwitchMeasure, decide, paired_mean
+from evenkeel.monitor.detect.decision import SwitchMeasure, decide, paired_mean
 
 
 def test_the_mean_has_the_ends_that_are_not_ruled_out():

@@ -4,10 +4,12 @@ A difference belongs to one question and is independent of those of other questi
 the candidate's side only, −1 if on the other side only, 0 if on both or neither. Its mean is what the
 candidate adds beyond noise.
 
-The ends of an interval hold at any time of looking, with half of the error probability (the bets of
-`evenkeel.monitor.detect.gate_evidence`). The other half is kept for one exact test when as many questions
-were asked as planned (`evenkeel.monitor.detect.last_look`). So whoever stops early is right to, and whoever
-goes on to the end finds nearly as much as a test of fixed size. The gate decides by the same evidence.
+The ends of an interval hold at any time of looking, with a part of the error probability (the bets of
+`evenkeel.monitor.detect.gate_evidence`). The rest is kept for one exact test when as many questions were
+asked as planned (`evenkeel.monitor.detect.last_look`). So whoever stops early is right to, and whoever
+goes on to the end finds nearly as much as a test of fixed size.
+
+The gate, `evenkeel check --against` and challengers all decide by `decide`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,13 @@ Answer = Literal["may_switch", "must_not", "not_yet"]
 
 
 def paired_mean(
-    counts: Mapping[float, int], *, alpha: float, beta: float, complete: bool = False, scale: float = 1.0
+    counts: Mapping[float, int],
+    *,
+    alpha: float,
+    beta: float,
+    last_look: float = LAST_LOOK,
+    complete: bool = False,
+    scale: float = 1.0,
 ) -> Estimate | None:
     """Return the mean of independent differences with the ends that are not ruled out; None without any.
 
@@ -39,6 +47,7 @@ def paired_mean(
         counts: How often each difference in [−scale, scale] was seen.
         alpha: Probability with which the lower end is ever above the mean.
         beta: Probability with which the upper end is ever below it.
+        last_look: Share of the error probabilities that is kept for the last look, in [0, 1).
         complete: Whether as many were made as planned, so that the last look is due.
         scale: Largest difference there can be.
     """
@@ -47,13 +56,13 @@ def paired_mean(
         return None
     if scale != 1:
         shares = {difference / scale: count for difference, count in counts.items()}
-        mean = paired_mean(shares, alpha=alpha, beta=beta, complete=complete)
+        mean = paired_mean(shares, alpha=alpha, beta=beta, last_look=last_look, complete=complete)
         return None if mean is None else _scaled(mean, scale)
     value = sum(difference * count for difference, count in counts.items()) / n
-    lower, upper = bounds(counts, alpha * (1 - LAST_LOOK), beta * (1 - LAST_LOOK))
-    if complete:
-        lower = max(lower, excluded(counts, alpha * LAST_LOOK))
-        upper = min(upper, -excluded(mirrored(counts), beta * LAST_LOOK))
+    lower, upper = bounds(counts, alpha * (1 - last_look), beta * (1 - last_look))
+    if complete and last_look:
+        lower = max(lower, excluded(counts, alpha * last_look))
+        upper = min(upper, -excluded(mirrored(counts), beta * last_look))
     return Estimate(value, min(lower, value), max(upper, value), n)
 
 
@@ -84,7 +93,7 @@ class SwitchDecision:
 def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
     """Decide by all measures together; may be called after every question.
 
-    Errors: "must_not" is said where nothing is above what is tolerated with, at most, the sum of the
+    Errors: "must_not" is said where no mean is above what is tolerated with, at most, the sum of the
     probabilities that a lower end is above its mean; "may_switch" where a measure is at or above its margin
     with, at most, the probability that an upper end is below its mean. A difference in between may be
     decided either way.
@@ -97,7 +106,7 @@ def decide(measures: Sequence[SwitchMeasure]) -> SwitchDecision:
     harmful = tuple(
         measure.name
         for measure in measures
-        if measure.mean is not None and measure.mean.lower > measure.tolerated
+        if measure.mean is not None and measure.mean.lower >= measure.tolerated
     )
     if harmful:
         return SwitchDecision("must_not", harmful, means)
