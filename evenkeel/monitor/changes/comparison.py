@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.together import together_count
 from evenkeel.core.verdict import BASELINE
-from evenkeel.monitor.changes.record import distance
 from evenkeel.monitor.estimate import Counts, proportion
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
     from evenkeel.core.cells import Estimate
     from evenkeel.monitor.changes.record import ChangeTally
-
-_SHOWN_VALUES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +89,6 @@ class CellSides:
 
 
 @dataclass(frozen=True, slots=True)
-class TraitSides:
-    """Distribution of exchanges over the values of a trait; shares are in [0, 1]."""
-
-    trait: str
-    shares: tuple[tuple[str, float, float], ...]
-    """Most frequent values, each with its share before and after."""
-    distance: float
-    """Total variation distance in [0, 1]: the share of exchanges that differs."""
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Comparison of all figures before and after a change."""
 
@@ -114,7 +100,6 @@ class Comparison:
     each other."""
     cells: tuple[CellSides, ...]
     """Cells by name, the resend first."""
-    traits: tuple[TraitSides, ...]
 
     @property
     def control(self) -> CellSides | None:
@@ -146,13 +131,11 @@ def compare(before: ChangeTally, after: ChangeTally, *, min_trials: int = 30) ->
         min_trials: Fewest observations for an estimate.
     """
     names = sorted(before.cells.keys() | after.cells.keys(), key=lambda name: (name != BASELINE, name))
-    traits = sorted(before.traits.keys() & after.traits.keys())
     return Comparison(
         exchanges_before=before.exchanges,
         exchanges_after=after.exchanges,
         pooled=_pooled(before, after, max(1, min_trials)),
         cells=tuple(_cell(name, before, after, min_trials) for name in names),
-        traits=tuple(_trait(name, before, after) for name in traits),
     )
 
 
@@ -220,13 +203,3 @@ def _cell(name: str, before: ChangeTally, after: ChangeTally, min_trials: int) -
 
 def _proportion(hits: int, trials: int, effect: float, min_trials: int) -> Estimate | None:
     return proportion(hits, trials, alpha=_ALPHA, min_trials=min_trials, effect=effect)
-
-
-def _trait(name: str, before: ChangeTally, after: ChangeTally) -> TraitSides:
-    old, new = before.traits[name], after.traits[name]
-    n_old, n_new = max(1, old.total()), max(1, new.total())
-    rows = []
-    for value in sorted(old.keys() | new.keys()):
-        rows.append((value, old.get(value, 0) / n_old, new.get(value, 0) / n_new))
-    rows.sort(key=lambda row: (-max(row[1:]), row[0]))
-    return TraitSides(name, tuple(rows[:_SHOWN_VALUES]), distance(old, new))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_VALUES: Final = 12
 OTHER: Final = "other"
-"""Label that counts the values of a trait beyond the first twelve together."""
+"""Label that counts the values of a trait, or the models, beyond the first twelve together."""
 
 
 class ChangeTally:
@@ -64,7 +64,7 @@ class ChangeTally:
             if cell is None:
                 cell = self.cells[verdict.perturbation] = Counter()
             cell[outcome.letter] += 1
-            self.models[verdict.model] += 1
+            _add_bounded(self.models, verdict.model)
             if verdict.invalid:
                 self.invalid[verdict.perturbation] += 1
         self.judged = self.judged or (verdict.scoring.scorer == "judge" and verdict.rating is not None)
@@ -74,7 +74,7 @@ class ChangeTally:
         self.exchanges += 1
         for name, value in traits.items():
             counted = self.traits.setdefault(name, Counter())
-            counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += 1
+            _add_bounded(counted, value)
 
     def merge(self, other: ChangeTally) -> None:
         """Add the counts of a later stretch of traffic."""
@@ -84,9 +84,10 @@ class ChangeTally:
         for name, values in other.traits.items():
             counted = self.traits.setdefault(name, Counter())
             for value, count in values.items():
-                counted[value if value in counted or len(counted) < _MOST_VALUES else OTHER] += count
+                _add_bounded(counted, value, count)
         self.invalid.update(other.invalid)
-        self.models.update(other.models)
+        for model, count in other.models.items():
+            _add_bounded(self.models, model, count)
         self.judged = self.judged or other.judged
         if self.began_at is None:
             self.began_at = other.began_at
@@ -126,6 +127,12 @@ class ChangeTally:
         tally.judged = raw["judged"]
         tally.began_at, tally.ended_at = raw["at"]
         return tally
+
+
+def _add_bounded(counter: Counter[str], value: str, count: int = 1) -> None:
+    """Count a value; those beyond the first twelve count together, because clients make names up."""
+    is_kept = value in counter or len(counter) < _MOST_VALUES
+    counter[value if is_kept else OTHER] += count
 
 
 Mix = dict[str, Counter[str]]

@@ -10,7 +10,7 @@ from evenkeel.core.verdict import BASELINE, QualityScore
 from evenkeel.monitor.changes import Cause, ChangeRecord, compare, kinds
 from evenkeel.monitor.changes.effects import measured
 from evenkeel.monitor.changes.goldens import GoldenHistory
-from evenkeel.monitor.changes.record import OTHER, ChangeTally
+from evenkeel.monitor.changes.record import OTHER, ChangeTally, mix_distance, mix_of
 from evenkeel.monitor.changes.report import reports_of
 from evenkeel.monitor.estimate import outcome_of
 from tests.kit.records import altered
@@ -72,13 +72,12 @@ def test_what_is_the_same_has_not_moved():
 
 def test_a_mix_is_compared_by_the_share_that_would_have_to_move():
     """Three quarters English, one quarter French; then German in place of English."""
-    (trait,) = compare(tally(200, 20), tally(200, 20, language="de")).traits
-    assert trait.distance == pytest.approx(0.75)
-    assert trait.shares[:2] == (("de", 0.0, 0.75), ("en", 0.75, 0.0))
+    english, german = mix_of([tally(200, 20)]), mix_of([tally(200, 20, language="de")])
+    assert mix_distance(english, german) == pytest.approx(0.75)
 
 
 def test_tallies_add_up_and_stay_small():
-    """Two stretches are one long one; values beyond twelve are counted together."""
+    """Two stretches are one long one; values and models beyond twelve are counted together."""
     whole = tally(100, 10)
     first, second = tally(60, 10), tally(40, 10)
     first.merge(second)
@@ -89,6 +88,11 @@ def test_tallies_add_up_and_stay_small():
         first.add_exchange({"task": f"t{number}"})
     assert len(first.traits["task"]) == 13
     assert first.traits["task"][OTHER] == 28
+    for number in range(40):
+        one = altered(VERDICT, model=f"m{number}")
+        first.add(one, outcome_of(one))
+    second.merge(first)
+    assert (len(first.models), len(second.models)) == (13, 13)
 
 
 def test_a_report_says_cause_effect_and_evidence():
