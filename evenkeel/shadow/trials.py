@@ -355,13 +355,11 @@ class TrialMaker:
                 outcome.judgement = judgement
             free = await self._free_answer(state, answered)
             if free is not None:
-                formatted = [
-                    outcome
-                    for outcome in answered
-                    if _is_formatted(outcome.trial)
-                    and outcome.judgement is not None
-                    and outcome.judgement.shifted is not None
-                ]
+                formatted: list[Outcome] = []
+                for outcome in answered:
+                    own = outcome.judgement
+                    if _is_formatted(outcome.trial) and own is not None and own.shifted is not None:
+                        formatted.append(outcome)
                 judged = await self._compare(original, formatted, free, qualities=False)
                 for outcome, judgement in zip(formatted, judged, strict=True):
                     outcome.against_free = judgement

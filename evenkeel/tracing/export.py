@@ -100,7 +100,8 @@ class _Outbox:
             result = None
         worked = result in {SpanExportResult.SUCCESS, LogRecordExportResult.SUCCESS}
         with self._lock:
-            counted = self._closed  # as lost, when the wait for the last ones was over
+            # When the wait for the last ones is over they have been counted as lost.
+            counted = self._closed
             if not counted:
                 self._waiting -= number
         if not counted:

@@ -102,6 +102,7 @@ class ScorePoster:
     def close(self, timeout_s: float) -> None:
         """Send what waits, for at most so long; count the rest as lost."""
         self._ended.set()
+        # The thread is a daemon: a service that never answers cannot hold up the end of the process.
         self._thread.join(timeout_s)
         if self._waiting.qsize():
             self._tally.add("scores_dropped", self._waiting.qsize(), reason="shutdown")

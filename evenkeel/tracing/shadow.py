@@ -202,6 +202,7 @@ class ShadowSpans:
     def call(self, call: ModelCall) -> Iterator[CallReport]:
         """Report a call to a model as a span, if a trace is open."""
         if not get_current_span().get_span_context().is_valid:
+            # Probes of the judge and goldens belong to no exchange: a trace of one call helps nobody.
             yield NO_REPORT
             return
         server = server_of(call)
@@ -236,6 +237,7 @@ class ShadowSpans:
             names.ROUTE: exchange.route,
             names.ATTEMPT: attempt,
         }
+        # The same trace at each delivery, so that a second worker continues what the first began.
         with self._ids.chosen(trace_id=shadow_trace_id(exchange.id)):
             span = self._tracer.start_span(
                 ROOT,

@@ -216,9 +216,8 @@ def _media(view: PromptView) -> Iterator[Refusal]:
         if not key.lower().endswith("modalities"):
             waiting += value.items() if isinstance(value, dict) else ()
             continue
-        kinds = {
-            str(item).lower() for item in (value if isinstance(value, list | dict) else [value or "text"])
-        }
+        asked = value if isinstance(value, list | dict) else [value or "text"]
+        kinds = {str(item).lower() for item in asked}
         if "audio" in kinds:
             yield Refusal("audio_output", "the answer is speech, which cannot be compared")
         elif kinds - {"text"}:

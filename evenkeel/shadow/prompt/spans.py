@@ -151,11 +151,11 @@ def member_edits(members: Sequence[Member], changes: Mapping[str, str | None]) -
         changes: JSON text of the new value by key; None removes the member. A member that is not there
             is added behind the last one.
     """
-    edits = [
-        Edit(member.value.start, member.value.end, new)
-        for member in members
-        if (new := changes.get(member.key)) is not None
-    ]
+    edits: list[Edit] = []
+    for member in members:
+        new = changes.get(member.key)
+        if new is not None:
+            edits.append(Edit(member.value.start, member.value.end, new))
     gone = {key for key, new in changes.items() if new is None}
     for removed, run in groupby(range(len(members)), key=lambda index: members[index].key in gone):
         if removed:
@@ -163,9 +163,10 @@ def member_edits(members: Sequence[Member], changes: Mapping[str, str | None]) -
             edits.append(_removal(members, indices[0], indices[-1]))
     there = {member.key for member in members}
     end = members[-1].value.end
-    added = "".join(
-        f",{json.dumps(key)}:{new}" for key, new in changes.items() if new is not None and key not in there
-    )
+    added = ""
+    for key, new in changes.items():
+        if new is not None and key not in there:
+            added += f",{json.dumps(key)}:{new}"
     if there <= gone:
         added = added.removeprefix(",")
     return [*edits, Edit(end, end, added)] if added else edits

@@ -81,12 +81,11 @@ class PromptView:
         except UnicodeDecodeError as fault:
             raise UnreadablePrompt("not_json", f"not UTF-8 at byte {fault.start}") from fault
         read = api.read_body(text)
-        slots = tuple(
-            SlotText(message.role, slot.text, number, slot.part)
-            for number, message in enumerate(read.messages)
-            for slot in message.slots
-        )
-        return cls(_cut(slots, classify(slots)), slots, api, body, text, read)
+        slots: list[SlotText] = []
+        for number, message in enumerate(read.messages):
+            for slot in message.slots:
+                slots.append(SlotText(message.role, slot.text, number, slot.part))
+        return cls(_cut(slots, classify(slots)), tuple(slots), api, body, text, read)
 
     def classified(self, classify: Classifier) -> Self:
         """The same body, its text cut into other segments; edits are lost.
@@ -98,13 +97,13 @@ class PromptView:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation in order, messages without text included."""
-        said: dict[int, list[Segment]] = {}
+        segments: dict[int, list[Segment]] = {}
         for segment in self.segments:
-            said.setdefault(segment.message, []).append(segment)
-        return tuple(
-            Message(raw.role, tuple(said.get(number, ())), raw.others)
-            for number, raw in enumerate(self._body.messages)
-        )
+            segments.setdefault(segment.message, []).append(segment)
+        messages: list[Message] = []
+        for number, raw in enumerate(self._body.messages):
+            messages.append(Message(raw.role, tuple(segments.get(number, ())), raw.others))
+        return tuple(messages)
 
     @property
     def text(self) -> str:
@@ -155,7 +154,10 @@ class PromptView:
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:
         """Return the (message, part) of the last string in a user's message, None if there is none."""
-        return next(((slot.message, slot.part) for slot in reversed(self.slots) if slot.role == "user"), None)
+        for slot in reversed(self.slots):
+            if slot.role == "user":
+                return slot.message, slot.part
+        return None
 
     @property
     def model(self) -> str | None:
@@ -174,13 +176,10 @@ class PromptView:
         unknown = [index for index in texts if not 0 <= index < len(self.segments)]
         if unknown:
             raise IndexError(f"no segment {unknown[0]}: the prompt has {len(self.segments)}")
-        return replace(
-            self,
-            segments=tuple(
-                replace(segment, text=texts[segment.index]) if segment.index in texts else segment
-                for segment in self.segments
-            ),
-        )
+        segments = list(self.segments)
+        for index, text in texts.items():
+            segments[index] = replace(segments[index], text=text)
+        return replace(self, segments=tuple(segments))
 
     def recut(self, segments: Iterable[Segment]) -> Self:
         """Return the same body with these segments in place of all its text.
@@ -195,13 +194,10 @@ class PromptView:
         """
         slots = {(slot.message, slot.part): (place, slot.role) for place, slot in enumerate(self.slots)}
         placed = sorted(segments, key=lambda one: slots[one.slot][0])
-        return replace(
-            self,
-            segments=tuple(
-                replace(segment, index=index, role=slots[segment.slot][1])
-                for index, segment in enumerate(placed)
-            ),
-        )
+        numbered: list[Segment] = []
+        for index, segment in enumerate(placed):
+            numbered.append(replace(segment, index=index, role=slots[segment.slot][1]))
+        return replace(self, segments=tuple(numbered))
 
     def changing(self, inputs: Iterable[InputSource]) -> Self:
         """The same prompt, changes of a user's input to be made in the words of these."""
@@ -271,12 +267,13 @@ class PromptView:
         now = {slot: "".join(pieces) for slot, pieces in texts.items()}
         # A client that escapes everything beyond ASCII gets its variants escaped as well.
         ascii_only = self._text.isascii()
-        return [
-            Edit(slot.start, slot.end, string_literal(now[number, slot.part], ascii_only=ascii_only))
-            for number, message in enumerate(self._body.messages)
-            for slot in message.slots
-            if now.get((number, slot.part), slot.text) != slot.text
-        ]
+        edits: list[Edit] = []
+        for number, message in enumerate(self._body.messages):
+            for slot in message.slots:
+                text = now.get((number, slot.part), slot.text)
+                if text != slot.text:
+                    edits.append(Edit(slot.start, slot.end, string_literal(text, ascii_only=ascii_only)))
+        return edits
 
 
 def _cut(slots: Sequence[SlotText], cut: Sequence[Sequence[Block]]) -> tuple[Segment, ...]:

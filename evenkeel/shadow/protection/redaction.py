@@ -178,9 +178,9 @@ def _redacted_parts(match: re.Match[str], redact: Callable[[str], str]) -> str:
 def _of_the_api(name: str, value: str) -> bool:
     if name not in _CLOSED:
         return name in _BODY_OPAQUE
-    return _WORD.fullmatch(value) is not None and not any(
-        True for pattern in _NO_WORDS for _ in pattern.find(value)
-    )
+    if _WORD.fullmatch(value) is None:
+        return False
+    return not any(list(pattern.find(value)) for pattern in _NO_WORDS)
 
 
 def _changed(literal: str, redact: Callable[[str], str]) -> str:
@@ -286,9 +286,10 @@ def _spoils(one: SensitiveSpan, placeholders: Sequence[tuple[int, int]]) -> bool
     """Return whether a value lies inside a placeholder, or overlaps one without containing it."""
     at_start = bisect(placeholders, (one.start, one.start)) - 1
     at_end = bisect(placeholders, (one.end, 0)) - 1
-    for start, end in {
-        placeholders[at] for at in (at_start, at_start + 1, at_end) if 0 <= at < len(placeholders)
-    }:
+    for at in {at_start, at_start + 1, at_end}:
+        if not 0 <= at < len(placeholders):
+            continue
+        start, end = placeholders[at]
         apart = one.end <= start or end <= one.start
         contains = one.start <= start and end <= one.end and (one.start, one.end) != (start, end)
         if not apart and not contains:

@@ -190,7 +190,9 @@ class ResponsesReader:
             raise UnreadableAnswer("unfinished", f"the response is {status}")
         output = elements(body.get("output")) or self._items
         if not output:
-            output = [item for item in self._begun.values() if item.get("type") in _ARGUMENTS]
+            for item in self._begun.values():
+                if item.get("type") in _ARGUMENTS:
+                    output.append(item)
             self._draft.text += self._pieces
         if not output and not self._pieces and not isinstance(body.get("output"), list):
             raise UnreadableAnswer("no_output", "the response holds no output")
