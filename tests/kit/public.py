@@ -134,6 +134,38 @@ def shared_prompts() -> dict[str, list[dict[str, str]]]:
     return found | {f"pbss/{name}": _asked(texts[0]) for name, texts in list(phrasings.items())[::5]}
 
 
+def drawn_prompts() -> dict[str, list[dict[str, str]]]:
+    """Some 2,500 prompts to draw from: questions and chats of two turns and more, tickets, logs, tasks."""
+    found = {f"pbss/{number}": _asked(text) for number, text in enumerate(rephrased()[::4])}
+    for language in LANGUAGES:
+        answers = {row["question_id"]: row for row in rows_of(f"mt_bench/{language}_gpt-4_answer.jsonl.gz")}
+        for row in rows_of(f"mt_bench/{language}_question.jsonl.gz"):
+            name, turns = f"mt_bench/{language}/{row['question_id']}", row["turns"]
+            found[name] = _asked(turns[0])
+            if len(turns) > 1 and row["question_id"] in answers:
+                first = answers[row["question_id"]]["choices"][0]["turns"][0]
+                found[f"{name}/2"] = [
+                    *_asked(turns[0]), {"role": "assistant", "content": first}, *_asked(turns[1])
+                ]  # fmt: skip
+    triage = "You triage IT tickets. Answer with the priority (low, medium, high) and one sentence why."
+    for number, ticket in enumerate(tickets()[::3]):
+        found[f"ticket/{number}"] = [{"role": "system", "content": triage}, *_asked(ticket)]
+    for place, log in enumerate(chat_logs()):
+        said = [line.partition("> ")[2] for line in log.splitlines() if "> " in line]
+        for start in range(0, len(said) - 2, 40):
+            ask, answer, again = said[start : start + 3]
+            found[f"irc/{place}/{start}"] = [
+                *_asked(ask), {"role": "assistant", "content": answer}, *_asked(again)
+            ]  # fmt: skip
+    for name in ("leetcode_easy", "opinionqa", "sensitiveq", "countahappynumber", "prime_full"):
+        with gzip.open(DATA / f"llm_drift/{name}_eval.csv.gz", "rt", encoding="utf-8", newline="") as lines:
+            queries = list(dict.fromkeys(row["query"] for row in csv.DictReader(lines)))[:60]
+        found |= {f"llm_drift/{name}/{number}": _asked(query) for number, query in enumerate(queries)}
+    for row in rows_of("worfbench/worfbench_gold.jsonl.gz")[::15]:
+        found[f"worfbench/{row['id']}"] = _asked(row["task"])
+    return {name: messages for name, messages in found.items() if messages[-1]["content"].strip()}
+
+
 def rows_of(path: str) -> list[dict[str, Any]]:
     """The rows of a file of JSON lines."""
     with gzip.open(DATA / path, "rt", encoding="utf-8") as lines:

@@ -1,7 +1,8 @@
 """Counts what each perturbation makes of prompts: `python -m tests.kit.variants`.
 
-With the name of one it prints what its variants change in the public prompts, to be read by eye:
-`python -m tests.kit.variants general.spelling`. The public prompts stay where they are (`tests.kit.public`).
+With the name of one, a number and a seed it draws so many of its variants from other public prompts, and
+prints what they change, to be read by eye: `python -m tests.kit.variants general.spelling 100 4711`. The
+public prompts stay where they are (`tests.kit.public`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from evenkeel.shadow.perturbations import BUILTIN, Draft, NotApplicable, attempt
 from evenkeel.shadow.prompt import PromptView
 from evenkeel.shadow.prompt.template import TemplateLearner, fixed_template
 from tests.kit.prompts import EVERY
-from tests.kit.public import shared_prompts
+from tests.kit.public import drawn_prompts, shared_prompts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations import Outcome, Perturbation
 
 SEVERITY: Final = 0.13
+_SHOWN: Final = 90
+"""Characters of an unchanged stretch that are printed whole."""
 _TOKEN: Final = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -63,27 +66,42 @@ def counts(kind: Perturbation, views: dict[str, PromptView]) -> str:
     return " | ".join(str(found[name]) for name in ("made", "no-op", "draft", "not applicable"))
 
 
-def changed(kind: Perturbation, views: dict[str, PromptView]) -> Iterator[str]:
-    """What each variant changes, with a few words around it."""
-    for name, view, outcome in _outcomes(kind, views):
-        if isinstance(outcome, NotApplicable):
-            yield f"{name}: {outcome.reason}"
-        elif isinstance(outcome, PromptView):
-            old, new = _TOKEN.findall(view.text), _TOKEN.findall(outcome.text)
-            steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-            places = [
-                f"…{''.join(old[max(0, low - 6) : low])}"
-                f"{{{''.join(old[low:high])}→{''.join(new[start:end])}}}"
-                for tag, low, high, start, end in steps
-                if tag != "equal"
-            ]
-            yield f"{name}: {' '.join(places)}".replace("\n", "⏎")
+def drawn(kind: Perturbation, number: int, seed: int) -> Iterator[str]:
+    """A number of variants, each with a few words around its changes; at the end what was not applicable."""
+    prompts = list(drawn_prompts().items())
+    random.Random(seed).shuffle(prompts)
+    refused = Counter[str]()
+    made = 0
+    for name, messages in prompts:
+        view = PromptView.parse(json.dumps({"messages": messages}).encode(), TemplateLearner().classifier(""))
+        severity = SEVERITY if kind.graded else 1.0
+        outcome = attempt(kind, view, severity, random.Random(f"{seed} {name}"))
+        if not isinstance(outcome, PromptView):
+            refused[outcome.reason if isinstance(outcome, NotApplicable) else "draft"] += 1
+            continue
+        made += 1
+        yield f"{name}: {_changes(view.text, outcome.text)}"
+        if made == number:
+            break
+    yield f"{made} made, not applicable: {dict(refused)}"
+
+
+def _changes(before: str, after: str) -> str:
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    pieces: list[str] = []
+    for tag, low, high, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        text = "".join(old[low:high])
+        if tag != "equal":
+            pieces.append(f"{{{text}→{''.join(new[start:end])}}}")
+        else:
+            pieces.append(text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}…{text[-_SHOWN // 2 :]}")
+    return "".join(pieces).replace("\n", "⏎")
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        for chosen in by_name(sys.argv[1:]):
-            print(*changed(chosen, public()), sep="\n")
+        (chosen,) = by_name(sys.argv[1:2])
+        print(*drawn(chosen, *map(int, sys.argv[2:])), sep="\n")
     else:
         everywhere = public(), applications()
         for each in BUILTIN:

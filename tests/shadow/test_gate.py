@@ -130,7 +130,7 @@ def test_a_text_in_its_own_language_is_told_from_one_in_english(language) -> Non
 
 @pytest.mark.shared_data
 def test_real_paraphrases_pass() -> None:
-    """Of 700 rewordings by people at least 94 % pass; the others lose or invent a number or a name."""
+    """Of 700 rewordings by people at least 94 % pass; others lose a number or name, or begin like a label."""
     intents: dict[str, list[str]] = json.loads((DATA / "pbss" / "prompts.json").read_text(encoding="utf-8"))
     verdicts = [
         reasons(RewriteTask("paraphrase", first), other)[:1]
@@ -139,7 +139,7 @@ def test_real_paraphrases_pass() -> None:
     ]
     assert len(verdicts) == 700
     assert verdicts.count([]) >= 0.94 * len(verdicts)
-    assert {one[0] for one in verdicts if one} <= {"lost_protected", "invented_number", "length"}
+    assert {one[0] for one in verdicts if one} <= {"lost_protected", "invented_number", "length", "chatter"}
 
 
 @pytest.mark.shared_data

@@ -65,9 +65,12 @@ def prescribes(text: str) -> bool:
     Wordings of English, German, Spanish, French, Italian, Dutch, Portuguese, Japanese and Chinese are known.
     """
     lowered = text.lower()
-    return any(name in lowered for name in _NAMES_BEGIN) and any(
-        order.search(text) for wording in _WORDINGS for order in wording.orders
-    )
+    if not any(name in lowered for name in _NAMES_BEGIN):
+        return False
+    for wording in _WORDINGS:
+        if any(order.search(text) for order in wording.orders):
+            return True
+    return False
 
 
 def speaks_of_translation(text: str) -> bool:

@@ -142,7 +142,8 @@ def by_name(patterns: Iterable[str], known: Iterable[Perturbation] | None = None
 def _hint(name: str, known: Iterable[str]) -> str:
     names = tuple(known)
     categories = dict.fromkeys(name.partition(".")[0] for name in names)
-    full = {form: name for name in names for form in (name, name.partition(".")[2])}
+    full = {name: name for name in names}
+    full |= {name.partition(".")[2]: name for name in names}
     full |= {category: category for category in categories}
     near = dict.fromkeys(full[form] for form in difflib.get_close_matches(name.lower(), full, n=3))
     if near:

@@ -11,7 +11,7 @@ from evenkeel.shadow.perturbations.casing import Casing
 from evenkeel.shadow.perturbations.control import IdenticalResend
 from evenkeel.shadow.perturbations.multilingual import Multilingual
 from evenkeel.shadow.perturbations.paraphrase import Paraphrase
-from evenkeel.shadow.perturbations.protocol import Draft, NotApplicable
+from evenkeel.shadow.perturbations.protocol import NOTHING, Draft, NotApplicable
 from evenkeel.shadow.perturbations.punctuation import Punctuation
 from evenkeel.shadow.perturbations.spelling import Spelling
 from evenkeel.shadow.perturbations.tone import Tone
@@ -70,9 +70,7 @@ class Compound:
         self.version: Final = sum(part.version for part in parts)
         """Version, which increases with that of each part."""
         self.graded: Final = any(part.graded for part in parts)
-        self.requires: Final[frozenset[Requirement]] = frozenset(
-            need for part in parts for need in part.requires
-        )
+        self.requires: Final[frozenset[Requirement]] = NOTHING.union(*(part.requires for part in parts))
         self.wanted: Final = _merged(name, parts)
 
     def apply(self, view: PromptView, severity: float, rng: random.Random) -> Outcome:

@@ -111,8 +111,11 @@ def question_of(view: PromptView) -> Segment | None:
 
     Where a template is known, values such as a name or a date may stand behind the question.
     """
-    typed = view.typed or tuple(
-        segment for segment in view.segments if segment.kind == "input" and segment.text.strip()
-    )
-    told = [segment for segment in typed if len(_WORD.findall(segment.text)) >= _FEWEST_WORDS]
-    return told[-1] if told else max(typed, key=lambda segment: len(segment.text), default=None)
+    typed = view.typed
+    if not typed:
+        inputs = [segment for segment in view.segments if segment.kind == "input"]
+        typed = tuple(segment for segment in inputs if segment.text.strip())
+    for segment in reversed(typed):
+        if len(_WORD.findall(segment.text)) >= _FEWEST_WORDS:
+            return segment
+    return max(typed, key=lambda segment: len(segment.text), default=None)

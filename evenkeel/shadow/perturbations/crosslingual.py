@@ -141,11 +141,11 @@ def pairs(further: Sequence[str] = ()) -> tuple[CrossLingual, ...]:
     A language with itself is included, English with itself is not.
     """
     tags = dict.fromkeys((_ENGLISH, *BUILTIN_TAGS, *map(canonical_tag, further)))
-    return tuple(
-        CrossLingual(source, target)
-        for source, target in product(tags, repeat=2)
-        if not source == target == _ENGLISH
-    )
+    kinds: list[CrossLingual] = []
+    for source, target in product(tags, repeat=2):
+        if not source == target == _ENGLISH:
+            kinds.append(CrossLingual(source, target))
+    return tuple(kinds)
 
 
 CROSSLINGUAL: Final = pairs()

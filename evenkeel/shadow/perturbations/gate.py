@@ -43,30 +43,14 @@ Flaw = Literal[
 
 FLAWS: Final[frozenset[str]] = frozenset(get_args(Flaw))
 
-_COLON: Final = r"[:\uff1a]"
-_WRITING: Final = (
-    r"(?:version|text|translat\w+|paraphras\w+|re-?writ\w+|reword\w+|rephras\w+|übersetzung|traduction|texte"
-    r"|traducción|texto|traduzione|testo|tradução|vertaling|tekst|翻訳|訳文|書き換え)"
-)
 _ASSENT: Final = (
     r"(?:sure|certainly|of\ course|absolutely|okay|ok|claro|natürlich|gerne|bien\ sûr|certo|zeker|natuurlijk"
     r"|もちろん(?:です)?)"
 )
-_POINTING: Final = (
-    r"(?:here(?:\ is|\ are|['’]s)|below\ is|this\ is|the\ following\ is|hier\ (?:ist|folgt|is)|voici"
-    r"|aquí\ (?:está|tienes|va)|aqui\ está|ecco|以下|こちら)"
-)
-# An introduction on a line of its own.
-_ALONE: Final = re.compile(
-    rf"\s*(?:{_ASSENT}\s*+[!,.。、\uff01]?+\s*+)?{_POINTING}[^\n]{{0,120}}{_COLON}[ \t]*\n", re.IGNORECASE
-)
-# Opening that speaks of the rewriting: "Here is the French version: …", "Translation: …".
-_LABEL: Final = re.compile(
-    rf"\s*(?:{_ASSENT}\s*+[!,.。、\uff01]?+\s*+)?(?:{_POINTING}[^\n:]{{0,60}})?"
-    rf"\W{{0,3}}(?:the\ )?\b{_WRITING}(?:\ {_WRITING})?\W{{0,3}}\s*{_COLON}"
-    rf"|\s*{_POINTING}[^\n:]{{0,60}}{_WRITING}[^\n:]{{0,60}}{_COLON}",
-    re.IGNORECASE,
-)
+# A first line that ends in a colon, in whatever language: what follows is introduced.
+_LEADS: Final = re.compile(r"[^\n]{0,200}[:\uff1a][ \t*]*\n")
+# A colon soon after the beginning: "Translation: …", "Sure, here you go: …". "10:30" is no label.
+_LABEL: Final = re.compile(r"[^\n:\uff1a]{1,80}(?::(?=\s)|\uff1a)")
 _AGREES: Final = re.compile(rf"\s*{_ASSENT}\s*[!,.][^\n]{{0,120}}\n", re.IGNORECASE)
 _CLOSER: Final = re.compile(
     r"""
@@ -83,26 +67,24 @@ _MARKER: Final = re.compile(r"<<<\s*/?\s*(?:BEGIN|END)\b", re.IGNORECASE)
 _QUOTES: Final = ('""', "''", "“”", "„“", "„”", "«»", "「」", "『』")
 
 
-def chatter_in(original: str, text: str, tag: str) -> str:
+def chatter_in(task: RewriteTask, text: str, tag: str) -> str:
     """Return what a reply adds around the text: "an introduction", "quotation marks" …; "" if nothing.
 
     What the original has itself is no chatter.
     """
-    return next((name for name, there in _kinds(original, text, tag) if there), "")
-
-
-def _kinds(original: str, text: str, tag: str) -> Iterator[tuple[str, bool]]:
-    yield "a marker line", (bool(tag) and tag in text) or _new(_MARKER.search, original, text)
-    # A text may begin with "This is what happened:", if its first line ended like that before.
-    leads = re.match(rf"[^\n]*{_COLON}[ \t]*\n", original)
-    yield (
-        "an introduction",
-        not leads and (_new(_ALONE.match, original, text) or _new(_AGREES.match, original, text)),
-    )
-    yield "an introduction", _new(_LABEL.match, original, text)
-    yield "a remark at its end", _new(_closes, original, text)
-    yield "a code fence around it", _new(_fenced, original, text)
-    yield "quotation marks around it", _quoted(original, text)
+    original = task.text
+    if (tag and tag in text) or _new(_MARKER.search, original, text):
+        return "a marker line"
+    if _new(_LEADS.match, original, text) or _new(_AGREES.match, original, text):
+        return "an introduction"
+    # Another tone may begin with "Quick question: …".
+    if task.kind != "tone" and _new(_LABEL.match, original, text):
+        return "an introduction"
+    if _new(_closes, original, text):
+        return "a remark at its end"
+    if _new(_fenced, original, text):
+        return "a code fence around it"
+    return "quotation marks around it" if _quoted(original, text) else ""
 
 
 def _new(rule: Callable[[str], object], original: str, text: str) -> bool:
@@ -125,12 +107,12 @@ def _fenced(text: str) -> bool:
 
 def _quoted(original: str, text: str) -> bool:
     """Return whether the text is enclosed in marks that do not occur in the original."""
-    return any(
-        text[:1] == opens
-        and text[-1:] == closes
-        and text.count(opens) + text.count(closes) > original.count(opens) + original.count(closes)
-        for opens, closes in _QUOTES
-    )
+    for opens, closes in _QUOTES:
+        had = original.count(opens) + original.count(closes)
+        has = text.count(opens) + text.count(closes)
+        if text[:1] == opens and text[-1:] == closes and has > had:
+            return True
+    return False
 
 
 # Translation of full-width digits to ASCII digits, which mean the same to a reader.
@@ -140,7 +122,8 @@ _WORD: Final = re.compile(r"[a-z]+")
 _CARDINALS: Final = "one two three four five six seven eight nine ten eleven twelve"
 _ORDINALS: Final = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _SPELLED: Final = {
-    word: str(number) for words in (_CARDINALS, _ORDINALS) for number, word in enumerate(words.split(), 1)
+    **{word: str(number) for number, word in enumerate(_CARDINALS.split(), 1)},
+    **{word: str(number) for number, word in enumerate(_ORDINALS.split(), 1)},
 }
 _MONTHS: Final = frozenset(map(str, range(1, 13)))
 _TOKEN: Final = re.compile(r"[^\s\u3000-\u30ff\u4e00-\u9fff]+")
@@ -304,11 +287,12 @@ def layout_of(text: str) -> Counter[str]:
 def layout_faults(before: str, after: str) -> list[str]:
     """Return how the layout of a rewriting differs: "3 bulleted items instead of 4"; empty if it does not."""
     had, has = layout_of(before), layout_of(after)
-    return [
-        f"{has[name]} {name if has[name] == 1 else f'{name}s'} instead of {had[name]}"
-        for name in _MARKS
-        if had[name] != has[name]
-    ]
+    faults: list[str] = []
+    for name in _MARKS:
+        if had[name] != has[name]:
+            plural = name if has[name] == 1 else f"{name}s"
+            faults.append(f"{has[name]} {plural} instead of {had[name]}")
+    return faults
 
 
 # Kana, ideographs and Hangul syllables, each of which says as much as two or three letters.
@@ -430,7 +414,7 @@ def may_stay(text: str) -> bool:
 
 
 def _faults(task: RewriteTask, text: str, tag: str) -> Iterator[GateFault]:
-    added = "" if task.kind == "rule" else chatter_in(task.text, text, tag)
+    added = "" if task.kind == "rule" else chatter_in(task, text, tag)
     if added:
         yield GateFault("chatter", f"The reply holds more than the rewritten text: {added}.")
     if task.kind != "rule" and _plain(task.text) == _plain(text):
@@ -518,13 +502,14 @@ def _faults_of_input(before: PromptView, after: PromptView) -> Iterator[GateFaul
 
 def _words_lost(before: PromptView, after: PromptView) -> Iterator[GateFault]:
     """Yield a fault if a change of the template lost words of the input."""
-    had = Counter(
-        word
-        for segment in before.segments
-        if segment.kind == "input" and segment.type in _KEPT_WHOLE
-        for word in segment.text.split()
-    )
-    lost = had - Counter(word for segment in after.segments for word in segment.text.split())
+    had: Counter[str] = Counter()
+    has: Counter[str] = Counter()
+    for segment in before.segments:
+        if segment.kind == "input" and segment.type in _KEPT_WHOLE:
+            had.update(segment.text.split())
+    for segment in after.segments:
+        has.update(segment.text.split())
+    lost = had - has
     if lost:
         yield GateFault("lost_protected", f"These words are missing: {_shown(list(lost))}.")
 

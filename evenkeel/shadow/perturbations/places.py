@@ -98,17 +98,19 @@ def _is_about_wording(view: PromptView, inputs: Sequence[Segment]) -> bool:
     application's instructions only those to mend texts count; "use correct grammar" is about the answer.
     """
     words, mends = _about_wording()
-    return any(words.search(segment.text) for segment in inputs) or any(
-        mends.search(segment.text) for segment in view.segments if segment.source == "instructions"
-    )
+    if any(words.search(segment.text) for segment in inputs):
+        return True
+    instructions = [segment for segment in view.segments if segment.source == "instructions"]
+    return any(mends.search(segment.text) for segment in instructions)
 
 
 @cache
 def _about_wording() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return patterns of `wording.toml`: words about wording, and orders to mend it."""
     tables = tomllib.loads(files(__package__).joinpath("wording.toml").read_text("utf-8"))
-    spaced = [line for words in tables["spaced"].values() for line in words.splitlines() if line]
-    spaceless = [word for words in tables["spaceless"].values() for word in words.split()]
+    spaced = "\n".join(tables["spaced"].values()).split("\n")
+    spaced = [line for line in spaced if line]
+    spaceless = " ".join(tables["spaceless"].values()).split()
     words = rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(spaceless)}"
     mends = rf"(?<!\w)(?:{'|'.join(tables['mends']['verbs'].split())})(?!\w)[^.\n]{{0,60}}?(?:{words})"
     return re.compile(words, re.IGNORECASE), re.compile(mends, re.IGNORECASE)
@@ -136,7 +138,7 @@ _TABLES: Final = tomllib.loads(files(__package__).joinpath("small_words.toml").r
 
 def small_words(group: str) -> frozenset[str]:
     """Return the words of a group in all languages; see `small_words.toml`."""
-    return frozenset(word for words in _TABLES[group].values() for word in words.split())
+    return frozenset(" ".join(_TABLES[group].values()).split())
 
 
 _OPENERS: Final = small_words("openers")
@@ -201,7 +203,11 @@ def _choose(
     # Rounding up or down at random keeps the expected share exact on short texts.
     count = max(1, math.floor(severity * len(places) + rng.random()))
     chosen = sorted(rng.sample(range(len(places)), min(count, len(places))))
-    changes = {index: new for index in chosen if (new := rewrite(places[index], rng)) is not None}
+    changes: dict[int, str] = {}
+    for index in chosen:
+        new = rewrite(places[index], rng)
+        if new is not None:
+            changes[index] = new
     if changes:
         return changes
     # Every chosen place declined: take the first one that does not, so that the variant differs.

@@ -92,23 +92,19 @@ def _pairs(text: str) -> dict[str, str]:
 
 def _neighbours(rows: list[str]) -> dict[str, str]:
     """Letter → the letters on keys that touch its key, from the three rows of a layout."""
-    places = [
-        (letter, row, shift + column)
-        for row, (letters, shift) in enumerate(zip(rows, _STAGGER, strict=True))
-        for column, letter in enumerate(letters)
-    ]
-    return {
-        letter: "".join(
-            other
-            for other, below, right in places
-            if other != letter and (abs(right - at) <= 1 if below == row else _touch(row, below, right - at))
-        )
-        for letter, row, at in places
-    }
-
-
-def _touch(row: int, other_row: int, distance: float) -> bool:
-    return abs(row - other_row) == 1 and abs(distance) < 1
+    keys: list[tuple[str, int, float]] = []
+    for row, (letters, shift) in enumerate(zip(rows, _STAGGER, strict=True)):
+        for column, letter in enumerate(letters):
+            keys.append((letter, row, shift + column))
+    neighbours = dict.fromkeys("".join(rows), "")
+    for letter, row, at in keys:
+        for other, other_row, other_at in keys:
+            distance = abs(other_at - at)
+            is_beside = row == other_row and 0 < distance <= 1
+            is_across = abs(row - other_row) == 1 and distance < 1
+            if is_beside or is_across:
+                neighbours[letter] += other
+    return neighbours
 
 
 def _variants(both_ways: Mapping[str, str], one_way: Mapping[str, str]) -> dict[str, str]:

@@ -56,11 +56,9 @@ class Manner:
         for short_forms in table.get("shortens", ()):
             swaps |= {full: short for short, full in language[short_forms].items()}
         swaps |= table.get("swaps", {})
-        swaps |= {
-            f"^{order} {what}": f"please {order} {what}"
-            for order in table.get("orders", ())
-            for what in table["objects"]
-        }
+        for order in table.get("orders", ()):
+            for what in table["objects"]:
+                swaps[f"^{order} {what}"] = f"please {order} {what}"
         return cls(tuple(table["openers"]), tuple(table["closers"]), swaps)
 
 
@@ -75,7 +73,7 @@ SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if languag
 
 # Characters from which the language is identified: more is no surer, and costs more than all the rest.
 _TELLING: Final = 400
-_CLOSED: Final = ".!?…。।\uff01\uff1f"
+_CLOSED: Final = ".!?…。।؟\uff01\uff1f"
 
 
 class Tone:
@@ -122,10 +120,9 @@ class Tone:
             return NO_INPUT
         if self._by == "rewriter":
             return draft(view, spoken, lambda text: RewriteTask("tone", text, tone))
-        if any(
-            speaks_of_translation(segment.text) for segment in view.segments if segment.type != "document"
-        ):
-            return NotApplicable("text_to_translate", "a greeting would be translated like the text itself")
+        for segment in view.segments:
+            if segment.type != "document" and speaks_of_translation(segment.text):
+                return NotApplicable("text_to_translate", "a greeting would be translated as well")
         language = language_of("\n\n".join(segment.text for segment in spoken)[:_TELLING])
         if language is None:
             return NotApplicable("language_unknown", "the language of the input is not clear")
@@ -207,9 +204,8 @@ def _ends_in_data(text: str) -> bool:
 
 def _begins_a_paragraph(view: PromptView, segment: Segment) -> bool:
     """Return whether nothing stands before a segment in its message, or a blank line does."""
-    before = "".join(
-        other.text for other in view.segments if other.slot == segment.slot and other.index < segment.index
-    )
+    same_slot = [other for other in view.segments[: segment.index] if other.slot == segment.slot]
+    before = "".join(other.text for other in same_slot)
     blank = before + segment.text[: len(segment.text) - len(segment.text.lstrip())]
     return not blank.strip() or _BLANK_LINE.search(blank) is not None
 
@@ -239,6 +235,7 @@ def _phrases(keys: Sequence[str], before: str, behind: str) -> list[str]:
     """Return a list with one pattern for all phrases, or an empty list. The first letter is checked first."""
     if not keys:
         return []
-    firsts = "".join(sorted({re.escape(form) for key in keys for form in (key[0], key[0].upper())}))
+    letters = {key[0] for key in keys} | {key[0].upper() for key in keys}
+    firsts = "".join(sorted(map(re.escape, letters)))
     words = "|".join(re.escape(key).replace("'", "['’]") for key in sorted(keys, key=len, reverse=True))
     return [f"(?=[{firsts}]){before}(?i:{words}){behind}"]

@@ -118,13 +118,11 @@ class Form:
         changed = view.with_texts(texts).with_members(
             constraint.any_json if self.format == "json" else constraint.removed
         )
-        changed = changed.with_texts(
-            {
-                index: self._reminding(view.segments[index].text, stated, speech)
-                for index, format_ in reminders.items()
-                if format_ == stated
-            }
-        )
+        reminded: dict[int, str] = {}
+        for index, format_ in reminders.items():
+            if format_ == stated:
+                reminded[index] = self._reminding(view.segments[index].text, stated, speech)
+        changed = changed.with_texts(reminded)
         left = self._left(changed, [segment.index for segment in asking], list(reminders), stated)
         if left is not None:
             return left
@@ -157,26 +155,29 @@ class Form:
         self, view: PromptView, asking: Sequence[Segment], stated: Format | None
     ) -> NotApplicable | None:
         named = _form_named(asking)
-        said = "\n".join(
-            segment.text
-            for segment in view.segments
-            if segment.kind != "history" and segment.type not in _NOT_SAID
-        )
+        own_words: list[str] = []
+        for segment in view.segments:
+            if segment.kind != "history" and segment.type not in _NOT_SAID:
+                own_words.append(segment.text)
+        said = "\n".join(own_words)
         if _ARTEFACT.search(said):
             return NotApplicable(
                 "own_form", "the prompt asks for a file or a page that has a format of its own"
             )
         if stated is None and _OWN_FORM.search(said):
             return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
-        if any(skeleton.node is None for segment in asking for skeleton in skeletons(segment.text, named)):
-            return NotApplicable("unreadable_structure", "the structure that the prompt shows cannot be read")
+        for segment in asking:
+            if any(skeleton.node is None for skeleton in skeletons(segment.text, named)):
+                return NotApplicable(
+                    "unreadable_structure", "the structure that the prompt shows cannot be read"
+                )
         if self.format in _TEXT_ONLY and _MARKUP.search(said):
             return NotApplicable("markup_wanted", "the prompt asks for headings, lists or tables")
-        shown = [segment.text for segment in view.segments if segment.type == "examples"]
-        if stated is not None and any(_shows(text, stated) for text in shown):
-            return NotApplicable(
-                "examples_show_format", "examples in the prompt show answers in the old format"
-            )
+        for segment in view.segments:
+            if stated is not None and segment.type == "examples" and _shows(segment.text, stated):
+                return NotApplicable(
+                    "examples_show_format", "examples in the prompt show answers in the old format"
+                )
         return None
 
     def _left(
@@ -189,11 +190,10 @@ class Form:
             *(line for line in reminding if asked_format(line) is not None),
         ))  # fmt: skip
         # An example anywhere ("The output {"a": 1} is well-formed") would speak against the new format.
-        old_structure = stated == "json" and any(
-            _STRUCTURE.search(segment.text)
-            for segment in changed.segments
-            if segment.kind != "history" and segment.type not in ("document", "code")
-        )
+        old_structure = False
+        for segment in changed.segments:
+            if stated == "json" and segment.kind != "history" and segment.type not in ("document", "code"):
+                old_structure = old_structure or _STRUCTURE.search(segment.text) is not None
         parts = self.format == "free" and stated is not None and _PARTS.search(words)
         if set(named_formats(words)) - {self.format} or old_structure or parts:
             return NotApplicable("unclear_format", "the prompt speaks of more than one format")
@@ -224,10 +224,11 @@ class Form:
 
     def _reminding(self, text: str, stated: Format | None, speech: Speech | None) -> str:
         """Return a text in which the lines that ask for a format, among other things, are reworded."""
-        return "\n".join(
-            renamed(line, stated, self.format, self.words, speech) if asked_format(line) == stated else line
-            for line in text.split("\n")
-        )
+        lines = text.split("\n")
+        for number, line in enumerate(lines):
+            if asked_format(line) == stated:
+                lines[number] = renamed(line, stated, self.format, self.words, speech)
+        return "\n".join(lines)
 
     def _skeleton(self, text: str, skeleton: Skeleton, speech: Speech | None) -> str:
         if skeleton.node is None or isinstance(skeleton.node, Leaf):
@@ -297,10 +298,10 @@ def _shows_form(segment: Segment) -> bool:
     """Return whether a segment with other content shows a form directly after words that introduce it."""
     if segment.type not in ("instructions", "text"):
         return False
-    return any(
-        speaks_of_output(line_before(segment.text, skeleton.start))
-        for skeleton in skeletons(segment.text, None)
-    )
+    for skeleton in skeletons(segment.text, None):
+        if speaks_of_output(line_before(segment.text, skeleton.start)):
+            return True
+    return False
 
 
 def _reminders(view: PromptView) -> dict[int, Format]:
@@ -316,26 +317,32 @@ def _reminders(view: PromptView) -> dict[int, Format]:
 
 def _is_named_by_user(view: PromptView) -> bool:
     """Return whether the last user message names a format anywhere but in a document."""
-    return any(
-        named_format(segment.text) is not None
-        for segment in view.segments
-        if segment.slot == view.last_user_slot and segment.type != "document"
-    )
+    for segment in view.segments:
+        is_last = segment.slot == view.last_user_slot
+        if is_last and segment.type != "document" and named_format(segment.text) is not None:
+            return True
+    return False
 
 
 def _asked_in(text: str) -> Format | None:
     if named_format(text) is None:
         return None
-    return next((asked for line in text.split("\n") if (asked := asked_format(line)) is not None), None)
+    for line in text.split("\n"):
+        asked = asked_format(line)
+        if asked is not None:
+            return asked
+    return None
 
 
 def _stated(asking: Sequence[Segment]) -> Format | None:
     """Return the format that output instructions ask for: that of a skeleton, else the one they name."""
     named = _form_named(asking)
-    shown = [skeleton.format for segment in asking for skeleton in skeletons(segment.text, named)]
+    shown: list[Format | None] = []
+    for segment in asking:
+        shown += [skeleton.format for skeleton in skeletons(segment.text, named)]
     if named is not None and (named in shown or not shown):
         return named
-    return next((segment for segment in shown if segment is not None), named)
+    return next((format_ for format_ in shown if format_ is not None), named)
 
 
 def _form_named(asking: Sequence[Segment]) -> Format | None:

@@ -119,20 +119,22 @@ class Layout:
         groups = self.groups
         if any(self._is_fixed(group) and order[group] != group for group in range(len(groups))):
             return False
-        place = {number: at for at, group in enumerate(order) for number in groups[group]}
-        if any(
-            place[other] > place[number] for number, unit in enumerate(self.units) for other in unit.needs
-        ):
-            return False
-        if any(
-            self._runs(part, order) > self._runs(part, range(len(groups))) for part in ("context", "examples")
-        ):
-            return False
-        return not any(
-            self._reads_on(groups[before][-1], groups[other][0])
-            for before, other in pairwise(order)
-            if other != before + 1
-        )
+        position: dict[int, int] = {}
+        for at, group in enumerate(order):
+            for number in groups[group]:
+                position[number] = at
+        for number, unit in enumerate(self.units):
+            if any(position[other] > position[number] for other in unit.needs):
+                return False
+        for part in ("context", "examples"):
+            # Documents that stood together must not be torn apart.
+            if self._runs(part, order) > self._runs(part, range(len(groups))):
+                return False
+        for before, other in pairwise(order):
+            is_new_neighbour = other != before + 1
+            if is_new_neighbour and self._reads_on(groups[before][-1], groups[other][0]):
+                return False
+        return True
 
     def is_rearranged(self, order: Sequence[int]) -> bool:
         """Return whether an order does more than to put alike groups into another order among themselves."""
@@ -143,7 +145,8 @@ class Layout:
 
     def _runs(self, part: Part, order: Sequence[int]) -> int:
         """Return how many runs of groups of one part there are."""
-        return sum(is_part for is_part, _ in groupby(self.parts[group] == part for group in order))
+        belongs = [self.parts[group] == part for group in order]
+        return sum(is_part for is_part, _ in groupby(belongs))
 
     def _is_fixed(self, group: int) -> bool:
         return any(self.units[number].fixed for number in self.groups[group])
@@ -220,24 +223,25 @@ def slots_of(view: PromptView) -> list[tuple[Slot, list[Segment]]]:
     for segment in view.segments:
         found.setdefault(segment.slot, []).append(segment)
     last = view.last_user_slot
-    return [
-        (slot, segments)
-        for slot, segments in found.items()
-        if all(segment.kind != "history" for segment in segments)
-        and any(segment.text.strip() for segment in segments)
-        and (segments[0].role != "user" or last is None or slot[0] == last[0])
-    ]
+    movable: list[tuple[Slot, list[Segment]]] = []
+    for slot, segments in found.items():
+        is_earlier = segments[0].role == "user" and last is not None and slot[0] != last[0]
+        is_history = any(segment.kind == "history" for segment in segments)
+        has_text = any(segment.text.strip() for segment in segments)
+        if has_text and not is_history and not is_earlier:
+            movable.append((slot, segments))
+    return movable
 
 
 def by_rule(view: PromptView) -> list[Layout]:
     """Return the layouts of a prompt as far as the texts themselves show them."""
     slots = slots_of(view)
-    said = "\n".join(
-        text if part not in ("context", "examples") else text.partition("\n\n")[2]
-        for _, segments in slots
-        for part, text in _parts(segments)
-    )
-    reorders = not points_by_order(said)
+    own_words: list[str] = []
+    for _, segments in slots:
+        for part, text in _parts(segments):
+            # Of a document only what may follow it: "the second rule" in its text points at nothing here.
+            own_words.append(text.partition("\n\n")[2] if part in ("context", "examples") else text)
+    reorders = not points_by_order("\n".join(own_words))
     return [_layout(slot, segments, reorders=reorders) for slot, segments in slots]
 
 
@@ -428,10 +432,11 @@ def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
     if not highest:
         return list(units)
     first = levels.index(highest)
-    return [
-        replace(unit, joined=unit.joined or (number > first and levels[number] != highest))
-        for number, unit in enumerate(units)
-    ]
+    sectioned: list[Unit] = []
+    for number, unit in enumerate(units):
+        is_inside = number > first and levels[number] != highest
+        sectioned.append(replace(unit, joined=True) if is_inside else unit)
+    return sectioned
 
 
 def _level(text: str, unit: Unit) -> int:

@@ -113,9 +113,8 @@ def blocks_of(text: str, reply: str) -> list[dict[str, Any]] | str:
         if block.get("part") not in PARTS:
             return f"Block {number} has an unknown part; known are {', '.join(PARTS)}."
         after = block.get("after", [])
-        if not isinstance(after, list) or not all(
-            isinstance(line, int) and 0 < line < number for line in after
-        ):
+        is_listed = isinstance(after, list) and all(isinstance(line, int) for line in after)
+        if not is_listed or not all(0 < line < number for line in after):
             return f'"after" of block {number} must list numbers of blocks before it.'
         expected = end + 1
     if expected != last + 1:

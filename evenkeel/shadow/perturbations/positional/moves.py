@@ -194,8 +194,10 @@ class MixedMoves(Positional):
         pairs = list(permutations(self.parts, _FEWEST))
         for first, second in rng.sample(pairs, len(pairs)):
             now = rng.choice(moves[first] or [before])
-            orders = [order for order in second.orders(layout, now, rng) if order not in single]
-            orders = [order for order in orders if layout.is_rearranged(order)]
+            orders: list[list[int]] = []
+            for order in second.orders(layout, now, rng):
+                if order not in single and layout.is_rearranged(order):
+                    orders.append(order)
             if moves[first] and orders:
                 return rng.choice(orders), {first.name, second.name}
         movable = [kind for kind in self.parts if moves[kind]]
@@ -209,7 +211,10 @@ _BOUND: Final = NotApplicable("bound", "nothing shows that it may stand elsewher
 
 
 def _has(known: Sequence[Layout], part: Part) -> bool:
-    return any(unit.part == part for layout in known for unit in layout.units)
+    for layout in known:
+        if any(unit.part == part for unit in layout.units):
+            return True
+    return False
 
 
 def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]]:
@@ -220,8 +225,10 @@ def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]
         if not is_part:
             continue
         others = [group for group in now if group not in moved]
-        places = [[*others[:place], *moved, *others[place:]] for place in range(len(others) + 1)]
-        orders += [order for order in places if order != list(now) and layout.holds(order)]
+        for place in range(len(others) + 1):
+            order = [*others[:place], *moved, *others[place:]]
+            if order != list(now) and layout.holds(order):
+                orders.append(order)
     return orders
 
 
