@@ -92,11 +92,12 @@ def plain(text: str) -> str:
 def same_calls(reference: Iterable[ToolCall], candidate: Iterable[ToolCall]) -> bool:
     """Return whether two lists of tool calls have the same names in the same order and equal arguments."""
     left, right = list(reference), list(candidate)
-    if [call.name for call in left] != [call.name for call in right]:
+    if len(left) != len(right):
         return False
-    return all(
-        same_arguments(call.arguments, other.arguments) for call, other in zip(left, right, strict=True)
-    )
+    for call, other in zip(left, right, strict=True):
+        if call.name != other.name or not same_arguments(call.arguments, other.arguments):
+            return False
+    return True
 
 
 def same_arguments(reference: str, candidate: str) -> bool:
@@ -322,7 +323,10 @@ def xml_value(text: str) -> Value:
 def _check_depth(root: ET.Element) -> None:
     layer = [root]
     for _ in range(DEEPEST + 1):
-        layer = [child for element in layer for child in element]
+        below: list[ET.Element] = []
+        for element in layer:
+            below += element
+        layer = below
         if not layer:
             return
     raise NotDataError("nested too deeply")
@@ -339,9 +343,9 @@ def same_value(left: Value, right: Value) -> bool:
         return _document_is(right, left)
     match left, right:
         case dict(), dict():
-            return left.keys() == right.keys() and all(
-                same_value(member, right[name]) for name, member in left.items()
-            )
+            if left.keys() != right.keys():
+                return False
+            return all(same_value(member, right[name]) for name, member in left.items())
         case list(), list():
             return len(left) == len(right) and all(map(same_value, left, right))
         case _:
@@ -365,10 +369,12 @@ def _same_elements(left: ET.Element, right: ET.Element) -> bool:
     records = _is_record(left) and _is_record(right)
     if not records and (left.text or "") != (right.text or ""):
         return False
-    return all(
-        _same_elements(child, other) and (records or (child.tail or "") == (other.tail or ""))
-        for child, other in zip(left, right, strict=True)
-    )
+    for child, other in zip(left, right, strict=True):
+        if not _same_elements(child, other):
+            return False
+        if not records and (child.tail or "") != (other.tail or ""):
+            return False
+    return True
 
 
 # Names of a root element that only say that there is one.
@@ -412,10 +418,7 @@ def _element_is(element: ET.Element, value: Value) -> bool:
             names = {child.tag for child in children}
             return names <= {"item", element.tag.removesuffix("s")} and _are_items(children, value)
         case dict():
-            return {child.tag for child in children} == value.keys() and all(
-                _is_member([child for child in children if child.tag == name], member)
-                for name, member in value.items()
-            )
+            return _are_members(children, value)
         case _:
             return False
 
@@ -425,6 +428,15 @@ def _are_items(elements: list[ET.Element], items: list[Value]) -> bool:
         return False
     # Items of two names say more than items of one.
     return len({element.tag for element in elements}) == 1 and all(map(_element_is, elements, items))
+
+
+def _are_members(elements: list[ET.Element], members: dict[str, Value]) -> bool:
+    by_name: dict[str, list[ET.Element]] = {}
+    for element in elements:
+        by_name.setdefault(element.tag, []).append(element)
+    if by_name.keys() != members.keys():
+        return False
+    return all(_is_member(by_name[name], member) for name, member in members.items())
 
 
 def _is_member(elements: list[ET.Element], member: Value) -> bool:

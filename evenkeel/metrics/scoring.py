@@ -111,20 +111,21 @@ class TwoStageScorer:
             look steady, and empty ones like a regression.
         """
         decided = await asyncio.to_thread(lambda: [self._decide(pair) for pair in pairs])
-        open_pairs = [pair for pair, judgement in zip(pairs, decided, strict=True) if judgement is None]
+        open_pairs: list[Pair] = []
+        for pair, judgement in zip(pairs, decided, strict=True):
+            if judgement is None:
+                open_pairs.append(pair)
         ratings = await self._rater.rate_all(open_pairs) if open_pairs else []
         failure = next((rated.outcome for rated in ratings if self._judge_failed(rated)), None)
         if isinstance(failure, Failure):
             lost = Judgement(self._scorer, None, failures=(failure,))
-            decided = [judgement and (judgement if judgement.failures else lost) for judgement in decided]
-        judged = iter(
-            await asyncio.gather(
-                *(
-                    self._judge(pair, rated, qualities=qualities)
-                    for pair, rated in zip(open_pairs, ratings, strict=True)
-                )
-            )
-        )
+            for place, judgement in enumerate(decided):
+                if judgement is not None and not judgement.failures:
+                    decided[place] = lost
+        calls = []
+        for pair, rated in zip(open_pairs, ratings, strict=True):
+            calls.append(self._judge(pair, rated, qualities=qualities))
+        judged = iter(await asyncio.gather(*calls))
         return [judgement or next(judged) for judgement in decided]
 
     def _judge_failed(self, rated: Rating) -> bool:
@@ -304,7 +305,9 @@ def judge_scorer(
         calls = [asked.estimate(answers_chars)]
         # Each quality is asked of each answer; half of the answers' characters is that of one.
         one_chars = context_chars + answers_chars // 2
-        calls += [judged(prompt).estimate(one_chars) for prompt in bundles[task].judged for _ in range(2)]
+        for prompt in bundles[task].judged:
+            call = judged(prompt).estimate(one_chars)
+            calls += [call, call]
         return Spend(sum(call.tokens for call in calls), sum(call.usd for call in calls))
 
     measures = {task: bundle.measures(judged) for task, bundle in bundles.items()}

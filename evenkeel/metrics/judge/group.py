@@ -133,11 +133,10 @@ class GroupRater:
         for place, pair in enumerate(pairs):
             candidates = by_reference.setdefault(render(pair.reference), {})
             candidates.setdefault(render(pair.candidate), []).append(place)
-        calls = [
-            self._call(reference, part)
-            for reference, candidates in by_reference.items()
-            for part in await self._parts(reference, candidates)
-        ]
+        calls = []
+        for reference, candidates in by_reference.items():
+            for part in await self._parts(reference, candidates):
+                calls.append(self._call(reference, part))
         answers: dict[int, _Answer] = {}
         for brought in await asyncio.gather(*calls):
             answers |= brought

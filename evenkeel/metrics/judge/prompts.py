@@ -140,20 +140,23 @@ def prompts_of(package: str) -> dict[str, Prompt]:
     `findings` are the fields that a reply has before its explanation.
     """
     tables = {"by_content": wording_of(__package__)["by_content"]} | wording_of(package)
-    fragments = {f"{{{name}}}": text for name, text in tables.items() if isinstance(text, str)}
-    return {
-        name: Prompt(
-            table["name"],
-            table["version"],
-            table["role"],
-            _FIELD.sub(lambda found: fragments[found[0]], table["question"]),
-            table["scale"],
-            tuple(table.get("steps", SCALE)),
-            tuple(table.get("findings", {}).items()),
-        )
-        for name, table in tables.items()
-        if isinstance(table, dict) and "version" in table
-    }
+    fragments: dict[str, str] = {}
+    for name, text in tables.items():
+        if isinstance(text, str):
+            fragments[f"{{{name}}}"] = text
+    prompts: dict[str, Prompt] = {}
+    for name, table in tables.items():
+        if isinstance(table, dict) and "version" in table:
+            prompts[name] = Prompt(
+                table["name"],
+                table["version"],
+                table["role"],
+                _FIELD.sub(lambda field: fragments[field[0]], table["question"]),
+                table["scale"],
+                tuple(table.get("steps", SCALE)),
+                tuple(table.get("findings", {}).items()),
+            )
+    return prompts
 
 
 def wording_of(package: str) -> dict[str, Any]:
@@ -267,8 +270,7 @@ def prompt_tokens_at_most(prompt: Prompt, labels: tuple[str, ...], texts_chars: 
         texts_chars: characters of these texts, all together.
     """
     bare = prompt.fill(dict.fromkeys(labels, ""))
-    wording = sum(
-        math.ceil(len(message.content) / _WORDING_CHARS_PER_TOKEN) + MESSAGE_TOKENS
-        for message in bare.messages
-    )
+    wording = 0
+    for message in bare.messages:
+        wording += math.ceil(len(message.content) / _WORDING_CHARS_PER_TOKEN) + MESSAGE_TOKENS
     return wording + max(0, texts_chars)
