@@ -238,12 +238,13 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=_CHANGES)
     parser.add_argument("--quiet", type=int, default=30, help="days without a change; 0 = no such play")
     parser.add_argument("--model", default="gpt-4.1-mini", help="whose list price is paid")
+    parser.add_argument("--rare", action="store_true", help="only a route with a request a minute")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rows: list[tuple[str | float | None, ...]] = []
     recorded = list(islice(upgrades(), max(1, options.changes)))
     for upgrade in recorded if options.changes else ():
-        for minutes, name in ((1.0, "10 a minute"), (10.0, "1 a minute")):
+        for minutes, name in ((1.0, "10 a minute"), (10.0, "1 a minute"))[options.rare :]:
             for edited in (False, True):
                 before_h = 5.0 if minutes == 1.0 else 12.0
                 outcome = play(
