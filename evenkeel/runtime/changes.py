@@ -170,11 +170,11 @@ def urgent_routes(monitor: Monitor, clock: Callable[[], float]) -> frozenset[str
         clock: Unix time in seconds.
     """
     since = clock() - _BURST_S
-    return frozenset(
-        record.route
-        for record in monitor.change_records()
-        if record.at >= since and record.since < _BURST_EXCHANGES and record.kinds & _BURST_FOR
-    )
+    routes = set()
+    for record in monitor.change_records():
+        if record.at >= since and record.since < _BURST_EXCHANGES and record.kinds & _BURST_FOR:
+            routes.add(record.route)
+    return frozenset(routes)
 
 
 class Stepper(Protocol):

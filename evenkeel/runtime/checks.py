@@ -10,6 +10,7 @@ import json
 import os
 import time
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -65,18 +66,19 @@ def setup_sources(settings: Settings, ask_judge: Callable[[], Reply]) -> SetupSo
         ask_judge: Asks the judge a question with a known answer; blocks. Not called without a judge.
     """
     plans = replays.route_plans(settings)
+    routes = []
+    for route in settings.routes:
+        setup = RouteSetup(
+            route.name,
+            settings.base_url(route),
+            without_credentials(route.upstream),
+            route.sampling_rate,
+            route.trials.per_exchange,
+            len(plans[route.name].perturbations),
+        )
+        routes.append(setup)
     return SetupSources(
-        routes=tuple(
-            RouteSetup(
-                route.name,
-                settings.base_url(route),
-                without_credentials(route.upstream),
-                route.sampling_rate,
-                route.trials.per_exchange,
-                len(plans[route.name].perturbations),
-            )
-            for route in settings.routes
-        ),
+        routes=tuple(routes),
         checks={
             "upstream": lambda _: upstream_check(settings),
             "request": partial(request_check, settings),
@@ -94,7 +96,7 @@ def upstream_check(settings: Settings) -> Check:
     problems = [*missing_keys(settings), *unreachable_upstreams(settings)]
     if problems:
         return Check("bad", " ".join(f"{problem.rstrip('.')}." for problem in problems))
-    keys = [str(problem) for found in settings.keys.values() for problem in found]
+    keys = map(str, chain(*settings.keys.values()))
     return Check("good", "All upstreams accept connections.", received="\n".join(keys))
 
 
@@ -273,7 +275,7 @@ def replay_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         asked: `model`.
     """
     calls: dict[tuple[str, Headers], _Call] = {}
-    for keys in (key for of_route in settings.keys.values() for key in of_route):
+    for keys in chain(*settings.keys.values()):
         url, headers = keys.upstream.url("/v1/chat/completions"), keys.replay_headers()
         variable = next((key.variable for key in keys.replays), settings.replays.api_key_env)
         body = _chat(asked.get("model", ""))
@@ -281,7 +283,7 @@ def replay_check(settings: Settings, asked: Mapping[str, str]) -> Check:
         call = _Call(what, url, body, headers, variable, keys.upstream.unix_path)
         calls.setdefault((str(keys.upstream), headers), call)
     checks = [_tried(call) for call in calls.values()]
-    worst = next((check for state in ("bad", "note") for check in checks if check.state == state), checks[0])
+    worst = min(checks, key=lambda check: ("bad", "note", "good").index(check.state))
     return worst._replace(said=" ".join(check.said for check in checks))
 
 

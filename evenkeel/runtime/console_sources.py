@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from evenkeel.console import (
     JudgeSetup,
@@ -116,21 +116,17 @@ class Pipeline:
         }
         budget = self._ledger.budget
         limits = {"tokens": budget.tokens_per_day, "usd": budget.usd_per_day}
-        gauges |= {f"budget_{unit}_per_day": limit for unit, limit in limits.items() if limit is not None}
+        for unit, limit in limits.items():
+            if limit is not None:
+                gauges[f"budget_{unit}_per_day"] = limit
+        rows: list[list[Any]] = [[name, {}, number] for name, number in gauges.items()]
+        for (route, kind), spend in self._ledger.by_route_and_kind().items():
+            for unit, amount in spend._asdict().items():
+                rows.append([f"spend_today_by_purpose_{unit}", {"route": route, "purpose": kind}, amount])
         # Data planes count requests, workers count verdicts; only here are both known.
-        covered = coverage(merge(self._counters.read()))
-        return {
-            "counters": [],
-            "gauges": [
-                *([name, {}, number] for name, number in gauges.items()),
-                *(
-                    [f"spend_today_by_purpose_{unit}", {"route": route, "purpose": kind}, amount]
-                    for (route, kind), spent in self._ledger.by_route_and_kind().items()
-                    for unit, amount in spent._asdict().items()
-                ),
-                *(["sampling_coverage_ratio", {"route": route}, share] for route, share in covered.items()),
-            ],
-        }
+        for route, share in coverage(merge(self._counters.read())).items():
+            rows.append(["sampling_coverage_ratio", {"route": route}, share])
+        return {"counters": [], "gauges": rows}
 
     def view(self) -> PipelineView:
         """Return everything that the console shows of the pipeline."""
@@ -178,16 +174,16 @@ class Pipeline:
 
     def _untried(self) -> tuple[UntriedPerturbation, ...]:
         """Return the rewordings that were not tried, first those that can never run, then by frequency."""
-        never = [
-            UntriedPerturbation(route, kind, reason, None)
-            for route, kinds in self._unavailable.items()
-            for kind, reason in kinds.items()
-        ]
+        never = []
+        for route, reasons in self._unavailable.items():
+            for kind, reason in reasons.items():
+                never.append(UntriedPerturbation(route, kind, reason, None))
         return (*never, *untried(self._counters.read()))
 
     def _flows(self) -> tuple[RouteFlow, ...]:
         flows = route_flows(self._counters.read())
-        return tuple(
-            flows.get(route.name, RouteFlow(route.name, eligible=0, sampled=0, queued=0, scored=0))
-            for route in self._settings.routes
-        )
+        shown = []
+        for route in self._settings.routes:
+            none = RouteFlow(route.name, eligible=0, sampled=0, queued=0, scored=0)
+            shown.append(flows.get(route.name, none))
+        return tuple(shown)

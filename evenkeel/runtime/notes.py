@@ -54,12 +54,13 @@ def unpriced(settings: Settings) -> list[str]:
         "judge": settings.judge.model if settings.judge else None,
         "replays.rewriter": rewriter.model if rewriter else None,
     }
-    found = [
-        f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its price, "
-        "or 0 if it is free, under `budget.prices`"
-        for part, model in models.items()
-        if model and not known.knows(model)
-    ]
+    found = []
+    for part, model in models.items():
+        if model and not known.knows(model):
+            found.append(
+                f"{part}: {model} has no known price, so it {known.assumed.said} against the budget. Set its "
+                "price, or 0 if it is free, under `budget.prices`"
+            )
     if known.required and not known.knows():
         found.append(
             "budget: usd_per_day is set, so models without a known price are not replayed. Set their prices "

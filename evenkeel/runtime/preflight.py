@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import urlsplit
 
@@ -62,27 +63,27 @@ def unreachable_upstreams(settings: Settings) -> list[str]:
 
 def missing_keys(settings: Settings, role: Role | None = None) -> list[str]:
     """Return a problem for each empty variable of a credential that a role uses; None = all roles."""
-    found = []
+    problems = []
     if role in (None, "proxy"):
-        found += [
-            f"route {route.name}: the variable {fallback.api_key_env} named by api_key_env is empty; its "
-            "requests need the key"
-            for route in settings.routes
-            for fallback in _with_fallbacks(route)
-            if fallback.api_key_env and not _held(fallback.api_key_env)
-        ]
-    found += _missing_replay_keys(settings, role)
+        for route in settings.routes:
+            for fallback in _with_fallbacks(route):
+                variable = fallback.api_key_env
+                if variable and not _held(variable):
+                    problems.append(
+                        f"route {route.name}: the variable {variable} named by api_key_env is empty; its "
+                        "requests need the key"
+                    )
+    problems += _missing_replay_keys(settings, role)
     models = {"judge": settings.judge, "replays.rewriter": settings.replays.rewriter}
-    return found + [
-        f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
-        f"Set it, or name another with {part}.api_key_env."
-        for part, model in models.items()
-        if model
-        and not _is_local(model)
-        and role in _ASKED_BY[part]
-        and not _held(model.api_key_env)
-        and _needs_key(settings, model)
-    ]
+    for part, model in models.items():
+        if model is None or _is_local(model) or role not in _ASKED_BY[part]:
+            continue
+        if not _held(model.api_key_env) and _needs_key(settings, model):
+            problems.append(
+                f"the {part} {model.model} has no key: the variable {model.api_key_env} is empty. "
+                f"Set it, or name another with {part}.api_key_env."
+            )
+    return problems
 
 
 def _is_local(model: JudgeSettings | RewriterSettings) -> bool:
@@ -94,13 +95,10 @@ def _needs_key(settings: Settings, model: JudgeSettings | RewriterSettings) -> b
     if model is not settings.judge:
         return True
     place = Upstream.parse(without_credentials(model.base_url or ""))
-    shared = [
-        key
-        for keys in settings.keys.values()
-        for key in keys
-        if key.traffic is None and key.upstream.same_origin(place)
-    ]
-    return not shared or small_model(place.origin) is not None
+    keyless = any(
+        key.traffic is None and key.upstream.same_origin(place) for key in chain(*settings.keys.values())
+    )
+    return not keyless or small_model(place.origin) is not None
 
 
 def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
@@ -108,22 +106,21 @@ def _with_fallbacks(route: Route) -> tuple[Route | Fallback, ...]:
 
 
 def _missing_replay_keys(settings: Settings, role: Role | None) -> list[str]:
-    found = []
+    problems = []
     shadow = settings.replays.api_key_env
     if role != "proxy" and _held(shadow) and shadow_origin(settings.routes, settings.replays) is None:
-        found.append(
+        problems.append(
             f"{shadow} is sent nowhere: the routes' upstreams are of several origins. Say with "
             "replays.api_key_origin which one it is for, and set replay_key_env on the other routes"
         )
     if role == "worker" or (role == "monitor" and settings.replays.goldens.after_change):
-        found += [
-            f"route {variable.route}: its replays to {variable.upstream} have no key; set "
-            f"{' or '.join(key.variable for key in variable.replays)}"
-            for keys in settings.keys.values()
-            for variable in keys
-            if variable.traffic and not any(key.held for key in variable.replays)
-        ]
-    return found
+        for keys in chain(*settings.keys.values()):
+            if keys.traffic and not any(key.held for key in keys.replays):
+                variables = " or ".join(key.variable for key in keys.replays)
+                problems.append(
+                    f"route {keys.route}: its replays to {keys.upstream} have no key; set {variables}"
+                )
+    return problems
 
 
 def _held(variable: str) -> bool:
@@ -145,11 +142,11 @@ def unusable_store(settings: Settings) -> list[str]:
 def host_notes(settings: Settings) -> list[str]:
     """Return a note if routes have a key and applications may use a host name that is not in the settings."""
     listen = settings.listen
-    named = [
-        route.name
-        for route in settings.routes
-        if not route.match.hosts and any(fallback.api_key_env for fallback in _with_fallbacks(route))
-    ]
+    named = []
+    for route in settings.routes:
+        has_key = any(fallback.api_key_env for fallback in _with_fallbacks(route))
+        if has_key and not route.match.hosts:
+            named.append(route.name)
     if not named or listen.hosts or listen.host not in EVERYWHERE:
         return []
     note = (

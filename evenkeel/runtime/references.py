@@ -77,29 +77,36 @@ class Noticing:
     def __call__(self) -> MonitorFindings:
         """Return the changes noticed within a day."""
         begin = self._clock() - DAY_S
-        marks = [
-            (change.route, mark) for change in self._changes() for mark in change.latest if mark.at > begin
-        ]
-        renamed = [
-            ModelRename(route, mark.after, mark.at) for route, mark in marks if mark.kind == kinds.MODEL
-        ]
-        noticed = [Suspicion(route, None, mark.at) for route, mark in marks if mark.kind in _SUSPICIOUS]
-        noticed += [
-            Suspicion(report.route, report.requested_model, report.suspected_since)
-            for report in self._silent()
-            if report.suspected_since is not None
-        ]
-        if not any(mark.kind == kinds.REFERENCES for _, mark in marks):
+        renamed: list[ModelRename] = []
+        noticed: list[Suspicion] = []
+        convicted = False
+        for change in self._changes():
+            for mark in filter(lambda mark: mark.at > begin, change.latest):
+                convicted |= mark.kind == kinds.REFERENCES
+                if mark.kind == kinds.MODEL:
+                    renamed.append(ModelRename(change.route, mark.after, mark.at))
+                if mark.kind in _SUSPICIOUS:
+                    noticed.append(Suspicion(change.route, None, mark.at))
+        for report in self._silent():
+            if report.suspected_since is not None:
+                noticed.append(Suspicion(report.route, report.requested_model, report.suspected_since))
+        if not convicted:  # The records below cost more.
             return MonitorFindings(tuple(noticed), renamed=tuple(renamed))
+        found = self._found(begin)
+        open_questions = []
+        for finding in noticed:
+            if not any(_explains(change, finding) for change in found):
+                open_questions.append(finding)
+        return MonitorFindings(tuple(open_questions), tuple(found), tuple(renamed))
+
+    def _found(self, begin: float) -> list[FoundChange]:
+        """Return the changes that references found since then."""
         found: list[FoundChange] = []
         for record in self._records():
             asked = record.silent.references if record.silent else None
             if asked is not None and asked.at > begin:
                 found.append(FoundChange(record.route, asked.requested_model, asked.at, asked.since))
-        open_questions = [
-            finding for finding in noticed if not any(_explains(change, finding) for change in found)
-        ]
-        return MonitorFindings(tuple(open_questions), tuple(found), tuple(renamed))
+        return found
 
 
 def _explains(change: FoundChange, suspicion: Suspicion) -> bool:

@@ -89,12 +89,11 @@ def difference(before: Settings, after: Settings) -> tuple[SettingChange, ...]:
     empty mapping is "not set". Long values are cut.
     """
     old, new = _leaves(before), _leaves(after)
-    found = [
-        SettingChange(path, _shown(path, old.get(path)), _shown(path, new.get(path)))
-        for path in sorted(old.keys() | new.keys())
-        if old.get(path) != new.get(path)
-    ]
-    return tuple(_whole_routes(found, before, after))
+    changes = []
+    for path in sorted(old.keys() | new.keys()):
+        if old.get(path) != new.get(path):
+            changes.append(SettingChange(path, _shown(path, old.get(path)), _shown(path, new.get(path))))
+    return tuple(_whole_routes(changes, before, after))
 
 
 def _leaves(settings: Settings) -> dict[str, Any]:
@@ -123,17 +122,19 @@ def _shown(path: str, value: Any) -> str:
 
 
 def _whole_routes(found: list[SettingChange], before: Settings, after: Settings) -> Iterator[SettingChange]:
-    names = [[route.name for route in settings.routes] for settings in (before, after)]
-    one_sided = set(names[0]) ^ set(names[1])
+    old = [route.name for route in before.routes]
+    new = [route.name for route in after.routes]
+    one_sided = set(old) ^ set(new)
     for change in found:
         route = next((name for name in one_sided if change.path.startswith(f"routes.{name}.")), None)
         if route is None:
             yield change
         elif change.path == f"routes.{route}.upstream":
             yield SettingChange(f"routes.{route}", change.before, change.after)
-    stayed = [[name for name in side if name not in one_sided] for side in names]
-    if stayed[0] != stayed[1]:
-        yield SettingChange("routes", *(", ".join(side) for side in stayed))
+    stayed_old = [name for name in old if name not in one_sided]
+    stayed_new = [name for name in new if name not in one_sided]
+    if stayed_old != stayed_new:
+        yield SettingChange("routes", ", ".join(stayed_old), ", ".join(stayed_new))
 
 
 class WatchedFile:

@@ -58,12 +58,10 @@ _SETTLED_RATE = 0.05
 
 def prices(settings: Settings) -> Prices:
     """Return the prices of models."""
-    return Prices(
-        {
-            model: ModelPrice(price.input_usd, price.output_usd, price.tier_share, price.cached_share)
-            for model, price in settings.budget.prices.items()
-        }
-    )
+    own = {}
+    for model, price in settings.budget.prices.items():
+        own[model] = ModelPrice(price.input_usd, price.output_usd, price.tier_share, price.cached_share)
+    return Prices(own)
 
 
 def budgeted_prices(settings: Settings) -> Prices:
@@ -116,52 +114,50 @@ def _missing(settings: Settings, kind: Perturbation) -> str | None:
 def chosen(settings: Settings) -> dict[str, tuple[Perturbation, ...]]:
     """Return the perturbations that each route asks for, without the baseline, even those that cannot run."""
     known = choices.perturbations(settings)
-    return {
-        route.name: tuple(
-            kind for kind in by_name(route.trials.perturbations, known) if kind.name != BASELINE
-        )
-        for route in settings.routes
-    }
+    kinds = {}
+    for route in settings.routes:
+        named = by_name(route.trials.perturbations, known)
+        kinds[route.name] = tuple(kind for kind in named if kind.name != BASELINE)
+    return kinds
 
 
 def unavailable(settings: Settings) -> dict[str, dict[str, str]]:
     """Return, by route, the perturbations that cannot run, each with a reason such as "no_rewriter"."""
-    return {
-        route: {
-            kind.name: f"no_{service}"
-            for kind in kinds
-            if not kind.rewording.category.must_move and (service := _missing(settings, kind))
-        }
-        for route, kinds in chosen(settings).items()
-    }
+    reasons: dict[str, dict[str, str]] = {}
+    for route, kinds in chosen(settings).items():
+        reasons[route] = {}
+        for kind in kinds:
+            service = _missing(settings, kind)
+            if service and not kind.rewording.category.must_move:
+                reasons[route][kind.name] = f"no_{service}"
+    return reasons
 
 
 def route_plans(settings: Settings) -> dict[str, RoutePlan]:
     """Return the plan of each route."""
-    kinds = {
-        route: [kind for kind in named if not _missing(settings, kind)]
-        for route, named in chosen(settings).items()
-    }
-    return {
-        route.name: RoutePlan(
-            perturbations=tuple(kind for kind in kinds[route.name] if not kind.rewording.category.must_move),
-            contrasts=tuple(kind for kind in kinds[route.name] if kind.rewording.category.must_move),
+    named = chosen(settings)
+    plans = {}
+    for route in settings.routes:
+        usable = [kind for kind in named[route.name] if not _missing(settings, kind)]
+        plans[route.name] = RoutePlan(
+            perturbations=tuple(kind for kind in usable if not kind.rewording.category.must_move),
+            # Answers must change under these: they show that a measure can see a change at all.
+            contrasts=tuple(kind for kind in usable if kind.rewording.category.must_move),
             trials_per_exchange=route.trials.per_exchange,
             settled_rate=_SETTLED_RATE if route.trials.plan == "adaptive" else None,
             task=route.task,
             inputs=frozenset(route.trials.inputs),
         )
-        for route in settings.routes
-    }
+    return plans
 
 
 def reader(settings: Settings, learner: TemplateLearner) -> Reader:
     """Return a reader of exchanges that knows the routes' templates."""
-    return Reader(
-        route_plans(settings),
-        learner,
-        {route.name: StatedTemplate.of(route.template) for route in settings.routes if route.template},
-    )
+    stated = {}
+    for route in settings.routes:
+        if route.template:
+            stated[route.name] = StatedTemplate.of(route.template)
+    return Reader(route_plans(settings), learner, stated)
 
 
 _QUERY: Final = re.compile(r"(?:api-version|beta)=[\w.-]*|alt=sse", re.ASCII)
@@ -206,7 +202,10 @@ def replay_target(settings: Settings) -> Callable[[Exchange], Target]:
 
 def _replay_headers(settings: Settings) -> dict[str, tuple[Headers, ...]]:
     """Return the headers of replays by route, in the order of the route's upstreams."""
-    return {route: tuple(key.replay_headers() for key in keys) for route, keys in settings.keys.items()}
+    headers = {}
+    for route, keys in settings.keys.items():
+        headers[route] = tuple(key.replay_headers() for key in keys)
+    return headers
 
 
 def reference_target(settings: Settings) -> Callable[[Reference], Target]:

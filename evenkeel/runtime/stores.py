@@ -433,14 +433,12 @@ class Budgets(NamedTuple):
 def budgets(settings: Settings) -> Budgets:
     """Return the limits of all routes together, and those of single routes."""
     common = settings.budget
-    given = {route.name: route.budget.model_dump() for route in settings.routes}
-    own = {
-        name: Budget(
-            **limits, spread=common.spread, reserve=_RESERVE, watch=_watch_share(settings, 1, **limits)
-        )
-        for name, limits in given.items()
-        if any(limit is not None for limit in limits.values())
-    }
+    own = {}
+    for route in settings.routes:
+        limits = route.budget.model_dump()
+        if any(limit is not None for limit in limits.values()):
+            watch = _watch_share(settings, 1, **limits)
+            own[route.name] = Budget(**limits, spread=common.spread, reserve=_RESERVE, watch=watch)
     tokens, usd = common.tokens_per_day, common.usd_per_day
     own[CHALLENGERS] = Budget(
         None if tokens is None else round(tokens * common.challengers),
@@ -451,10 +449,10 @@ def budgets(settings: Settings) -> Budgets:
         Budget(
             **common.model_dump(exclude={"prices", "challengers"}),
             reserve=_RESERVE,
-            watch=_watch_share(settings, len(given), common.tokens_per_day, common.usd_per_day),
+            watch=_watch_share(settings, len(settings.routes), common.tokens_per_day, common.usd_per_day),
         ),
         own,
-        tuple(name for name in given if name not in own),
+        tuple(route.name for route in settings.routes if route.name not in own),
     )
 
 

@@ -117,21 +117,14 @@ def test_the_data_plane_comes_back_on_the_same_port(start, upstream):
         wait_for(lambda: passed() >= 20)
 
 
-@pytest.mark.parametrize(
-    ("reachable", "problem", "advice"),
-    [
-        (True, "unauthorized", "put a valid key into EVENKEEL_JUDGE_API_KEY"),
-        (False, "connection", "check judge.base_url"),
-    ],
-)
-def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reachable, problem, advice):
+def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream):
     """The log and the probe say what is wrong in one line; requests pass; exchanges wait."""
     keyed = Simulation([ModelState("judge-1")], SimulationSettings(api_key="right"))
     with (
         serving(keyed) as judge,
         start(
             *("--upstream", upstream, "--sampling-rate", "1", "--judge", "judge-1"),
-            *("--judge-url", f"{judge if reachable else 'http://127.0.0.1:9'}/v1"),
+            *("--judge-url", f"{judge}/v1"),
             environment={"EVENKEEL_JUDGE_API_KEY": "wr0ng"},
         ) as running,
     ):
@@ -143,16 +136,16 @@ def test_a_judge_in_trouble_stops_scoring_and_nothing_else(start, upstream, reac
             """By the monitor, which asks the judge itself; a busy machine may see it time out at first."""
             probe = httpx2.get(f"{running.admin}/readyz", timeout=240)
             missing = probe.json()["missing"]
-            return probe.status_code == 503 and problem in missing.get("judge", missing.get("judge_key", ""))
+            return probe.status_code == 503 and "unauthorized" in missing.get("judge_key", "")
 
         wait_for(probed)
 
         def said():
             lines = running.log.read_text().splitlines()
-            return [line for line in lines if f"cannot be used ({problem}:" in line]
+            return [line for line in lines if "cannot be used (unauthorized:" in line]
 
         (line,) = wait_for(said)
-        assert advice in line
+        assert "put a valid key into EVENKEEL_JUDGE_API_KEY" in line
         assert "wr0ng" not in running.log.read_text()
 
 
