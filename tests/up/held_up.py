@@ -201,9 +201,11 @@ def play(name: str, *, as_roles: bool) -> list[str]:
         if case.repair is not None:
             case.repair(started)
             began = time.monotonic()
-            over = _wait(lambda: "measured again" in str(messages[-1]) and not _held(console), 120)
+            over = _wait(lambda: "measured again" in str(messages) and not _held(console), 120)
             cells.append(
-                f"over after {time.monotonic() - began:.0f} s: {_words(messages[-1])}" if over else "not over"
+                f"over after {time.monotonic() - began:.0f} s: {_words(messages[-1]) if messages else 'nothing said'}"
+                if over
+                else "not over"
             )
         for role in roles:
             cells.append(role.log.read_text()[-1500:])
