@@ -202,11 +202,8 @@ def play(name: str, *, as_roles: bool) -> list[str]:
             case.repair(started)
             began = time.monotonic()
             over = _wait(lambda: "measured again" in str(messages) and not _held(console), 120)
-            cells.append(
-                f"over after {time.monotonic() - began:.0f} s: {_words(messages[-1]) if messages else 'nothing said'}"
-                if over
-                else "not over"
-            )
+            last = _words(messages[-1]) if messages else "nothing said"
+            cells.append(f"over after {time.monotonic() - began:.0f} s: {last}" if over else "not over")
         for role in roles:
             cells.append(role.log.read_text()[-1500:])
         return cells
