@@ -181,7 +181,6 @@ def served(folder: Path, server: ScriptedServer, *, judge: bool) -> Iterator[Ser
                 }
             ],
             "judge": {"base_url": url, "model": "judge"} if judge else None,
-            "embeddings": False,
             "budget": {"tokens_per_day": None, "usd_per_day": None, "spread": False},
         }
         path = folder / "evenkeel.yaml"
