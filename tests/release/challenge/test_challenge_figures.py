@@ -129,7 +129,7 @@ def test_one_segment_that_loses_forbids_it_and_the_rest_may():
     assert (found.decision.answer, found.decision.because) == ("must_not", ("language de",))
     assert found.decision.may_for.share == pytest.approx(0.1)
     assert details(CHALLENGE, found)[0] == (
-        "It may take over the other 90\u00a0% of the traffic, all but language de; there a thousand requests "
+        "It may take over the other 90\u202f% of the traffic, all but language de; there a thousand requests "
         "would cost $1.50 less."
     )
 
