@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _RECORDED_ONLY = ("version", "name", "form", "version_from")
 _SIMULATED_ONLY = ("fragility", "noise", "worse_share")
-_FORMATS = ("evenkeel", "llm_stability", "alpaca_eval", "llm_drift", "pbss")
+_FORMATS = ("evenkeel", "llm_stability", "llm_drift", "pbss")
 
 
 @click.command()

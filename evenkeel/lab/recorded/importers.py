@@ -21,7 +21,7 @@ from evenkeel.simulate.model import PromptMessage
 from evenkeel.simulate.requests import WireError, read_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 VersionFrom = Literal["model", "condition"]
@@ -223,41 +223,6 @@ def _question(row: Mapping[str, Any], *, by_condition: bool) -> tuple[str, ...]:
     return (str(row.get("task")), row["qid"], *(() if by_condition else (row["condition"],)))
 
 
-def read_alpaca(source: Source) -> Iterator[Recording]:
-    """A `model_outputs.json` of AlpacaEval: `instruction, output, generator` in a list or in lines."""
-    for number, row in _alpaca_rows(source):
-        names = ("instruction", "output", "generator")
-        wrong = next((name for name in names if not isinstance(row.get(name), str)), None)
-        if wrong:
-            source.skip(number, f"{wrong} is missing or not a string")
-            continue
-        instruction, output, generator = (row[name] for name in names)
-        task = row.get("dataset")
-        yield from _recording(
-            source,
-            number,
-            prompt=instruction,
-            version=generator,
-            answer=output,
-            task=task if isinstance(task, str) else None,
-        )
-
-
-def _alpaca_rows(source: Source) -> Iterable[tuple[int, dict[str, Any]]]:
-    if not source.text.lstrip().startswith("["):
-        yield from source.objects()
-        return
-    try:
-        rows = json.loads(source.text)
-    except (ValueError, RecursionError) as error:
-        raise RecordingError(f"{source.name}: not JSON ({error}); is the file whole?") from error
-    for place, row in enumerate(rows, start=1):
-        if isinstance(row, dict):
-            yield place, row
-        else:
-            source.skip(place, "entry of the list is not an object")
-
-
 def _recording(
     source: Source,
     number: int,
@@ -325,11 +290,6 @@ FORMATS: Final[dict[str, Format]] = {
         read_llm_stability,
         "JSON lines with model, condition, qid, response, prompt",
         lambda names: {"model", "condition", "qid", "response"} <= names,
-    ),
-    "alpaca_eval": Format(
-        read_alpaca,
-        "a JSON list of instruction, output, generator",
-        lambda names: {"instruction", "output", "generator"} <= names,
     ),
     "llm_drift": Format(
         read_llm_drift,

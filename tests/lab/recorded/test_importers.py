@@ -38,9 +38,6 @@ EXAMPLES = {
         {**STABILITY, "condition": "0", "run": 0, "qid": "7", "response": "2", "prompt": ASKED},
         {**STABILITY, "condition": "0", "run": 1, "qid": "7", "response": "Two"},
     ),
-    "alpaca_eval": json.dumps(
-        [{"instruction": "1 + 1?", "output": "2", "generator": "m", "dataset": "math"}], indent=1
-    ),
     "llm_drift": table(
         {
             "model": "vendor/m",
@@ -122,7 +119,6 @@ def test_a_broken_line_is_skipped_and_said(file, line, reason):
         (b"\x1f\x8b\x08broken", {}, "gzip"),
         (b"prompt\xff", {}, "is not UTF-8 (byte 6)"),
         ("name,age\nx,1\n", {"form": "llm_drift"}, ":1: the header lacks model, query, answer"),
-        ('[{"instruction": "a"', {"form": "alpaca_eval"}, "not JSON"),
         ('{"prompt": "", "model": "m", "answer": "2"}\n', {}, ":1: prompt or messages is missing"),
     ],
 )
