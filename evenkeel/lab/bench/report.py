@@ -309,7 +309,7 @@ def _basis(outcome: BenchOutcome) -> Iterator[str]:
     yield from outcome.notes
     costs = outcome.costs
     yield (
-        f"{number(costs.calls)} calls, {number(costs.remembered)} answers remembered, "
+        f"{number(costs.calls)} calls beside the judge's, {number(costs.remembered)} answers remembered, "
         f"{number(costs.failed)} failed, {number(costs.tokens)} tokens, {usd(costs.usd)}, "
         f"{duration(outcome.duration_s)}"
     )

@@ -227,7 +227,7 @@ def _notes(not_measured: Mapping[str, int], course: BenchCourse) -> list[str]:
     idle: dict[str, int] = {}
     for (task, kind, reason), count in sorted(course.left_out.items()):
         if not reason.startswith("rewriter_"):
-            idle[f"{kind} on {task} ({reason})"] = count
+            idle[f"{kind} on {task.replace('_', ' ')} ({reason.replace('_', ' ')})"] = count
     if idle:
         shown = ", ".join(list(idle)[:_SHOWN])
         more = f" and {number(len(idle) - _SHOWN)} more" if len(idle) > _SHOWN else ""

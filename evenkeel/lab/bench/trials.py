@@ -16,7 +16,6 @@ from evenkeel.metrics.similarity.sequence import rouge_l
 from evenkeel.metrics.structured.tree import UnreadableError
 from evenkeel.metrics.tasks import Task
 from evenkeel.release.kit.asking import work_through
-from evenkeel.release.kit.cost import JUDGE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -248,9 +247,7 @@ class Rounds:
         context: PromptView = case.original
         pair = Pair(reference, candidate, context.text, case.task.value, variant.wanted)
         judgement = await self._scorer.score(pair)
-        account = self._costs.of(JUDGE)
-        account.tokens += judgement.tokens
-        account.usd += judgement.cost_usd
+        self._costs.book_judge(judgement)
         self._see(judgement)
         texts = None
         if self._with_texts:

@@ -173,13 +173,18 @@ def challenge_figures(
     # Before the first pair nobody knows, and the page must not say that there is none.
     judge = not pairs or any(pair.judged for pair in pairs)
     alpha, beta = whole_rates(3)
-    losses = [(pair, loss) for pair in pairs if (loss := net_loss(pair)) is not None]
+    losses: list[tuple[ChallengePair, float]] = []
+    for pair in pairs:
+        loss = net_loss(pair)
+        if loss is not None:
+            losses.append((pair, loss))
     worse = interval((loss for _, loss in losses), scale=2.0, alpha=alpha, beta=beta)
     fragile = interval(_known(fragility_difference, pairs), scale=2.0, alpha=alpha, beta=beta)
     unusable = interval(_known(unusable_difference, pairs), scale=1.0, alpha=alpha, beta=beta)
     segments = watched_segments(losses)
-    sides = [_side([side(pair) for pair in every]) for side in (_served, _again, _candidate)]
-    served_side, again_side, candidate_side = sides
+    served_side = _side([pair.served for pair in every])
+    again_side = _side([pair.again for pair in every])
+    candidate_side = _side([pair.candidate for pair in every])
     trust = _judge_figures(pairs, labels or {}, again_side, candidate_side) if judge else None
     net = worse
     if net is not None and trust is not None and trust.favours is not None:
@@ -226,8 +231,15 @@ def challenge_figures(
         spared_saved_dollars=None if decision.may_for is None else _saved_outside(decision.may_for, every),
         settled_at=_settled_at(decision, every, pace),
         left_out=len(every) - len(pairs),
-        hindrances=Counter(reason for pair in every for reason in hindrances(pair)),
+        hindrances=_hindrances(every),
     )
+
+
+def _hindrances(pairs: Iterable[ChallengePair]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for pair in pairs:
+        counts.update(hindrances(pair))
+    return counts
 
 
 def _pairs_a_day(pairs: Sequence[ChallengePair]) -> float | None:
@@ -258,18 +270,6 @@ def _saved_outside(segment: SegmentFigures, pairs: Iterable[ChallengePair]) -> f
     """Return the dollars that a request outside a segment costs less with the candidate."""
     outside = [pair for pair in pairs if not segment.holds(pair)]
     return _saved(_side([pair.again for pair in outside]), _side([pair.candidate for pair in outside]))
-
-
-def _served(pair: ChallengePair) -> ChallengeAnswer:
-    return pair.served
-
-
-def _again(pair: ChallengePair) -> ChallengeAnswer:
-    return pair.again
-
-
-def _candidate(pair: ChallengePair) -> ChallengeAnswer:
-    return pair.candidate
 
 
 def _known(

@@ -122,8 +122,13 @@ def watched_segments(losses: Sequence[tuple[ChallengePair, float]]) -> tuple[Seg
         share = seen[dimension, name] / len(losses)
         if share >= _WHOLE_SHARE:
             continue
-        inside = [loss for pair, loss in losses if str(getattr(pair, dimension)) == name]
-        outside = [loss for pair, loss in losses if str(getattr(pair, dimension)) != name]
+        inside: list[float] = []
+        outside: list[float] = []
+        for pair, loss in losses:
+            if str(getattr(pair, dimension)) == name:
+                inside.append(loss)
+            else:
+                outside.append(loss)
         worse = interval(inside, scale=2.0, alpha=rate)
         rest = interval(outside, scale=2.0, alpha=rate)
         if worse is not None and rest is not None:
@@ -157,26 +162,32 @@ def decided(
     whole = decide(measures)
     margin = measures[0].margin
     harmed = [segment for segment in segments if segment.worse.lower > margin]
-    others_pass = all(
-        measure.mean is not None and measure.mean.upper < measure.margin for measure in measures[1:]
-    )
-    spared = [segment for segment in harmed if others_pass and segment.rest.upper < margin]
+    spared: list[SegmentFigures] = []
+    # The rest of the traffic may switch only if nothing else speaks against it.
+    if decide(measures[1:]).answer == "may_switch":
+        spared = [segment for segment in harmed if segment.rest.upper < margin]
     if length and (judge or whole.answer != "must_not"):
         return ChallengeDecision("not_yet", ("length",))
     if whole.answer == "must_not" or harmed:
-        because = (whole.because if whole.answer == "must_not" else ()) + tuple(
-            segment.title for segment in harmed
-        )
+        because = (whole.because if whole.answer == "must_not" else ()) + _titles(harmed)
         return ChallengeDecision("must_not", because, may_for=max(spared, key=_rest, default=None))
     open_segments = [segment for segment in segments if segment.worse.upper >= SEGMENT_LIMIT]
-    because = whole.because + tuple(segment.title for segment in open_segments)
+    because = whole.because + _titles(open_segments)
     if not judge:
         return ChallengeDecision("not_yet", ("judge",))
     if not because:
         return ChallengeDecision("may_switch", ())
-    open_measures = [(measure.mean, measure.margin) for measure in measures if measure.name in whole.because]
-    open_measures += [(segment.worse, SEGMENT_LIMIT) for segment in open_segments]
+    open_measures: list[tuple[Estimate | None, float]] = []
+    for measure in measures:
+        if measure.name in whole.because:
+            open_measures.append((measure.mean, measure.margin))
+    for segment in open_segments:
+        open_measures.append((segment.worse, SEGMENT_LIMIT))
     return ChallengeDecision("not_yet", because, more_pairs=_more_pairs(open_measures, pairs))
+
+
+def _titles(segments: Sequence[SegmentFigures]) -> tuple[str, ...]:
+    return tuple(segment.title for segment in segments)
 
 
 def _rest(segment: SegmentFigures) -> float:

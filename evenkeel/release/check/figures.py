@@ -95,8 +95,16 @@ def category_figures(
         complete: Whether as many rounds were made as planned.
         not_applicable: Reason why there are no trials.
     """
-    rated = [trial for trial in trials if trial.moved is not None and trial.control_moved is not None]
-    excess = Counter(float(bool(trial.moved)) - float(bool(trial.control_moved)) for trial in rated)
+    rated: list[CheckTrial] = []
+    excess: Counter[float] = Counter()
+    for trial in trials:
+        if trial.excess is not None:
+            rated.append(trial)
+            excess[trial.excess] += 1
+    similarity_losses: list[float] = []
+    for trial in trials:
+        if trial.similarity is not None and trial.control_similarity is not None:
+            similarity_losses.append(trial.control_similarity - trial.similarity)
     # The lower end, which accuses, holds for all categories together, and the upper end for one.
     points = paired_mean(excess, alpha=ERROR_RATE / max(1, categories), beta=ERROR_RATE, complete=complete)
     # Each end of a two-sided interval misses with half of alpha.
@@ -110,15 +118,7 @@ def category_figures(
         noise_floor=_mean((float(bool(trial.control_moved)) for trial in rated), alpha),
         quality_loss=_mean(_known(trial.quality_changed for trial in rated), alpha),
         control_quality_loss=_mean(_known(trial.control_quality_changed for trial in rated), alpha),
-        similarity_loss=_mean(
-            (
-                trial.control_similarity - trial.similarity
-                for trial in trials
-                if trial.similarity is not None and trial.control_similarity is not None
-            ),
-            alpha,
-            -1.0,
-        ),
+        similarity_loss=_mean(similarity_losses, alpha, -1.0),
         invalid=sum(trial.invalid for trial in trials),
         failures=Counter(trial.failure for trial in trials if trial.failure),
         not_applicable=not_applicable,
@@ -186,19 +186,13 @@ def compare(
 
 def excess_differences(first: Sequence[CheckTrial], second: Sequence[CheckTrial]) -> Counter[float]:
     """Count the differences, round by round, between the excess of the second arm and that of the first."""
-    before = {trial.round: _excess(trial) for trial in first}
+    before = {trial.round: trial.excess for trial in first}
     counts: Counter[float] = Counter()
     for trial in second:
-        excess, now = before.get(trial.round), _excess(trial)
+        excess, now = before.get(trial.round), trial.excess
         if excess is not None and now is not None:
             counts[now - excess] += 1
     return counts
-
-
-def _excess(trial: CheckTrial) -> float | None:
-    if trial.moved is None or trial.control_moved is None:
-        return None
-    return float(trial.moved) - float(trial.control_moved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from evenkeel.release.check.figures import (
     sensitivity,
 )
 from evenkeel.release.check.trial import FIRST, SECOND
-from evenkeel.release.kit.cost import JUDGE, BudgetUsedUpError
+from evenkeel.release.kit.cost import BudgetUsedUpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -229,10 +229,8 @@ async def _round(
     maker: RoundMaker, place: int, wanted: Sequence[str], costs: Costs, progress: Callable[[], None]
 ) -> RoundResult:
     made = await maker.make(place, wanted)
-    account = costs.of(JUDGE)
     for judgement in made.judgements:
-        account.tokens += judgement.tokens
-        account.usd += judgement.cost_usd
+        costs.book_judge(judgement)
     progress()
     return made
 

@@ -42,3 +42,10 @@ class CheckTrial:
     variant: str = ""
     reference: str = ""
     candidate: str = ""
+
+    @property
+    def excess(self) -> float | None:
+        """Return how much the variant moved the answer beyond the resend: 1, 0 or −1; None if not known."""
+        if self.moved is None or self.control_moved is None:
+            return None
+        return float(self.moved) - float(self.control_moved)

@@ -307,8 +307,7 @@ class Run:
             if key not in by_content:
                 pair = Pair(approved, answer, task.context, self.task(task.golden))
                 by_content[key] = scored = await self.scoring.score(pair)
-                account = self.costs.of(JUDGE)
-                account.book(Spend(scored.judgement.tokens, scored.judgement.cost_usd))
+                self.costs.book_judge(scored.judgement)
             scores.append(by_content[key])
         return scores
 
@@ -322,31 +321,45 @@ def _looked(
     task: SideTask, scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]]
 ) -> GoldenLook:
     measured: Measured = {}
-    names = dict.fromkeys(name for _, scored in scored_by_side["candidate"] for name in scored.breaches)
+    names: dict[str, None] = {}
+    for _, scored in scored_by_side["candidate"]:
+        names.update(dict.fromkeys(scored.breaches))
     for name in names:
         if name == DIFFERS and "reference" in scored_by_side:
             measured[name] = _less_similar(scored_by_side)
             continue
-        shares = {side: _share([scored for _, scored in each], name) for side, each in scored_by_side.items()}
-        failure = next((share for share in shares.values() if isinstance(share, Failure)), None)
-        known = {side: share for side, share in shares.items() if not isinstance(share, Failure)}
-        measured[name] = failure or Shares(known["candidate"], known.get("reference"))
-    differences = {
-        name: shares.difference
-        for name, shares in measured.items()
-        if isinstance(shares, Shares) and shares.difference > 0
-    }
+        measured[name] = _shares(scored_by_side, name)
+    differences: dict[str, float] = {}
+    for name, shares in measured.items():
+        if isinstance(shares, Shares) and shares.difference > 0:
+            differences[name] = shares.difference
     if not differences:
         return GoldenLook(measured)
-    answer, scored = next(
-        pair
-        for pair in scored_by_side["candidate"]
-        if any(pair[1].breaches[name] is True for name in differences)
-    )
-    judgement = scored.judgement
-    return GoldenLook(
-        measured, FallenGolden(task.golden, differences, answer, judgement.rating, judgement.explanation)
-    )
+    return GoldenLook(measured, _fallen(task.golden, differences, scored_by_side["candidate"]))
+
+
+def _shares(
+    scored_by_side: Mapping[SideName, Sequence[tuple[Answer, ScoredAnswer]]], name: str
+) -> Shares | Failure:
+    """Return the shares of each side's answers that breach a measure; the failure if one is not known."""
+    known: dict[SideName, float] = {}
+    for side, answers in scored_by_side.items():
+        share = _share([scored for _, scored in answers], name)
+        if isinstance(share, Failure):
+            return share
+        known[side] = share
+    return Shares(known["candidate"], known.get("reference"))
+
+
+def _fallen(
+    golden: Golden, differences: Mapping[str, float], answers: Sequence[tuple[Answer, ScoredAnswer]]
+) -> FallenGolden:
+    """Return what fell, with the candidate's first answer that breaches one of the measures."""
+    for answer, scored in answers:
+        if any(scored.breaches[name] is True for name in differences):
+            judgement = scored.judgement
+            return FallenGolden(golden, differences, answer, judgement.rating, judgement.explanation)
+    raise AssertionError("a share above 0 comes from an answer that breaches")
 
 
 def _less_similar(

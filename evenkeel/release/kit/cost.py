@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from evenkeel.core.budget import Spend
 from evenkeel.core.figures import number, usd
+
+if TYPE_CHECKING:
+    from evenkeel.core.verdict import Judgement
 
 JUDGE: Final = "the judge"
 REWRITER: Final = "the rewriter"
@@ -78,6 +81,10 @@ class Costs:
     def of(self, payee: str) -> Account:
         """The account of a model by its name in the tables, of `JUDGE` or of `REWRITER`."""
         return self.accounts.setdefault(payee, Account())
+
+    def book_judge(self, judgement: Judgement) -> None:
+        """Add what a judgement has cost to the judge's account."""
+        self.of(JUDGE).book(Spend(judgement.tokens, judgement.cost_usd))
 
     def expenses(self) -> dict[str, Spend]:
         """Spent in this run, by payee."""
