@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from evenkeel.core import rewordings
 from evenkeel.core.cells import CellReport, Estimate
 from evenkeel.core.figures import date_and_time, number, percent
+from evenkeel.core.verdict import BASELINE
 from evenkeel.lab.charts import Area, Axis, Curve, Mark, Rule, plot
 from evenkeel.monitor.changes import kinds
 from evenkeel.monitor.estimate import BLOCK
@@ -59,13 +60,19 @@ def as_json(backtests: Sequence[Backtest], source: str) -> dict[str, Any]:
         "alerts": [_alert(event) for event in first.alerts],
         "cells": [_cell(report) for report in first.cells],
         "changes": [_change(change) for change in first.changes],
-        "intervals": [
-            {"trial": snapshot.trial, "time": snapshot.at, **_place(report.key), **_figures(report)}
-            for snapshot in first.snapshots
-            for report in snapshot.cells
-        ],
+        "intervals": _intervals(first),
         "variants": [_variant(each) for each in backtests],
     }
+
+
+def _intervals(backtest: Backtest) -> list[dict[str, Any]]:
+    """Return the figures of every cell at each snapshot."""
+    rows = []
+    for snapshot in backtest.snapshots:
+        for report in snapshot.cells:
+            at = {"trial": snapshot.trial, "time": snapshot.at}
+            rows.append({**at, **_place(report.key), **_figures(report)})
+    return rows
 
 
 def _settings(variant: SettingsVariant) -> dict[str, Any]:
@@ -104,13 +111,12 @@ def _change(change: RouteChange) -> dict[str, Any]:
 
 def _figures(report: CellReport) -> dict[str, Any]:
     """Trials and every estimate of a cell, by its name."""
-    return {
-        "trials": report.counts.trials,
-        "effective": report.counts.effective,
-        "estimates": {
-            name: plain(value) for name, value in report.flat().items() if isinstance(value, Estimate)
-        },
-    }
+    estimates = {}
+    for name, value in report.flat().items():
+        if isinstance(value, Estimate):
+            estimates[name] = plain(value)
+    counts = report.counts
+    return {"trials": counts.trials, "effective": counts.effective, "estimates": estimates}
 
 
 def _cell(report: CellReport) -> dict[str, Any]:
@@ -139,6 +145,23 @@ def _state(report: CellReport) -> str:
     words = ("alert" if report.detection.alert else "", moved, "blind" if report.is_blind else "")
     words_used = [word for word in words if word]
     return ", ".join(words_used) or ("quiet" if report.detection.drift else drift)
+
+
+_STANDINGS: Final = {
+    "within": "within its limit",
+    "over": "over its limit",
+    "unknown": "not known yet",
+    "unmeasured": "not measured",
+}
+
+
+def _standing(report: CellReport) -> str:
+    """Say what is known of a cell's limit, and whether it has left its baseline."""
+    drift = report.detection.drift
+    words = [] if report.key.perturbation == BASELINE else [_STANDINGS[report.standing]]
+    if drift is not None and drift.state in {"risen", "fallen"}:
+        words.append(f"{drift.state} since the baseline")
+    return ", ".join(words) or "–"
 
 
 def document(backtests: Sequence[Backtest], source: str) -> Document:
@@ -243,13 +266,9 @@ def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:
     if not backtest.alerts:
         yield Paragraph("No alerts.")
         return
-    rows: list[tuple[Value, ...]] = [
-        (
-            date_and_time(alert.at), alert.offset,
-            alert.kind, summary(alert),
-        )
-        for alert in backtest.alerts[:_SHOWN_ALERTS]
-    ]  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for alert in backtest.alerts[:_SHOWN_ALERTS]:
+        rows.append((date_and_time(alert.at), alert.offset, alert.kind, summary(alert)))
     columns = (
         Column("time"),
         Column("trial", FigureForm.NUMBER),
@@ -265,16 +284,10 @@ def _alerts(backtest: Backtest) -> Iterator[Table | Paragraph]:
 def _changes(backtest: Backtest) -> Table | Paragraph:
     if not backtest.changes:
         return Paragraph("No changes were noticed.")
-    rows: list[tuple[Value, ...]] = [
-        (
-            date_and_time(mark.at),
-            mark.offset,
-            route,
-            kinds.NAMES[mark.kind],
-            " → ".join(kinds.values_of(mark)),
-        )
-        for route, mark in backtest.changes
-    ]
+    rows: list[tuple[Value, ...]] = []
+    for route, mark in backtest.changes:
+        values = " → ".join(kinds.values_of(mark))
+        rows.append((date_and_time(mark.at), mark.offset, route, kinds.NAMES[mark.kind], values))
     columns = (
         Column("time"),
         Column("trial", FigureForm.NUMBER),
@@ -287,24 +300,18 @@ def _changes(backtest: Backtest) -> Table | Paragraph:
 
 def _cells(backtest: Backtest) -> Iterator[Table | Paragraph]:
     shown = _notable(backtest)[:_SHOWN_CELLS]
-    rows: list[tuple[Value, ...]] = [
-        (
-            _name(cell.key, backtest),
-            cell.current.trials,
-            cell.current.content_delta,
-            cell.current.excess,
-            cell.current.robustness,
-            _state(cell),
-        )
-        for cell in shown
-    ]
+    rows: list[tuple[Value, ...]] = []
+    for cell in shown:
+        now = cell.current
+        figures = now.content_delta, now.excess, now.robustness
+        rows.append((_name(cell.key, backtest), now.trials, *figures, _standing(cell)))
     columns = (
         Column("cell"),
         Column("trials", FigureForm.NUMBER),
         Column("content delta", FigureForm.PERCENT),
         Column("points above noise", FigureForm.SIGNED_POINTS),
         Column("robustness", FigureForm.POINTS),
-        Column("state"),
+        Column("limit"),
     )
     if rows:
         yield Table(columns, tuple(rows))
@@ -346,12 +353,11 @@ def _pictures(backtest: Backtest) -> Iterator[ReportSection]:
 
 
 def _picture(cell: CellReport, backtest: Backtest) -> Picture | None:
-    places = [
-        (snapshot.trial, report)
-        for snapshot in backtest.snapshots
-        for report in snapshot.cells
-        if report.key == cell.key and report.estimates.content_delta is not None
-    ]
+    places = []
+    for snapshot in backtest.snapshots:
+        for report in snapshot.cells:
+            if report.key == cell.key and report.estimates.content_delta is not None:
+                places.append((snapshot.trial, report))
     if len(places) <= 1:
         return None
     return Picture(
@@ -362,21 +368,19 @@ def _picture(cell: CellReport, backtest: Backtest) -> Picture | None:
 
 
 def _drawn(places: list[tuple[int, CellReport]], cell: CellReport, backtest: Backtest) -> Plot:
-    deltas = [
-        (trial, report.estimates.content_delta) for trial, report in places if report.estimates.content_delta
-    ]
+    deltas, floor = [], []
+    for trial, report in places:
+        if report.estimates.content_delta:
+            deltas.append((trial, report.estimates.content_delta))
+        if report.noise_floor and report.estimates.excess:
+            floor.append((trial, report.noise_floor))
     lower = [(float(trial), delta.lower) for trial, delta in deltas]
     upper = [(float(trial), delta.upper) for trial, delta in deltas]
-    floor = [
-        (trial, report.noise_floor)
-        for trial, report in places
-        if report.noise_floor and report.estimates.excess
-    ]
     first, last = places[0][0], places[-1][0]
-    marks = [
-        *(("limit", alert.offset) for alert in backtest.raised if _of(alert, cell.key)),
-        *(("s1", change.mark.offset) for change in backtest.changes if change.route == cell.key.route),
-    ]
+    marks = [("limit", alert.offset) for alert in backtest.raised if _of(alert, cell.key)]
+    for change in backtest.changes:
+        if change.route == cell.key.route:
+            marks.append(("s1", change.mark.offset))
     top = min(1.0, max(value for _, value in upper) * 1.1 + 0.01)
     step = (last - first) / _TICKS
     return plot(
