@@ -27,6 +27,7 @@ from evenkeel.shadow.perturbations.format.schema import (
 from evenkeel.shadow.perturbations.format.skeleton import read_json
 from evenkeel.shadow.perturbations.format.writers import element_name
 from evenkeel.shadow.prompt import Block, PromptView
+from evenkeel.shadow.prompt.template import TemplateLearner
 
 
 def view_of(asked="", *, said="Why is the fan loud?", **members):
@@ -164,6 +165,14 @@ def test_a_users_own_wish_is_not_contradicted():
     for text in ("List cities. Return JSON.", "What is JSON good for?", "整数のJSON配列として。"):
         body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
         assert {applied(kind, PromptView.parse(body)).reason for kind in SYNTAXES} == {"unclear_format"}
+
+
+def test_a_structure_that_may_be_data_is_left_alone():
+    """Tables of a database stand behind a colon like a form; they are no form of the answer."""
+    text = "Task: Name the oldest player.\nThe fields you can use are: {'players': ['name', 'birth_date']}\n"
+    body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
+    view = PromptView.parse(body, TemplateLearner().classifier(""))
+    assert {applied(kind, view).reason for kind in SYNTAXES} == {"unclear_format"}
 
 
 def test_what_an_earlier_turn_asked_for_is_left_alone():

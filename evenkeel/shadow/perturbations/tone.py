@@ -144,6 +144,8 @@ def _by_rule(
     texts = {segment.text for segment in spoken}
     first = spoken[0].text if _begins_a_paragraph(view, spoken[0]) else None
     last = spoken[-1].text
+    # Of several parts the last may be the beginning of a sentence that the answer is to complete.
+    closes = len(spoken) == 1 or last.rstrip().endswith(tuple(_CLOSED))
 
     def find(text: str) -> Iterator[re.Match[str]]:
         if text not in texts:
@@ -151,7 +153,7 @@ def _by_rule(
         for place in _places(text, language, tone):
             # One greeting and one close for the whole input, wherever it is cut.
             if (place.lastgroup == "opening" and text != first) or (
-                place.lastgroup == "closing" and text != last
+                place.lastgroup == "closing" and (text != last or not closes)
             ):
                 continue
             yield place

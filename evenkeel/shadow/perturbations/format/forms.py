@@ -60,6 +60,10 @@ _PARTS: Final = re.compile(
     re.IGNORECASE,
 )
 _STRUCTURE: Final = re.compile(r"[{\[]\s*\"[^\"\n]+\"\s*:")
+# "une chaîne JSON", "JSON-Array": with prose in the format's place the rest is no grammar.
+_LISTING: Final = re.compile(
+    r"\b(?:array|matriz|cadena|tableau|chaîne|stringa)\s+JSON\b|\bJSON-array|JSON配列", re.IGNORECASE
+)
 _NOT_SAID: Final = frozenset({"document", "code", "examples"})
 _TEXT_ONLY: Final = frozenset({"free", "json", "yaml", "xml"})
 
@@ -149,6 +153,10 @@ class Form:
             return NotApplicable("unclear_format", "a user's text speaks of a format")
         if (stated or "free") == self.format:
             return NotApplicable("already_wanted", f"the prompt asks for {self.words.name} as it is")
+        if self.format == "free" and any(_LISTING.search(segment.text) for segment in asking):
+            return NotApplicable("own_form", "a list or a string of a format has no like in prose")
+        if any(_shows_form(segment) for segment in view.segments if segment.kind != "history"):
+            return NotApplicable("unclear_format", "the prompt shows a structure that may be data or a form")
         return self._irreplaceable(view, asking, stated)
 
     def _irreplaceable(
@@ -289,13 +297,13 @@ def _asking(view: PromptView) -> list[Segment]:
             continue
         follows = bool(found) and found[-1].index == segment.index - 1 and found[-1].slot == segment.slot
         shown = follows and segment.type == "code" and found[-1].text.rstrip().endswith(":")
-        if segment.type == "output_instructions" or shown or _shows_form(segment):
+        if segment.type == "output_instructions" or shown:
             found.append(segment)
     return found
 
 
 def _shows_form(segment: Segment) -> bool:
-    """Return whether a segment with other content shows a form directly after words that introduce it."""
+    """Return whether a segment shows a structure that may be a form or, like a database's, data."""
     if segment.type not in ("instructions", "text"):
         return False
     for skeleton in skeletons(segment.text, None):
@@ -305,10 +313,14 @@ def _shows_form(segment: Segment) -> bool:
 
 
 def _reminders(view: PromptView) -> dict[int, Format]:
-    """Return the formats that other template text asks for, by segment: "You respond in JSON"."""
+    """Return the formats that an application asks for beside its output instructions: "You respond in JSON".
+
+    Not those of a user's message, in which such a line may describe a tool or belong to an earlier question.
+    """
     found: dict[int, Format] = {}
     for segment in view.segments:
-        if segment.kind == "template" and segment.type in ("instructions", "text"):
+        is_told = segment.kind == "template" and segment.type in ("instructions", "text")
+        if is_told and segment.role != "user":
             asked = _asked_in(segment.text)
             if asked is not None:
                 found[segment.index] = asked
