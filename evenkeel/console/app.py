@@ -37,7 +37,6 @@ from evenkeel.console.situation import Situation
 from evenkeel.console.spend import spend_handlers
 from evenkeel.console.trial import trial_handlers
 from evenkeel.console.trials import trial_list_handlers, trials_table
-from evenkeel.core import figures
 from evenkeel.stores.sealing import SealError
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def create_app(sources: ConsoleSources) -> Litestar:
         _places(sources),
         open_incidents=situation.count,
         signs_in=sources.signs_in,
-        no_judge="" if sources.judge else figures.NO_JUDGE,
+        has_judge=sources.judge is not None,
     )
     return Litestar(
         route_handlers=[

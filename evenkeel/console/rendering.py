@@ -180,7 +180,7 @@ class Renderer:
         *,
         open_incidents: Callable[[], int] = int,
         signs_in: bool = False,
-        no_judge: str = "",
+        has_judge: bool = True,
     ) -> None:
         """Load the templates.
 
@@ -190,14 +190,14 @@ class Renderer:
             places: entries of the navigation, in order.
             open_incidents: returns their number, for the title and the icon of every page.
             signs_in: True if people sign in, and so can sign out.
-            no_judge: what cannot be seen without a judge; "" with one.
+            has_judge: False to say on every page what cannot be seen without one.
         """
         self._open_incidents = open_incidents
         self._environment = environment("evenkeel.console")
         self._environment.globals["asset"] = assets.url
         self._environment.globals["places"] = places
         self._environment.globals["signs_in"] = signs_in
-        self._environment.globals["no_judge"] = no_judge
+        self._environment.globals["has_judge"] = has_judge
         self._environment.globals["links"] = links
         self._environment.globals["now"] = clock
         self._environment.filters |= {each.__name__: each for each in _FILTERS}

@@ -174,6 +174,7 @@ def trials_page(
         query=f"?{query}" if query else "",
         narrowed=any(value for name, value in parts.items() if name != "order"),
         unknown=narrow is None,
+        empty=not sources.log.latest(1),
         labels=sources.labels is not None,
     )
 
