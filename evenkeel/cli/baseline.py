@@ -113,9 +113,9 @@ def approve(
 @with_stores
 def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
     """List approvals, newest first."""
-    approvals = [
-        logged for logged in stores.verdicts.approvals()[::-1] if route in {None, logged.approval.route}
-    ]
+    approvals = stores.verdicts.approvals()[::-1]
+    if route is not None:
+        approvals = [logged for logged in approvals if logged.approval.route == route]
     if as_json:
         emit([{"offset": logged.offset, **asdict(logged.approval)} for logged in approvals])
     elif approvals:
@@ -156,12 +156,12 @@ def _table(cells: Sequence[ApprovedCell]) -> str:
     width = max(len(cell.perturbation) for cell in cells)
     models = max(len(cell.model) for cell in cells)
     head = f"{'perturbation':<{width}}  {'model':<{models}}  content delta  95 % interval   trials"
-    rows = [
-        f"{cell.perturbation:<{width}}  {cell.model:<{models}}  {cell.mean:>13.1%}  "
-        f"{f'{cell.lower:.1%} to {cell.upper:.1%}':<15} {cell.n:>6,}"
-        for cell in cells
-    ]
-    return "\n".join([head, *rows])
+    lines = [head]
+    for cell in cells:
+        interval = f"{cell.lower:.1%} to {cell.upper:.1%}"
+        name = f"{cell.perturbation:<{width}}  {cell.model:<{models}}"
+        lines.append(f"{name}  {cell.mean:>13.1%}  {interval:<15} {cell.n:>6,}")
+    return "\n".join(lines)
 
 
 def _said(logged: LoggedApproval) -> str:

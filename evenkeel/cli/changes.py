@@ -19,6 +19,7 @@ from evenkeel.monitor.changes.book import ChangeBook, latest_changes
 from evenkeel.monitor.changes.examples import Exhibits, exhibits, plain
 from evenkeel.monitor.changes.prompt_edit import edits_of
 from evenkeel.monitor.fold import CheckpointError, MonitorSettings
+from evenkeel.monitor.incidents import IncidentBoard
 from evenkeel.monitor.monitor import stored_states
 from evenkeel.release.goldens.prompts import prompt_text
 from evenkeel.release.goldens.terminal import answer_text
@@ -68,7 +69,7 @@ def list_(stores: Stores, route: str | None, *, as_json: bool) -> None:
         table.add_column(name, no_wrap=name != "what")
     for report in reports:
         noticed = f"{datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M}"
-        table.add_row(report.id, noticed, visible(report.title), visible(report.said))
+        table.add_row(report.id, noticed, visible(report.title), visible(_effect(stores, report)))
     table_console().print(table)
 
 
@@ -91,7 +92,7 @@ def show(stores: Stores, change: str, *, examples: bool, as_json: bool) -> None:
     else:
         edits = [edit.said for edit in edits_of(stores.verdicts, report.route, report.marks)]
         lines = [
-            *report_lines(report),
+            *report_lines(report, _effect(stores, report)),
             *_section("Words of the prompt that changed", edits),
             *(_exhibited(shown) if examples else ()),
         ]
@@ -123,11 +124,19 @@ def forget_references(stores: Stores, route: str | None, by: str | None, *, as_j
         click.echo(f"{figures.count(forgotten, 'reference prompt')} deleted")
 
 
-def report_lines(report: ChangeReport) -> Iterator[str]:
-    """Yield the lines of a report."""
+def _effect(stores: Stores, report: ChangeReport) -> str:
+    """Return the effect of a change, as the console says it."""
+    # Loaded on demand: the console's libraries take half a second.
+    from evenkeel.console.changes import effect_words, incident_of
+
+    return effect_words(report, incident_of(report, IncidentBoard(stores.monitor).all()))
+
+
+def report_lines(report: ChangeReport, effect: str) -> Iterator[str]:
+    """Yield the lines of a report, with its effect in words."""
     yield report.title
     yield f"Change {report.id}, noticed {datetime.fromtimestamp(report.at, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    yield f"Effect: {report.said}"
+    yield f"Effect: {effect}"
     if report.ended:
         yield report.ended
     if report.silent is not None:

@@ -267,9 +267,12 @@ def _request(prompt: Path, options: Mapping[str, Any], stack: contextlib.ExitSta
     kinds = kinds_by_category(words(options["perturbations"]), rewriter=judge is not None)
     rng = random.Random(options["seed"])
     order = list(range(len(prompts[FIRST])))
+    # One order for both sides, so that a round asks both about the same prompt.
     rng.shuffle(order)
+    for arm, views in prompts.items():
+        prompts[arm] = [views[index] for index in order]
     return CheckRequest(
-        prompts={arm: [views[index] for index in order] for arm, views in prompts.items()},
+        prompts=prompts,
         models=models,
         options=CheckOptions(
             models=names,

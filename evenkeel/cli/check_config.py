@@ -80,7 +80,9 @@ def check_config(
     problems = [*missing_keys(settings, role), *unreachable_upstreams(settings), *unusable_store(settings)]
     if settings.alerts.notify and role in (None, "monitor"):
         problems += unknown_services(settings)
-    keys = [str(key) for of_route in settings.keys.values() for key in of_route]
+    keys: list[str] = []
+    for of_route in settings.keys.values():
+        keys += map(str, of_route)
     limits = list(limit_lines(settings))
     costs = list(references.cost_lines(settings)) if role != "proxy" else []
     challengers = list(candidates.cost_lines(settings)) if role != "proxy" else []

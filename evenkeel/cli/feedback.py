@@ -107,7 +107,7 @@ def export(stores: Stores, output: Path | None, recorded: Path | None, **narrowe
     if recorded is not None:
         _write(recorded, lines)
     if output is not None:
-        verdicts, people = ({getattr(label, name) for label in labels} for name in ("verdict_id", "by"))
+        verdicts, people = {label.verdict_id for label in labels}, {label.by for label in labels}
         click.echo(f"{len(rows)} rows; verdicts: {len(verdicts)}, people: {len(people)}; in {output}")
         if recorded is not None:
             click.echo(f"{len(lines)} ratings of the judge in {recorded}")
@@ -131,11 +131,10 @@ def _judged(labels: Sequence[Label]) -> list[Label]:
 
 def _chosen(stores: Stores, *, route: str | None, judge: str | None, drawn: bool) -> list[Label]:
     """Return the labels that the options select; None = any."""
-    return [
-        label
-        for label in stores.labels.select(route=route)
-        if judge in (None, label.judge_model) and (label.drawn or not drawn)
-    ]
+    labels = list(stores.labels.select(route=route))
+    if judge is not None:
+        labels = [label for label in labels if label.judge_model == judge]
+    return [label for label in labels if label.drawn or not drawn]
 
 
 def _table(labels: Sequence[Label]) -> Table:

@@ -275,7 +275,10 @@ def import_(
     """
     with opened(settings_of_stores(config, data_dir), create=True) as stores:
         who, at = _who(by), _now()
-        done = stores.goldens.add([golden for file in files for golden in load_goldens(file)], by=who, at=at)
+        loaded: list[Golden] = []
+        for file in files:
+            loaded += load_goldens(file)
+        done = stores.goldens.add(loaded, by=who, at=at)
         if done.added:
             names = ", ".join(file.name for file in files)
             summary = f"{done.added} goldens"
@@ -301,7 +304,9 @@ def export(stores: Stores, output: Path | None, *, versions: bool, **narrowed: A
     """Write goldens as JSON lines, first approved first; `import` reads them back."""
     selected = list(reversed(GoldenFilter(**narrowed).select(stores)))
     if versions:
-        selected = [version for golden in selected for version in stores.goldens.history(golden.id)]
+        newest, selected = selected, []
+        for golden in newest:
+            selected += stores.goldens.history(golden.id)
     if output is None:
         click.echo("".join(f"{line}\n" for line in golden_lines(selected)).encode(), nl=False)
     else:

@@ -65,11 +65,10 @@ def incidents() -> None:
 @with_stores
 def list_(stores: Stores, route: str | None, state: str | None, limit: int, *, as_json: bool) -> None:
     """List incidents, newest first."""
-    selected = [
-        incident
-        for incident in IncidentBoard(stores.monitor).all()
-        if (route is None or route in incident.routes) and state in {None, incident.state}
-    ]
+    selected = []
+    for incident in IncidentBoard(stores.monitor).all():
+        if (route is None or route in incident.routes) and state in {None, incident.state}:
+            selected.append(incident)
     if len(selected) > limit:
         click.echo(f"{len(selected) - limit} older ones are not listed; --limit lists more.", err=True)
     if as_json:

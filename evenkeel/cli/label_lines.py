@@ -33,11 +33,11 @@ def rating_lines(labels: Iterable[Label], texts: Callable[[str], Evidence | None
     for verdict_id, labels_of_verdict in _by_verdict(labels).items():
         evidence = texts(verdict_id)
         for metric in METRICS:
-            ratings = {
-                label.by: rating
-                for label in labels_of_verdict
-                if (rating := _said(label, metric)) is not None
-            }
+            ratings = {}
+            for label in labels_of_verdict:
+                rating = _said(label, metric)
+                if rating is not None:
+                    ratings[label.by] = rating
             if ratings:
                 row = {
                     "item": verdict_id,

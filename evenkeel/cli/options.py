@@ -410,11 +410,11 @@ def experiment_settings(
     if options.get("data_dir") is not None:
         overrides |= {"data_dir": options["data_dir"], "storage": {"redis": None}}
     for section in services:
-        named = {
-            name: options[f"{section}_{option}"]
-            for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env"))
-            if options[f"{section}_{option}"] is not None
-        }
+        named = {}
+        for name, option in (("model", "model"), ("base_url", "url"), ("api_key_env", "key_env")):
+            value = options[f"{section}_{option}"]
+            if value is not None:
+                named[name] = value
         if named:
             if section == "judge" and options["config"] is None:
                 named = {"base_url": _OPENAI, **named}

@@ -30,8 +30,18 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.examples import Example
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.monitor.incidents import Incident
+    from evenkeel.monitor.incidents.incident import Effect
 
 
+# Effects of an incident that is still open.
+_ARE: Final[dict[Effect, str]] = {
+    "worse": "answers got worse",
+    "fragile": "answers are more fragile",
+    "invalid": "answers ignore the format or language asked for",
+    "different": "answers are different",
+    "unsteady": "answers are less steady",
+    "steadier": "answers are steadier",
+}
 _EXCERPT_CHARS: Final = 400
 _PROMPT_CHARS: Final = 8_000
 _ANSWER_CHARS: Final = 8_000
@@ -64,7 +74,7 @@ def effect_words(change: ChangeReport, incident: Incident | None) -> str:
     """
     if incident is None or change.effect not in {"none_seen", "unknown"}:
         return change.said
-    return past_effect(incident)
+    return past_effect(incident) if incident.state == "resolved" else _ARE[incident.effect]
 
 
 def example_view(example: Example) -> ExampleView:

@@ -11,7 +11,7 @@ from tests.monitor.changes.test_report import MODEL, NOTHING, record, tally
 def test_a_report_has_what_was_noticed_measured_and_compared():
     """A swapped model of which half of the answers got worse."""
     (report,) = reports_of([record(MODEL, before=tally(200, 20), after=tally(200, 2))], NOTHING)
-    lines = list(report_lines(report))
+    lines = list(report_lines(report, report.said))
     assert lines[0] == "chat: another model"
     assert "Effect: answers got worse" in lines
     assert "  - returned model: a → b" in lines

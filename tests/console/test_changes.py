@@ -9,6 +9,7 @@ import pytest
 from litestar.testing import TestClient
 
 from evenkeel.console import create_app
+from evenkeel.console.changes import effect_words
 from evenkeel.core import rewordings
 from evenkeel.core.cells import ChangeMark
 from evenkeel.core.pair import Answer
@@ -22,9 +23,10 @@ from evenkeel.monitor.changes.stay import End
 from evenkeel.monitor.estimate import outcome_of
 from evenkeel.stores.changes import GoldenResult, GoldenRun
 from evenkeel.stores.references import KeptAnswer
-from tests.console.whole_scene import references, silent_change
+from tests.console.whole_scene import change_report, references, silent_change
 from tests.docs.documentation import ROOT
 from tests.kit.records import altered
+from tests.monitor.notify.scene import SPELLING, incidents_of, over
 
 NOW = 1_786_544_400.0
 HOSTILE = '<script>alert("x")</script>{{ 7*7 }}\u202e | `'
@@ -231,3 +233,14 @@ def test_what_models_and_clients_say_of_a_silent_change_stays_text(console_clien
     assert page.text.count("{{ 7*7 }}") >= 5
     assert "\u202e" not in page.text
     assert "<script>" not in page.text
+
+
+def test_a_change_has_the_effect_of_its_incident_where_too_little_was_compared():
+    """In the present while the incident is open; what was compared comes first."""
+    worse = change_report("support", NOW)
+    unclear = altered(worse, effect="unknown", end=None)
+    (going,), (ended,) = incidents_of([SPELLING]), incidents_of([SPELLING, over(SPELLING)])
+    assert effect_words(unclear, None) == "too little was measured to tell"
+    assert effect_words(unclear, going) == "answers are more fragile"
+    assert effect_words(unclear, ended) == "answers had become fragile"
+    assert effect_words(worse, going) == "answers got worse"
