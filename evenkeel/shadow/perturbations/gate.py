@@ -454,12 +454,12 @@ def _plain(text: str) -> str:
 
 
 def _shown(passages: list[str]) -> str:
-    cut = [
-        passage if len(passage) <= _SHOWN_CHARS else f"{passage[:_SHOWN_CHARS]}…"
-        for passage in passages[:_SHOWN]
-    ]
-    more = len(passages) - len(cut)
-    return ", ".join(f"«{passage}»" for passage in cut) + (f" and {more} more" if more else "")
+    quoted: list[str] = []
+    for passage in passages[:_SHOWN]:
+        dots = "…" if len(passage) > _SHOWN_CHARS else ""
+        quoted.append(f"«{passage[:_SHOWN_CHARS]}{dots}»")
+    more = len(passages) - len(quoted)
+    return ", ".join(quoted) + (f" and {more} more" if more else "")
 
 
 def attempt(kind: Perturbation, view: PromptView, severity: float, rng: random.Random) -> Outcome:

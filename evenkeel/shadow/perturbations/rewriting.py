@@ -56,12 +56,10 @@ def draft(
     def finish(texts: Sequence[str]) -> Outcome:
         if len(texts) != len(tasks):
             raise ValueError(f"{len(texts)} texts for {len(tasks)} tasks")
-        changed = view.with_texts(
-            {
-                index: "".join(piece if number is None else texts[number] for piece, number in plan)
-                for index, plan in plans.items()
-            }
-        )
+        rewritten: dict[int, str] = {}
+        for index, plan in plans.items():
+            rewritten[index] = "".join(piece if number is None else texts[number] for piece, number in plan)
+        changed = view.with_texts(rewritten)
         return NO_PROSE if changed.segments == view.segments else then(changed)
 
     return Draft(tuple(tasks), finish)
@@ -94,7 +92,10 @@ def pieces(text: str, longest: int = _PIECE_CHARS) -> list[str]:
         found += (text[start:last], text[last:resume])
         start = resume
     found.append(text[start:])
-    return [part for piece in found for part in _bare(piece) if part]
+    parts: list[str] = []
+    for piece in found:
+        parts += filter(None, _bare(piece))
+    return parts
 
 
 def _bare(piece: str) -> tuple[str, str, str]:

@@ -64,9 +64,13 @@ class Manner:
 
 TONES: Final = ("formal", "casual", "urgent", "frustrated", "polite")
 _TABLES: Final = tomllib.loads(files(__package__).joinpath("tone.toml").read_text("utf-8"))
-MANNERS: Final = {
-    tag: {tone: Manner.of(language[tone], language) for tone in TONES} for tag, language in _TABLES.items()
-}
+
+
+def _manners(language: Mapping[str, Any]) -> dict[str, Manner]:
+    return {tone: Manner.of(language[tone], language) for tone in TONES}
+
+
+MANNERS: Final = {tag: _manners(language) for tag, language in _TABLES.items()}
 """Base tag of the language → tone → how it sounds."""
 SPACELESS: Final = frozenset(tag for tag, language in _TABLES.items() if language.get("spaceless"))
 """Languages that put no space between sentences or words."""

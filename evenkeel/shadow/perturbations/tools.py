@@ -110,7 +110,10 @@ class UnrelatedTool:
         if not tools:
             return _NO_TOOLS
         written = json.dumps([tools, [segment.text for segment in view.segments]]).casefold()
-        unused = [tool for tool in _UNRELATED if not any(word in written for word in tool[0].split("_"))]
+        unused: list[tuple[str, str, str]] = []
+        for tool in _UNRELATED:
+            if not any(word in written for word in tool[0].split("_")):
+                unused.append(tool)
         if not unused or len(tools) >= _MOST_TOOLS:
             return _SAME
         name, description, parameter = rng.choice(unused)
@@ -272,7 +275,8 @@ def _list_key(tools: object) -> str:
     only = tools[0] if isinstance(tools, list) and len(tools) == 1 else None
     if not isinstance(only, dict) or len(only) != 1:
         return ""
-    return next((key for key in ("functionDeclarations", "function_declarations") if key in only), "")
+    (key,) = only
+    return key if key in ("functionDeclarations", "function_declarations") else ""
 
 
 def _function(tool: dict[str, Any]) -> dict[str, Any]:

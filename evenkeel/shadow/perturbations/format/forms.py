@@ -363,7 +363,8 @@ def _form_named(asking: Sequence[Segment]) -> Format | None:
 
 def _holds(texts: Collection[str], node: Node | None) -> bool:
     """Return whether instructions name all fields already."""
-    return node is None or all(any(name in text for text in texts) for name in names_in(node))
+    instructions = "\n".join(texts)
+    return node is None or all(name in instructions for name in names_in(node))
 
 
 def _appended(text: str, sentence: str) -> str:

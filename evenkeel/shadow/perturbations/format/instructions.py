@@ -121,7 +121,8 @@ def named_format(text: str) -> Format | None:
 
 def named_formats(text: str) -> tuple[Format, ...]:
     """Return every format that a text names for its answer, in order, repeated ones included."""
-    return tuple(mention.format for mention in _mentions(_FENCES.sub("", text)) if not mention.against)
+    wanted = [mention for mention in _mentions(_FENCES.sub("", text)) if not mention.against]
+    return tuple(mention.format for mention in wanted)
 
 
 class _Mention(NamedTuple):
@@ -131,10 +132,11 @@ class _Mention(NamedTuple):
 
 @lru_cache(maxsize=16)  # every format asks about the same text
 def _mentions(text: str) -> tuple[_Mention, ...]:
-    return tuple(
-        _Mention(next(format_ for format_ in _NAMES if match[format_]), bool(match["against"]))
-        for match in _ANY.finditer(text)
-    )
+    mentions: list[_Mention] = []
+    for match in _ANY.finditer(text):
+        named = next(format_ for format_ in _NAMES if match[format_])
+        mentions.append(_Mention(named, bool(match["against"])))
+    return tuple(mentions)
 
 
 def asked_format(line: str) -> Format | None:

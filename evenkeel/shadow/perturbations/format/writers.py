@@ -150,7 +150,9 @@ def _element(name: str, node: Node) -> list[str]:
         case Leaf():
             return [f"<{name}>{_xml_leaf(node)}</{name}>"]
         case Record(fields=fields):
-            inner = [line for field in fields for line in _element(element_name(field), field.value)]
+            inner: list[str] = []
+            for field in fields:
+                inner += _element(element_name(field), field.value)
         case Listing(item=item):
             inner = _element("item", item)
     return [f"<{name}>", *(f"  {line}" for line in inner), f"</{name}>"]
@@ -248,10 +250,10 @@ def _markdown_part(node: Node) -> list[str]:
                 else:
                     lines += [f"  **{field.name}:**", *(f"  {line}" for line in _nested(field.value))]
             first, *others = lines or ["  "]
-            return [
-                line.rstrip() if place == len(others) else line
-                for place, line in enumerate([f"- {first[2:]}", *others])
-            ]
+            entry = [f"- {first[2:]}", *others]
+            # Two blanks break a line in Markdown; behind the last one there is nothing to break.
+            entry[-1] = entry[-1].rstrip()
+            return entry
 
 
 def _nested(node: Node) -> list[str]:
