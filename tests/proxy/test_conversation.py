@@ -226,10 +226,10 @@ async def test_ten_thousand_frames_pass_unchanged_in_both_directions():
 
 
 @pytest.mark.parametrize("slow", ["client", "upstream"])
-async def test_a_slow_side_holds_the_other_back(relay, slow):
+async def test_a_slow_side_holds_the_other_back(slow):
     """Whoever does not read is waited for: the sender is paused, nothing piles up, and all of it arrives."""
     payload = frame(b"x" * 60_000, 2, mask=MASK if slow == "upstream" else None) * 500  # 30 MB
-    async with websocket(relay, max_bytes=50_000) as rig:
+    async with websocket(max_bytes=50_000) as rig:
         client, wire = await opened(rig)
         reader, sender = (wire.transport, client.writer.transport)
         if slow == "client":
