@@ -289,7 +289,7 @@ def _sensitivity(outcome: CheckOutcome) -> Iterator[str]:
     for arm, name in outcome.options.models.items():
         estimate = outcome.sensitivity[arm]
         if estimate is None:
-            yield f"{name}: not measured (it needs a judge and a question that can be changed)."
+            yield f"{name}: sensitivity not measured (it needs a judge and a question that can be changed)."
             continue
         moved = f"{both(estimate, FigureForm.PERCENT)} of {number(estimate.n)} answers"
         if ignores_the_question(outcome, arm):
