@@ -184,7 +184,7 @@ def change_report(route: str, now: float) -> ChangeReport:
         CellSides("baseline.identical", sides(0.04, 0.05), nothing, sides(0.98, 0.97)),
         CellSides("general.spelling", sides(0.05, 0.46), sides(0.01, 0.42), sides(0.97, 0.66)),
     )
-    comparison = Comparison(400, 200, sides(0.05, 0.31), cells, ())
+    comparison = Comparison(400, 200, sides(0.05, 0.31), cells)
     return ChangeReport(
         id="c-7",
         route=route,
