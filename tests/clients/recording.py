@@ -58,7 +58,7 @@ class Recorded:
 
     def field(self, name: bytes) -> bytes:
         """The value of a field, by its lower-case name; empty if it is not there."""
-        return next((value for found, value in self.fields if found.lower() == name), b"")
+        return next((value for field, value in self.fields if field.lower() == name), b"")
 
 
 class Wire(asyncio.Protocol):

@@ -20,12 +20,12 @@ KEY = base64.b64encode(bytes(range(16)))
 
 async def numbered(wire, request):
     """Answers with the request's target and body, every third time in chunks."""
-    said = request.target + b" " + await wire.body()
+    text = request.target + b" " + await wire.body()
     if request.target.endswith(b"3"):
         wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        wire.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(said), said))
+        wire.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(text), text))
     else:
-        wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
+        wire.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(text), text))
 
 
 def request(number):

@@ -28,8 +28,8 @@ def test_the_probability_is_exact():
 def test_a_judge_that_is_stricter_about_nine_of_sixty_pairs_is_found():
     """Its opposite, too; few pairs say nothing."""
     same, stricter, lenient = PairRated((3, 3, 3), 3), PairRated((3, 3, 3), 2), PairRated((2, 2, 2), 3)
-    found = panel(*[same] * 51, *[stricter] * 9)
-    assert (found.shows_change, found.stricter, found.lenient) == (True, 9, 0)
+    tested = panel(*[same] * 51, *[stricter] * 9)
+    assert (tested.shows_change, tested.stricter, tested.lenient) == (True, 9, 0)
     assert panel(*[same] * 51, *[lenient] * 9).shows_change
     assert not panel(*[stricter] * 9).shows_change
     doubtful = panel(*[same] * 57, *[stricter] * 3)

@@ -42,13 +42,13 @@ def text_of(page: Path) -> str:
 def blocks_of(page: Path) -> tuple[Block, ...]:
     """The fenced blocks of a page, without the indent of the list they may stand in."""
     text = text_of(page)
-    found = []
+    blocks = []
     for match in _FENCE.finditer(text):
         lines = match["text"].split("\n")
         inner = "\n".join(line.removeprefix(match["indent"]) for line in lines)
         language = match["about"].split(" ")[0].strip()
-        found.append(Block(page, text.count("\n", 0, match.start()) + 1, language, inner))
-    return tuple(found)
+        blocks.append(Block(page, text.count("\n", 0, match.start()) + 1, language, inner))
+    return tuple(blocks)
 
 
 @lru_cache(maxsize=256)

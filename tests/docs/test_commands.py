@@ -64,10 +64,10 @@ def check(arguments):
     for word in rest:
         option, _, value = word.partition("=")
         if option.startswith("-") and option != "-" and not re.fullmatch(r"-\d.*", option):
-            found = known.get(option)
-            if found is None:
+            takes = known.get(option)
+            if takes is None:
                 raise WrongCommandError(f"{' '.join(path)} has no option {option}")
-            if value and getattr(found, "is_flag", False):
+            if value and getattr(takes, "is_flag", False):
                 raise WrongCommandError(f"{' '.join(path)}: {option} takes no value")
     return command
 

@@ -24,10 +24,10 @@ def test_sessions_say_what_the_code_says(page):
     """Each page's Python sessions, run from top to bottom, print what the page shows."""
     sessions = "\n".join(block.text for block in blocks_of(page) if block.language == "pycon")
     test = doctest.DocTestParser().get_doctest(sessions, {}, page.name, str(page), 0)
-    said = []
-    result = doctest.DocTestRunner().run(test, out=said.append)
+    outputs = []
+    result = doctest.DocTestRunner().run(test, out=outputs.append)
     assert result.attempted > 0
-    assert result.failed == 0, "".join(said)
+    assert result.failed == 0, "".join(outputs)
 
 
 def test_every_page_of_concepts_has_an_example_that_runs():

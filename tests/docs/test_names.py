@@ -31,11 +31,11 @@ def _is_there(name: str) -> bool:
             pass
         module, _, last = module.rpartition(".")
         rest.insert(0, last)
-    found = import_module(module)
+    target = import_module(module)
     for attribute in rest:
-        if not hasattr(found, attribute):
+        if not hasattr(target, attribute):
             return False
-        found = getattr(found, attribute)
+        target = getattr(target, attribute)
     return True
 
 

@@ -38,16 +38,16 @@ def unknown_in(value, model=Settings, path=""):
         return [name for item in value for name in unknown_in(item, model, path)]
     if not isinstance(value, dict):
         return []
-    found = []
+    names = []
     for key, inner in value.items():
         field = model.model_fields.get(key)
         place = f"{path}.{key}".lstrip(".")
         if field is None:
-            found.append(place)
+            names.append(place)
         elif (nested := _below(field.annotation)) is not None:
             entries = inner.values() if _free(field.annotation) and isinstance(inner, dict) else [inner]
-            found += [name for entry in entries for name in unknown_in(entry, nested, place)]
-    return found
+            names += [name for entry in entries for name in unknown_in(entry, nested, place)]
+    return names
 
 
 def unknown_path(path):

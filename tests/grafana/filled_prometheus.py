@@ -135,10 +135,10 @@ def _wait_for_rules(url: str) -> None:
     """Wait until everything was scraped as it is now, and every rule has looked at that."""
     now = time.time()
     query = {"query": f"timestamp(evenkeel_build_info) > {now}"}
-    found = wait_for(
+    result = wait_for(
         lambda: httpx2.get(f"{url}/api/v1/query", params=query).json()["data"]["result"], "for a scrape"
     )
-    scraped_at = float(found[0]["value"][1])
+    scraped_at = float(result[0]["value"][1])
 
     def looked() -> bool:
         groups = httpx2.get(f"{url}/api/v1/rules").json()["data"]["groups"]
@@ -160,8 +160,8 @@ def _plant_faults(path: Path) -> int:
     """
     nameless = {"type": "function", "function": {}}
     asked = {"model": MODEL, "messages": make_prompt("question_answering", 0), "tools": [nameless]}
-    said = {"role": "assistant", "content": "The certificate had expired."}
-    answered = {"model": MODEL, "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+    answer = {"role": "assistant", "content": "The certificate had expired."}
+    answered = {"model": MODEL, "choices": [{"index": 0, "message": answer, "finish_reason": "stop"}]}
     database = Database(path)
     bodies = {"request_body": json.dumps(asked).encode(), "response_body": json.dumps(answered).encode()}
     planted = [

@@ -107,15 +107,15 @@ class Scene:
         asked = _QUERY_RESULT.fullmatch(query)
         if asked:
             return [value for answer in self.now(asked[1]) for value in answer.labels.values()]
-        found = _LABEL_VALUES.fullmatch(query)
-        assert found, query
-        rows = self._get(f"label/{found[2]}/values", {"match[]": found[1]})
+        match = _LABEL_VALUES.fullmatch(query)
+        assert match, query
+        rows = self._get(f"label/{match[2]}/values", {"match[]": match[1]})
         return sorted(rows)
 
     def _ask(self, how: str, expr: str, when: dict[str, float]) -> list[dict[str, Any]]:
-        found = self._get(how, {"query": self.interpolated(expr), **when})["result"]
-        assert isinstance(found, list)
-        return found
+        result = self._get(how, {"query": self.interpolated(expr), **when})["result"]
+        assert isinstance(result, list)
+        return result
 
     def _get(self, path: str, parameters: dict[str, Any]) -> Any:
         answer = httpx2.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=120).json()
@@ -148,9 +148,9 @@ def expressions(dashboard: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield title, target["expr"]
     for variable in dashboard["templating"]["list"]:
         asked = variable.get("definition", "")
-        found = _LABEL_VALUES.fullmatch(asked) or _QUERY_RESULT.fullmatch(asked)
-        if found:
-            yield f"variable {variable['name']}", found[1]
+        match = _LABEL_VALUES.fullmatch(asked) or _QUERY_RESULT.fullmatch(asked)
+        if match:
+            yield f"variable {variable['name']}", match[1]
 
 
 def _point(pair: list[Any]) -> tuple[float, float]:

@@ -52,10 +52,10 @@ def exports(page: str) -> dict[str, str]:
         if block.page == page and block.language == "sh"
         for line in block.text.splitlines()
     ]
-    found = (line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
+    pairs = (line.removeprefix("export ").split("=", 1) for line in lines if line.startswith("export "))
     return {
         name: value.partition(" ")[0]
-        for name, value in found
+        for name, value in pairs
         if not name.startswith(("EVENKEEL_", "LITELLM_"))
     }
 

@@ -60,10 +60,10 @@ def settings(rig, monkeypatch, tmp_path):
 
     def read(page):
         path = tmp_path / "evenkeel.yaml"
-        said = yaml.safe_load(settings_text(page) or "{}")
-        (route,) = said.setdefault("routes", [{}])
+        written = yaml.safe_load(settings_text(page) or "{}")
+        (route,) = written.setdefault("routes", [{}])
         route |= {"upstream": rig.upstreams[page], "name": page, "match": {"prefix": f"/{page}"}}
-        path.write_text(yaml.safe_dump(said), encoding="utf-8")
+        path.write_text(yaml.safe_dump(written), encoding="utf-8")
         return load(path, {}, {})
 
     return read
@@ -73,19 +73,19 @@ def settings(rig, monkeypatch, tmp_path):
 def test_a_pages_program_gets_its_answer_and_is_replayed(rig, environment, settings, printed, block):
     """The client prints the text that was captured, and a replay with its own key gets that text again."""
     environment(exports(block.page), block.page)
-    said = printed(block).strip()
-    found = settings(block.page)
-    original = reader(found, TemplateLearner()).read(rig.captured(block.page))
+    output = printed(block).strip()
+    values = settings(block.page)
+    original = reader(values, TemplateLearner()).read(rig.captured(block.page))
     assert isinstance(original, Original)
-    assert original.answer.text == said
+    assert original.answer.text == output
     if block.page in PEERS:
-        assert said == TEXT
+        assert output == TEXT
     assert original.task == ("case_summary" if block.title == "task.py" else None)
-    target = replay_target(found)(original.exchange)
+    target = replay_target(values)(original.exchange)
     assert target.headers[-1] == CREDENTIALS.get(block.page, ("authorization", "Bearer for-replays"))
     replay = asyncio.run(replayed(target, original.view))
     assert not isinstance(replay, Failure)
-    assert replay.answer.text == said
+    assert replay.answer.text == output
 
 
 def test_parameters_that_only_vllm_knows_are_in_the_replay(rig, environment, settings, printed):
@@ -94,13 +94,13 @@ def test_parameters_that_only_vllm_knows_are_in_the_replay(rig, environment, set
     environment(exports("vllm"), "vllm")
     rig.bodies.clear()
     printed(block)
-    found = settings("vllm")
-    original = reader(found, TemplateLearner()).read(rig.captured("vllm"))
-    asyncio.run(replayed(replay_target(found)(original.exchange), original.view))
+    values = settings("vllm")
+    original = reader(values, TemplateLearner()).read(rig.captured("vllm"))
+    asyncio.run(replayed(replay_target(values)(original.exchange), original.view))
     sent, again = rig.bodies
     assert sent == again
     assert (sent["top_k"], sent["chat_template_kwargs"]) == (20, {"enable_thinking": False})
-    assert found.budget.prices["Qwen/Qwen3-8B"].output_usd == 0.2
+    assert values.budget.prices["Qwen/Qwen3-8B"].output_usd == 0.2
 
 
 def test_azures_paths_and_versions_are_in_the_replay(rig, environment, settings, printed):

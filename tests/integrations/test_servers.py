@@ -42,13 +42,13 @@ def test_a_servers_stream_is_read_as_its_answer(rig, client, name, tmp_path):
     assert tuple(piece for piece in pieces if piece) == PIECES
     path = tmp_path / "evenkeel.yaml"
     path.write_text("{}", encoding="utf-8")
-    found = load(path, {}, {"upstream": rig.upstreams[name], "name": name, "match": {"prefix": f"/{name}"}})
-    original = reader(found, TemplateLearner()).read(rig.captured(name))
+    route = load(path, {}, {"upstream": rig.upstreams[name], "name": name, "match": {"prefix": f"/{name}"}})
+    original = reader(route, TemplateLearner()).read(rig.captured(name))
     assert isinstance(original, Original)
     answer = original.answer
     assert (answer.text, answer.finish_reason, answer.model) == (TEXT, "stop", "m")
     assert (answer.prompt_tokens, answer.completion_tokens) == (21, 13)
-    replay = asyncio.run(replayed(replay_target(found)(original.exchange), original.view))
+    replay = asyncio.run(replayed(replay_target(route)(original.exchange), original.view))
     assert not isinstance(replay, Failure)
     assert replay.answer.text == TEXT
 

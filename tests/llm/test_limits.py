@@ -57,8 +57,8 @@ def test_a_pause_longer_than_the_patience_fails_without_asking():
         return reasons, asked, was_open, await endpoint.chat(REQUEST)
 
     script = [error(429, headers=("retry-after: 100",)), GOOD]
-    found = run(script, scene, pauses=time.pauses(longest_wait_s=50), breaker=breaker, max_retries=2)
-    assert found == (["rate_limited"] * 3, 1, True, YES)
+    outcome = run(script, scene, pauses=time.pauses(longest_wait_s=50), breaker=breaker, max_retries=2)
+    assert outcome == (["rate_limited"] * 3, 1, True, YES)
 
 
 @pytest.mark.parametrize(("status", "everybody"), [(429, True), (500, False)])

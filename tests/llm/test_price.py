@@ -59,8 +59,8 @@ def test_an_answer_from_another_tier_counts_at_that_tier_s_price():
 def test_tokens_from_the_cache_cost_what_is_published_or_configured(model, usd):
     """A price of the settings is lowered by its own share alone."""
     prices = Prices({"own": ModelPrice(2.0, 9.0), "cheap": ModelPrice(2.0, 9.0, cached_share=0.1)})
-    found = prices.dearest([model], 100_000, 0, cached_tokens=90_000)
-    assert found == pytest.approx(usd / 10)
+    cost = prices.dearest([model], 100_000, 0, cached_tokens=90_000)
+    assert cost == pytest.approx(usd / 10)
     assert prices.usd(model, 100_000, 0, "standard", 90_000) == pytest.approx(usd / 10)
 
 

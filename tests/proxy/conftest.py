@@ -200,8 +200,8 @@ class Rig:
         snapshot = self.plane.snapshot()
         return sum(
             number
-            for found, present, number in snapshot["counters"] + snapshot["gauges"]
-            if found == name and labels.items() <= present.items()
+            for series, present, number in snapshot["counters"] + snapshot["gauges"]
+            if series == name and labels.items() <= present.items()
         )
 
     async def stop(self):

@@ -100,10 +100,10 @@ async def test_who_resets_the_connection_makes_room_again():
     """Before anything is sent, in a head, in a request, or refused: none is counted forever, or twice."""
     limits = Limits(max_connections=4)
     async with relay(lambda wire: None, limits=limits) as rig:
-        for number, said in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
+        for number, sent in enumerate((b"", b"POST / HT", POST, HEAD) * 3, start=1):
             for _ in range(6):
                 with socket.create_connection(("127.0.0.1", rig.port)) as client:
-                    client.send(said)
+                    client.send(sent)
                     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             await eventually(lambda come=6 * number: seen(rig) == come)
             await eventually(lambda: rig.counter("proxy_connections_open") == 0)

@@ -31,12 +31,12 @@ def test_any_cut_of_any_frames_gives_the_same_messages(messages, by_client, keep
             wire += frame(b"still there?", 9, mask=mask) + frame(sent[half:], 0, mask=mask)
         wire += frame(payload, 2, mask=mask)
     reader = MessageReader(1 << 20, compressed=True, keeps_window=keeps_window)
-    found = []
+    frames = []
     while wire:
         size = data.draw(st.integers(1, len(wire)))
-        found += reader.feed(wire[:size])
+        frames += reader.feed(wire[:size])
         wire = wire[size:]
-    assert found == [payload for payload, _, _ in messages]
+    assert frames == [payload for payload, _, _ in messages]
 
 
 def test_nothing_is_read_behind_a_close():

@@ -35,8 +35,8 @@ def test_upstream_is_read_from_its_url(url, host, port, tls, authority, base):
 
 def test_unix_socket_upstream_names_a_file():
     """The socket's path is percent-encoded in the place of the host."""
-    found = Upstream.parse("http+unix://%2Frun%2Fm.sock/v1")
-    assert (found.unix_path, found.authority, found.base_path) == ("/run/m.sock", b"localhost", b"/v1")
+    socket = Upstream.parse("http+unix://%2Frun%2Fm.sock/v1")
+    assert (socket.unix_path, socket.authority, socket.base_path) == ("/run/m.sock", b"localhost", b"/v1")
 
 
 @pytest.mark.parametrize(

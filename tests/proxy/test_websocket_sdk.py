@@ -32,8 +32,8 @@ async def _agent(socket):
         number += 1
         item = {"type": "function_call", "call_id": f"c{number}", "name": "look_up", "arguments": "{}"}
         if "previous_response_id" in asked:
-            said = [{"type": "output_text", "text": "It is 7. " * 50, "annotations": []}]
-            item = {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": said}
+            text = [{"type": "output_text", "text": "It is 7. " * 50, "annotations": []}]
+            item = {"type": "message", "id": "m", "status": "completed", "role": "assistant", "content": text}
         item["id"] = f"i{number}"
         for kind, more in (
             ("response.created", {"response": _response(number, []) | {"status": "in_progress"}}),

@@ -52,8 +52,8 @@ def create(text="Hi", **members):
 
 def completed(number, text="Yes.", **members):
     """The server's last event of an answer."""
-    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
-    response = {"id": f"resp_{number}", "status": "completed", "model": "m-1", "output": [said]}
+    message = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    response = {"id": f"resp_{number}", "status": "completed", "model": "m-1", "output": [message]}
     return json.dumps({"type": "response.completed", "response": response, **members}).encode()
 
 

@@ -22,8 +22,8 @@ def test_bodies_of_dead_letters_are_decoded_as_far_as_they_can_be(on_sqlite):
     queue.reserve(2, 60)
     queue.bury("a", "damaged")
     queue.bury("b", "damaged")
-    found = dead_exchange(queue, "a")
-    assert (found.request_body, found.response_body.decode(), found.route) == (b"plain", "größer", "shop")
+    view = dead_exchange(queue, "a")
+    assert (view.request_body, view.response_body.decode(), view.route) == (b"plain", "größer", "shop")
     assert b"bytes as sent" in dead_exchange(queue, "b").response_body
     assert dead_exchange(queue, "c") is None
 

@@ -82,12 +82,12 @@ def test_the_link_is_for_a_terminal_and_no_token_is_for_anything(tmp_path, monke
     """What else takes the output keeps it: it is given the place of the token instead."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
     settings = load(None, {"data_dir": tmp_path}, {"upstream": "http://a"})
-    said = _banner("up", settings, admin=True, new=False)
+    text = _banner("up", settings, admin=True, new=False)
     code = kept(tmp_path, LOGIN_CODE)
-    assert (f"http://127.0.0.1:8101/login?code={code} " in said) is terminal
-    assert (code in said) is terminal
-    assert ("  console    http://127.0.0.1:8101/   (sign in with the token)\n" in said) is not terminal
-    assert not any(file.read_text().strip() in said for file in tmp_path.iterdir() if file.name != LOGIN_CODE)
+    assert (f"http://127.0.0.1:8101/login?code={code} " in text) is terminal
+    assert (code in text) is terminal
+    assert ("  console    http://127.0.0.1:8101/   (sign in with the token)\n" in text) is not terminal
+    assert not any(file.read_text().strip() in text for file in tmp_path.iterdir() if file.name != LOGIN_CODE)
 
 
 @pytest.mark.parametrize(

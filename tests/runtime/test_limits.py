@@ -48,10 +48,10 @@ def test_calibrated_limits_are_those_of_their_route(tmp_path):
 
 def test_what_is_set_wins(tmp_path):
     """For every route, and even where the value is the usual one."""
-    found = monitor_settings(calibrated(tmp_path, threshold=0.1, quality_loss=0.2))
-    assert found.limits_of("support")[Measure.CONTENT] == Limit(0.1, "settings")
-    assert found.limits_of("support")[Measure.SIMILARITY] == Limit(0.03, SOURCE)
-    assert found.limits_of("other")[Measure.QUALITY] == Limit(0.2, "settings")
+    limits = monitor_settings(calibrated(tmp_path, threshold=0.1, quality_loss=0.2))
+    assert limits.limits_of("support")[Measure.CONTENT] == Limit(0.1, "settings")
+    assert limits.limits_of("support")[Measure.SIMILARITY] == Limit(0.03, SOURCE)
+    assert limits.limits_of("other")[Measure.QUALITY] == Limit(0.2, "settings")
 
 
 def test_lines_name_every_limit_once(tmp_path):

@@ -62,9 +62,9 @@ def test_check_config_finds_an_address_that_apprise_does_not_know(monkeypatch, t
 def test_a_running_evenkeel_goes_on_without_notifications(monkeypatch):
     """What is found wrong later is told, once."""
     monkeypatch.delenv("CHAT", raising=False)
-    said = []
-    assert channels(alerting(notify=["CHAT"]), None, Writer(), tuple, said.append, lambda: 0.0) == []
-    (line,) = said
+    lines = []
+    assert channels(alerting(notify=["CHAT"]), None, Writer(), tuple, lines.append, lambda: 0.0) == []
+    (line,) = lines
     assert line == (
         "[evenkeel] no notifications by apprise: the variable CHAT is empty; it must hold the address of a "
         "service; everything else goes on"
@@ -92,10 +92,10 @@ def test_every_service_that_is_set_is_a_channel(monkeypatch):
 def test_an_address_that_apprise_does_not_know_is_told_when_it_is_needed():
     """The message stays undelivered, the log says why, and the address is not in it."""
     pytest.importorskip("apprise")
-    said = []
-    sink = LateSink("CHAT", "secret-word", said.append)
+    lines = []
+    sink = LateSink("CHAT", "secret-word", lines.append)
     assert not sink.tell(NoticeMessage("Title", "Body", good=False))
-    assert said == ["[evenkeel] CHAT holds no address that apprise knows"]
+    assert lines == ["[evenkeel] CHAT holds no address that apprise knows"]
 
 
 def test_whether_the_judge_can_be_used_is_a_gauge():
@@ -122,23 +122,23 @@ def test_each_trouble_of_a_judge_is_logged_once_until_it_works_again(monkeypatch
     monkeypatch.setattr("evenkeel.runtime.instruments._CHECK_AGAIN_S", 0)
     monkeypatch.setattr("evenkeel.runtime.instruments._WATCH_S", 0)
     faults = ("rate_limited", "60 s"), ("rate_limited", "45 s"), ("timeout", "15 s"), ("rate_limited", "30 s")
-    found = [*(Failure("j", 1, *fault) for fault in faults), None, Failure("j", 1, *faults[0]), None]
+    outcomes = [*(Failure("j", 1, *fault) for fault in faults), None, Failure("j", 1, *faults[0]), None]
     judge, stop, shown = Part(), asyncio.Event(), []
     judge.pause_left_s = 6.0  # so that it is asked again though it works
     health = JudgeHealth(judge, Breaker(), "KEY")
 
     async def check():
         shown.append(health.problem)
-        if len(found) == 1:
+        if len(outcomes) == 1:
             stop.set()
-        return found.pop(0)
+        return outcomes.pop(0)
 
     judge.check = check
     with caplog.at_level("INFO", logger="evenkeel.judge"):
         asyncio.run(health.run(stop, announced=True))
-    said = [re.search(r"\(.*: .* s\)|works again", message)[0] for message in caplog.messages]
+    lines = [re.search(r"\(.*: .* s\)|works again", message)[0] for message in caplog.messages]
     first = "(rate_limited: 60 s)"
-    assert said == [first, "(timeout: 15 s)", "works again", first]
+    assert lines == [first, "(timeout: 15 s)", "works again", first]
     assert [problem and re.search(r"\d+ s", problem)[0] for problem in shown] == [
         *(None, "60 s", "45 s", "15 s", "30 s", None, "60 s")
     ]

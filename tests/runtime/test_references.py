@@ -49,9 +49,9 @@ def test_another_model_name_is_noticed_for_a_day():
 
 
 def test_findings_are_noticed_with_their_model():
-    found = references(at=NOW - 30)
-    seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(found))
-    assert seen == MonitorFindings(found=(FoundChange("shop", found.requested_model, NOW - 30, found.since),))
+    known = references(at=NOW - 30)
+    seen = noticed([mark(kinds.REFERENCES, NOW - 30)], Silent(known))
+    assert seen == MonitorFindings(found=(FoundChange("shop", known.requested_model, NOW - 30, known.since),))
     old = Silent(references(at=NOW - 2 * DAY_S))
     assert noticed([mark(kinds.REFERENCES, NOW - 60)], old) == MonitorFindings()
 

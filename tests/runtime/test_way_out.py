@@ -84,15 +84,15 @@ def test_every_call_trusts_what_the_environment_names(served, monkeypatch):
         upstream.handler = served.handler
         assert not any(Place(upstream).outcomes().values())
         monkeypatch.delenv("SSL_CERT_FILE")
-        found = Place(upstream).outcomes()
-        assert all("SSL_CERT_FILE" in problem for problem in found.values()), found
+        outcomes = Place(upstream).outcomes()
+        assert all("SSL_CERT_FILE" in problem for problem in outcomes.values()), outcomes
 
 
 def test_an_expired_certificate_is_called_so(served):
     """Every call says that the certificate has expired and is to be renewed."""
     with served(days=-1) as upstream:
-        found = Place(upstream).outcomes()
-        assert all("expired; renew" in problem for problem in found.values()), found
+        outcomes = Place(upstream).outcomes()
+        assert all("expired; renew" in problem for problem in outcomes.values()), outcomes
 
 
 def test_every_call_goes_through_the_proxy_with_its_credentials(served, monkeypatch):
@@ -100,8 +100,8 @@ def test_every_call_goes_through_the_proxy_with_its_credentials(served, monkeypa
     with served() as upstream, tunnel_proxy(CREDENTIALS) as proxy:
         upstream.handler = served.handler
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
-        found = Place(upstream).outcomes()
-        assert all("407" in problem and "USER:PASSWORD" in problem for problem in found.values()), found
+        outcomes = Place(upstream).outcomes()
+        assert all("407" in problem and "USER:PASSWORD" in problem for problem in outcomes.values()), outcomes
         proxy.asked.clear()
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:p%40ss@127.0.0.1:{proxy.port}")
         assert not any(Place(upstream).outcomes().values())
@@ -115,9 +115,9 @@ def test_every_call_shows_the_client_certificate_and_the_fixed_headers(served, m
     """A server that asks for a certificate takes all calls once it is set, each with the headers."""
     with served(asks=True) as upstream:
         upstream.handler = served.handler
-        found = Place(upstream).outcomes()
-        del found["forwarding"]  # TLS 1.3 refuses only after the handshake
-        assert all(found.values()), found
+        outcomes = Place(upstream).outcomes()
+        del outcomes["forwarding"]  # TLS 1.3 refuses only after the handshake
+        assert all(outcomes.values()), outcomes
         cert, key = served.authority.signed("client")
         monkeypatch.setenv("EVENKEEL_CLIENT_CERT", str(cert))
         monkeypatch.setenv("EVENKEEL_CLIENT_KEY", str(key))

@@ -76,10 +76,10 @@ def excerpts(data):
     """What is kept of an upstream's error is a short line without the credential it was asked with."""
     body = data.replace(b"@", _KEY.encode())
     for whole in (body, json.dumps({"error": {"message": body.decode("latin-1")}}).encode()):
-        said = excerpt(RawResponse(400, httpx2.Headers(), whole), [f"Bearer {_KEY}"])
-        assert len(said) <= LONGEST
-        assert len(said.splitlines()) <= 1
-        assert _KEY not in said
+        text = excerpt(RawResponse(400, httpx2.Headers(), whole), [f"Bearer {_KEY}"])
+        assert len(text) <= LONGEST
+        assert len(text.splitlines()) <= 1
+        assert _KEY not in text
 
 
 def settings(data):
@@ -87,12 +87,12 @@ def settings(data):
     with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
         file.write(data)
         file.flush()
-        said = ""
+        text = ""
         try:
             load(Path(file.name), {}, {})
         except SettingsError as error:
-            said = str(error)
-        assert len(said.splitlines()) <= 1
+            text = str(error)
+        assert len(text.splitlines()) <= 1
 
 
 def queries(data):

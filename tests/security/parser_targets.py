@@ -192,8 +192,8 @@ def structures(data):
         with contextlib.suppress(UnreadableError):
             read(text)
     with contextlib.suppress(UnreadableError):
-        found = find_json(text)
-        assert found is None or isinstance(found, tuple)
+        value = find_json(text)
+        assert value is None or isinstance(value, tuple)
     for wanted in (None, "json", "yaml", "xml", "html", "markdown"):
         read_structure(text, wanted)
 
@@ -207,16 +207,16 @@ def skeletons(data):
 def workflows(data):
     """A workflow in any of its forms is read, or refused with a reason."""
     with contextlib.suppress(WorkflowError):
-        found = read_workflow(data.decode("utf-8", "replace"))
-        assert sorted(found.order) == list(range(len(found.steps)))
+        workflow = read_workflow(data.decode("utf-8", "replace"))
+        assert sorted(workflow.order) == list(range(len(workflow.steps)))
 
 
 def goldens(data):
     """A file of goldens is refused by line and field, or is written as it is read."""
     with contextlib.suppress(GoldenError):
-        found = read_goldens(data.decode("utf-8", "replace").split("\n"), "file")
-        lines = list(golden_lines(found))
-        assert read_goldens(lines, "again") == found
+        goldens = read_goldens(data.decode("utf-8", "replace").split("\n"), "file")
+        lines = list(golden_lines(goldens))
+        assert read_goldens(lines, "again") == goldens
         assert all(len(line.splitlines()) == 1 for line in lines)
 
 

@@ -136,17 +136,17 @@ def desk(tmp_path):
     database = Database(tmp_path / "evenkeel.db")
     sources = console_over(database)
     for number, text in enumerate(MARKUP):
-        said = Answer(text, (ToolCall(text, text),), model=text)
+        answer = Answer(text, (ToolCall(text, text),), model=text)
         request = json.dumps({"model": text, "messages": [{"role": text, "content": text}]})
         names = {"route": text, "task": text, "model": text, "prompt_version": text, "note": text}
         sources.goldens.store.approve(
-            Golden(id=f"g{number}", request=request, answer=said, **names), by="ann", at=1.0
+            Golden(id=f"g{number}", request=request, answer=answer, **names), by="ann", at=1.0
         )
         trial = verdict(
             number, id=f"v{number}", route=text, model=text, rating=1, scorer="judge", explanation=text,
             quality=(QualityScore(text, 1, 3, 1),), details={text: 0.5}, task=text, trace_id=text,
         )  # fmt: skip
-        sources.log.append(trial, Evidence(text, text + "a", said, Answer(text + "b")))
+        sources.log.append(trial, Evidence(text, text + "a", answer, Answer(text + "b")))
         sources.labels.put(label_of(trial, LabelStatement("<i>ann</i>", 3, note=text), at=1.0), None)
     yield sources
     database.close()

@@ -342,9 +342,9 @@ def in_one_thread(monkeypatch):
 
     async def at_once(act, *given, **named):
         await asyncio.sleep(0)
-        found = act(*given, **named)
+        outcome = act(*given, **named)
         await asyncio.sleep(0)
-        return found
+        return outcome
 
     monkeypatch.setattr(asyncio, "to_thread", at_once)
     logging.disable(logging.CRITICAL)

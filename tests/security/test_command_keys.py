@@ -120,8 +120,8 @@ def test_the_benchmark_sends_the_key_of_one_endpoint_to_no_other(monkeypatch):
         {"name": "elsewhere", "base_url": "https://b.test/v1"},
         {"name": "own", "base_url": "https://b.test/v1", "api_key_env": "B_KEY"},
     ]
-    found = sent_by_bench("--models", write("m.yaml", {"models": models}), "--base-url", "https://a.test/v1")
-    assert found == {"here": "key-usual", "same": "key-usual", "elsewhere": "", "own": "key-b"}
+    sent = sent_by_bench("--models", write("m.yaml", {"models": models}), "--base-url", "https://a.test/v1")
+    assert sent == {"here": "key-usual", "same": "key-usual", "elsewhere": "", "own": "key-b"}
     alone = write("m.yaml", {"models": models[1:2]})
     assert sent_by_bench("--models", alone) == {"same": "key-usual"}
     several = write("m.yaml", {"models": models[1:]})
@@ -140,13 +140,13 @@ def test_no_key_of_the_gate_leaves_its_origin_whatever_the_options_are(seed, mon
     for name, value in ((SHADOW, "key-usual"), ("A_KEY", "key-a"), ("B_KEY", "key-b")):
         monkeypatch.setenv(name, value)
     given = [word for pair in (urls | keys).items() if pair[1] for word in pair]
-    found = sent_by_gate(*given, "--model", "new")
+    sent = sent_by_gate(*given, "--model", "new")
     named = "key-a" if keys["--api-key-env"] else "key-usual"
     here = Upstream.parse(urls["--base-url"])
     there = Upstream.parse(urls["--reference-url"] or urls["--base-url"])
-    assert found["candidate"] == named
+    assert sent["candidate"] == named
     others = named if here.same_origin(there) else ""
-    assert found["reference"] == ("key-b" if keys["--reference-key-env"] else others)
+    assert sent["reference"] == ("key-b" if keys["--reference-key-env"] else others)
 
 
 @pytest.mark.parametrize("section", ["judge", "rewriter"])

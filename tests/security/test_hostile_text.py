@@ -223,10 +223,10 @@ def folder(tmp_path):
     places = ("model", "explanation", "parameters", "prompt_version", "judge_model")
     everywhere = dict.fromkeys(places, STEERING)
     for number in range(40):
-        said = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
-        log.append(said, Evidence(STEERING, STEERING, answer, answer))
+        entry = altered(verdict(number, id=f"v{number}", exchange_id=f"e{number}", route=ROUTE), **everywhere)
+        log.append(entry, Evidence(STEERING, STEERING, answer, answer))
     texts = Evidence(STEERING, STEERING, answer, answer)
-    LabelStore(documents).put(label_of(said, LabelStatement("ann", rating=3, note=STEERING), at=2.0), texts)
+    LabelStore(documents).put(label_of(entry, LabelStatement("ann", rating=3, note=STEERING), at=2.0), texts)
     cell = ApprovedCell(STEERING, "general.spelling", 0.2, 0.1, 0.3, 9)
     log.note(Approval.of(ROUTE, [cell], by="ann", at=3.0, note=STEERING))
     request = json.dumps({"messages": [{"role": "user", "content": STEERING}]})

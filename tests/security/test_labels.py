@@ -76,8 +76,8 @@ def test_paths_methods_and_fields_make_no_series():
                 await rig.ask(f"M{number} {path} HTTP/1.1\r\nHost: h{number}\r\n{fields}\r\n".encode())
 
             def series():
-                found = rig.plane.snapshot()
-                return [[name, labels] for kind in found.values() for name, labels, *_ in kind]
+                snapshot = rig.plane.snapshot()
+                return [[name, labels] for kind in snapshot.values() for name, labels, *_ in kind]
 
             for number in range(4):
                 await ask(number)

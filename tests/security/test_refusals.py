@@ -119,14 +119,14 @@ def test_what_a_judge_refuses_of_one_client_fails_alone(canned, reason):
 
     async def scene(stage, server):
         questions = [question(n, LONG if n % 2 else 0) for n in range(40)]
-        found = await stage.asked(*questions)
+        outcomes = await stage.asked(*questions)
         # Before any short one was answered there is only the canary to tell.
-        found += await stage.asked(*(question(n, LONG) for n in range(40, 50)))
-        return found, stage.up, stage.breaker.is_open, stage.clock.now - 1000, len(server.asked)
+        outcomes += await stage.asked(*(question(n, LONG) for n in range(40, 50)))
+        return outcomes, stage.up, stage.breaker.is_open, stage.clock.now - 1000, len(server.asked)
 
-    found, up, is_open, waited_s, requests = staged(by_length(canned), scene)
-    assert [one for n, one in enumerate(found[:40]) if n % 2 == 0] == ["rated"] * 20
-    assert {one for n, one in enumerate(found) if n % 2 or n >= 40} == {reason}
+    outcomes, up, is_open, waited_s, requests = staged(by_length(canned), scene)
+    assert [outcome for n, outcome in enumerate(outcomes[:40]) if n % 2 == 0] == ["rated"] * 20
+    assert {outcome for n, outcome in enumerate(outcomes) if n % 2 or n >= 40} == {reason}
     assert (up, is_open) == (1, False)
     # Each long one waits for itself, half a second and a second, side by side; the clock adds that up.
     assert waited_s <= 30 * 1.5
@@ -139,11 +139,11 @@ def test_a_judge_that_refuses_all_is_down_after_five(header):
     """429 for everything: after five questions `judge_up` is 0, and a pause is a minute at most."""
 
     async def scene(stage, server):
-        found = await stage.asked(*(question(n) for n in range(5)))
-        return found, stage.up, stage.pauses.pause_left_s <= 60, len(server.asked)
+        outcomes = await stage.asked(*(question(n) for n in range(5)))
+        return outcomes, stage.up, stage.pauses.pause_left_s <= 60, len(server.asked)
 
-    found, up, bounded, requests = staged([refusal(429, *header)], scene)
-    assert set(found) <= {"rate_limited", "circuit_open"}
+    outcomes, up, bounded, requests = staged([refusal(429, *header)], scene)
+    assert set(outcomes) <= {"rate_limited", "circuit_open"}
     assert (up, bounded) == (0, True)
     assert requests <= 5 * 3 + 3
 
@@ -191,11 +191,11 @@ def test_long_questions_leave_places_for_short_ones():
         hanging = [asyncio.create_task(stage.judge.ask(question(n, 20_000))) for n in range(8)]
         await server.hanging.wait()
         async with asyncio.timeout(120):
-            found = await stage.asked(*(question(n) for n in range(20, 30)))
+            outcomes = await stage.asked(*(question(n) for n in range(20, 30)))
         for call in hanging:
             call.cancel()
         await asyncio.gather(*hanging, return_exceptions=True)
-        return found
+        return outcomes
 
     assert staged(script, scene) == ["rated"] * 10
 
@@ -241,12 +241,12 @@ def test_one_routes_throttle_pauses_that_route_alone():
             url = f"{server.url}/chat/completions"
             sent = [("a", 5_000), ("a", 6_000), ("a", 50), ("b", 5_000), ("b", 6_000)]
             try:
-                found = [
+                outcomes = [
                     await replayer.send(Target(url, route=model), body(model, size)) for model, size in sent
                 ]
             finally:
                 await replayer.close()
-            return [outcome.reason if isinstance(outcome, Failure) else "answered" for outcome in found]
+            return [outcome.reason if isinstance(outcome, Failure) else "answered" for outcome in outcomes]
 
     assert asyncio.run(scene()) == ["rate_limited", "rate_limited", "answered", "answered", "answered"]
     assert clock.waited == []
@@ -260,10 +260,10 @@ def test_a_429_about_the_size_of_a_replay_is_its_own():
     async def scene():
         async with serving([canned]) as server:
             replayer = Replayer(concurrency=1, timeout_s=240, clock=clock, sleep=clock.sleep)
-            found = await replayer.send(Target(f"{server.url}/chat/completions"), b"{}")
+            outcome = await replayer.send(Target(f"{server.url}/chat/completions"), b"{}")
             await replayer.close()
-            return found, len(server.asked)
+            return outcome, len(server.asked)
 
-    found, requests = asyncio.run(scene())
-    assert (found.reason, requests, clock.waited) == ("rejected", 1, [])
-    assert "Request too large" in found.detail
+    outcome, requests = asyncio.run(scene())
+    assert (outcome.reason, requests, clock.waited) == ("rejected", 1, [])
+    assert "Request too large" in outcome.detail

@@ -58,14 +58,14 @@ def routes(app):
 
 def test_every_route_says_what_it_takes(app):
     """None is without, in the console and in the probes; what changes something takes more than reading."""
-    found = list(routes(app))
-    assert len(found) > 50
-    assert {need for *_, need in found} == {NOBODY, *ROLES}
-    assert {path for path, _, need in found if need == NOBODY} == {"/healthz", "/readyz", "/static/{name}"}
-    assert {path for path, _, need in found if need == "admin"} == FOR_ADMINS
-    assert {path for path, _, need in found if need == "scraper"} == {"/metrics"}
-    assert {path for path, method, need in found if method == "POST" and need == "approver"} == FOR_APPROVERS
-    assert {need for _, method, need in found if method != "GET"} == {"labeller", "approver", "admin"}
+    listed = list(routes(app))
+    assert len(listed) > 50
+    assert {need for *_, need in listed} == {NOBODY, *ROLES}
+    assert {path for path, _, need in listed if need == NOBODY} == {"/healthz", "/readyz", "/static/{name}"}
+    assert {path for path, _, need in listed if need == "admin"} == FOR_ADMINS
+    assert {path for path, _, need in listed if need == "scraper"} == {"/metrics"}
+    assert {path for path, method, need in listed if method == "POST" and need == "approver"} == FOR_APPROVERS
+    assert {need for _, method, need in listed if method != "GET"} == {"labeller", "approver", "admin"}
     assert all(need for *_, need in routes(create_probes(bytes, dict, "")))
 
 
@@ -89,8 +89,8 @@ def test_every_route_refuses_who_has_less(app, role):
             if need != NOBODY and ROLES.index(role) < ROLES.index(need):
                 refused += 1
                 assert answer.status_code == 403, (method, path)
-                said = f"ann has the role {role} with the scope {SCOPES[role]}; this needs the role {need}"
-                assert said in answer.text, (method, path)
+                refusal = f"ann has the role {role} with the scope {SCOPES[role]}; this needs the role {need}"
+                assert refusal in answer.text, (method, path)
                 assert f"with the scope {SCOPES[need]}. Nothing was changed." in answer.text
             else:
                 assert answer.status_code not in {401, 403}, (method, path, answer.text)
@@ -136,9 +136,9 @@ def test_tokens_of_programs_open_what_their_scope_says(tmp_path, monkeypatch):
             ("T_ADMIN", [200, 200, 200, 200]),
         ):
             golden = {"golden": {"id": "g", "prompt": "p", "answer": f"a {name}"}}
-            found = [status(name, path) for path in ("/metrics", "/api/cells")]
-            found += [status(name, "/api/goldens", json=golden), status(name, "/api/actions")]
-            assert found == answers, name
+            statuses = [status(name, path) for path in ("/metrics", "/api/cells")]
+            statuses += [status(name, "/api/goldens", json=golden), status(name, "/api/actions")]
+            assert statuses == answers, name
         assert status("T_SCRAPE", "/login") == 200
         assert client.get("/").status_code == 403
     actions = [(action.by, action.known_by) for action in sources.actions.latest(5)]

@@ -41,10 +41,10 @@ def test_an_error_in_the_settings_repeats_no_credential(tmp_path, text):
     path.write_text(text)
     with pytest.raises(SettingsError) as refused:
         load(path, {}, {})
-    said = str(refused.value)
-    assert MARKER not in said
-    assert "\n" not in said
-    assert len(said) > len(str(path)) + 10
+    message = str(refused.value)
+    assert MARKER not in message
+    assert "\n" not in message
+    assert len(message) > len(str(path)) + 10
 
 
 def test_a_file_that_is_nested_without_end_is_refused(tmp_path):

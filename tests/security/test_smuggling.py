@@ -193,8 +193,8 @@ def test_the_upstream_sees_the_requests_that_were_answered(start, framing, body)
     upstream here, which knows no such method, hangs up (502).
     """
     reached, answer = received(start + framing + b"\r\n" + body)
-    found = [request for wire in reached if wire for request in requests_in(wire)]
-    assert len(found) == len(re.findall(rb"HTTP/1\.[01] (?:200|502) ", answer))
+    requests = [request for wire in reached if wire for request in requests_in(wire)]
+    assert len(requests) == len(re.findall(rb"HTTP/1\.[01] (?:200|502) ", answer))
 
 
 @pytest.mark.parametrize("line", [b"a:\r\n", b"X-Long-Name: and a value\r\n"])

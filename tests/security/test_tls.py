@@ -190,6 +190,6 @@ def test_a_file_that_cannot_be_used_is_said_at_the_start(tmp_path, authority):
         f"cert_file: {cert}, key_file: {locked}": "password",
         f"cert_file: {cert}, key_file: {key}, client_ca_file: {key}": "no usable authorities",
     }
-    for tls, said in cases.items():
-        with pytest.raises(SettingsError, match=said):
+    for tls, problem in cases.items():
+        with pytest.raises(SettingsError, match=problem):
             access_of(tmp_path, f"{{tls: {{{tls}}}}}")

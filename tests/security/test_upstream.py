@@ -75,16 +75,16 @@ def sent(request_of):
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_a_target_that_names_a_host_goes_to_the_upstream_all_the_same(target):
     """The settings say where requests go; a path passes as it is, whatever it looks like."""
-    said = []
+    targets = []
 
     def request(elsewhere):
-        said.append(target.format(elsewhere=elsewhere))
-        return post(said[0], elsewhere)
+        targets.append(target.format(elsewhere=elsewhere))
+        return post(targets[0], elsewhere)
 
     line, connected, captured = sent(request)
-    assert line == f"POST {said[0]} HTTP/1.1".encode()
+    assert line == f"POST {targets[0]} HTTP/1.1".encode()
     assert connected == 0
-    assert captured == said
+    assert captured == targets
 
 
 @pytest.mark.parametrize(

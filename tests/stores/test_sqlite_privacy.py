@@ -31,16 +31,16 @@ def opened_and_closed(folder):
     """Open the store of a folder, write to it, and see its files while they are in use."""
     database = Database(folder / DATABASE_FILE)
     database.create("CREATE TABLE IF NOT EXISTS t (a)")
-    found = modes(folder)
+    files = modes(folder)
     database.close()
-    return found
+    return files
 
 
 def test_a_new_store_is_private_whatever_the_umask_is(tmp_path):
     """The folder is 0700; database, write-ahead log and index are 0600."""
     folder = tmp_path / "data"
-    found = opened_and_closed(folder)
-    assert found == {DATABASE_FILE: 0o600, f"{DATABASE_FILE}-wal": 0o600, f"{DATABASE_FILE}-shm": 0o600}
+    files = opened_and_closed(folder)
+    assert files == {DATABASE_FILE: 0o600, f"{DATABASE_FILE}-wal": 0o600, f"{DATABASE_FILE}-shm": 0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -54,8 +54,8 @@ def test_a_store_that_others_can_read_is_mended_and_the_log_says_so(tmp_path, ca
     for path in folder.iterdir():
         path.chmod(0o644)
     with caplog.at_level(logging.WARNING, logger="evenkeel.store"):
-        found = opened_and_closed(folder)
-    assert set(found.values()) == {0o600}
+        files = opened_and_closed(folder)
+    assert set(files.values()) == {0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
     assert f"other users could read {folder / DATABASE_FILE} (mode 0644); it is 0600 now" in caplog.text
     assert f"other users could open {folder} (mode 0755); it is 0700 now" in caplog.text

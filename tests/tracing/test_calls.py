@@ -278,13 +278,13 @@ def test_tool_calls_are_parts_of_the_answer():
 
 def test_long_content_is_cut_and_says_so():
     """16,000 characters of all texts together: ten of the second message are left, none of the third."""
-    said = [
+    texts = [
         ObservedMessage("system", "s" * (LONGEST_CHARS - 10)),
         ObservedMessage("user", "u" * 25),
         ObservedMessage("user", "v" * 3),
     ]
-    first, second, third = (message["parts"][0]["content"] for message in json.loads(input_messages(said)))
-    assert first == said[0].content
+    first, second, third = (message["parts"][0]["content"] for message in json.loads(input_messages(texts)))
+    assert first == texts[0].content
     assert second == "u" * 10 + "… [15 characters left out]"
     assert third == "… [3 characters left out]"
 

@@ -193,15 +193,15 @@ def test_each_trial_is_a_span_with_its_replay_below_it(work):
 def test_a_replay_has_the_conventions_attributes(work, upstream):
     """Operation, provider, models, tokens and server; of the URL only host and port."""
     replay = work().named("chat simulated-1")[0]
-    said = dict(replay.attributes)
-    assert said["gen_ai.operation.name"] == "chat"
-    assert said["gen_ai.provider.name"] == "openai"
-    assert said["gen_ai.request.model"] == said["gen_ai.response.model"] == "simulated-1"
-    assert said["gen_ai.usage.input_tokens"] > 100
-    assert said["gen_ai.usage.output_tokens"] > 10
-    assert said["gen_ai.response.finish_reasons"] == ("stop",)
-    assert (said["server.address"], said["server.port"]) == ("127.0.0.1", int(upstream.rpartition(":")[2]))
-    assert said["evenkeel.purpose"] == "replay"
+    tags = dict(replay.attributes)
+    assert tags["gen_ai.operation.name"] == "chat"
+    assert tags["gen_ai.provider.name"] == "openai"
+    assert tags["gen_ai.request.model"] == tags["gen_ai.response.model"] == "simulated-1"
+    assert tags["gen_ai.usage.input_tokens"] > 100
+    assert tags["gen_ai.usage.output_tokens"] > 10
+    assert tags["gen_ai.response.finish_reasons"] == ("stop",)
+    assert (tags["server.address"], tags["server.port"]) == ("127.0.0.1", int(upstream.rpartition(":")[2]))
+    assert tags["evenkeel.purpose"] == "replay"
     assert replay.status.status_code is StatusCode.UNSET
 
 
@@ -284,8 +284,8 @@ def test_a_trial_that_is_not_made_says_why(work):
     """A spent budget: all trials are skipped for it, and so is the exchange."""
     traced = work(budget=Budget(tokens_per_day=1))
     for trial in traced.below(traced.root):
-        said = trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]
-        assert said == ("skipped", "budget")
+        outcome = trial.attributes["evenkeel.outcome"], trial.attributes["evenkeel.reason"]
+        assert outcome == ("skipped", "budget")
     assert traced.root.attributes["evenkeel.outcome"] == "skipped"
     assert traced.root.attributes["evenkeel.reason"] == "budget"
     assert traced.verdicts == {}
