@@ -33,7 +33,7 @@ def commands_in(text):
             starts = before in {*OPERATORS, "$", "exec", "run:", "-"} or re.fullmatch(r"[A-Z_]+=.*", before)
             if word.rpartition("/")[2] == "evenkeel" and (starts or "bin/" in word):
                 rest = words[place + 1 :]
-                ends = [at for at, one in enumerate(rest) if one in OPERATORS or one.endswith(";")]
+                ends = [at for at, word in enumerate(rest) if word in OPERATORS or word.endswith(";")]
                 yield [word.strip("[]`),") for word in rest[: ends[0] if ends else None]]
 
 

@@ -135,8 +135,8 @@ EVERYWHERE: Final = (
 
 
 def _body(*contents: str) -> bytes:
-    said = [{"role": ("user", "assistant")[place % 2], "content": one} for place, one in enumerate(contents)]
-    return json.dumps({"model": "m", "messages": said}).encode()
+    turns = [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(contents)]
+    return json.dumps({"model": "m", "messages": turns}).encode()
 
 
 def in_one(text: str) -> bytes:
@@ -173,8 +173,8 @@ def unlike_pair_of(text: str) -> Pair:
 
 def scattered_pair_of(text: str) -> Pair:
     """Two answers of the same words, each in another order than the prompt."""
-    said = text.split()
-    orders = [" ".join(random.Random(seed).sample(said, len(said))) for seed in (1, 2)]
+    words = text.split()
+    orders = [" ".join(random.Random(seed).sample(words, len(words))) for seed in (1, 2)]
     return Pair(*map(Answer, orders), text)
 
 
@@ -182,10 +182,10 @@ def calling_pair_of(text: str) -> Pair:
     """Two answers that call tools."""
     third = len(text) // 3
     calls = [
-        tuple(ToolCall(f"f{at % 7}", json.dumps({"a": said[at : at + 50]})) for at in range(0, len(said), 50))
-        for said in (text, text[third:] + text[:third])
+        tuple(ToolCall(f"f{at % 7}", json.dumps({"a": half[at : at + 50]})) for at in range(0, len(half), 50))
+        for half in (text, text[third:] + text[:third])
     ]
-    return Pair(*(Answer("", one) for one in calls), text)
+    return Pair(*(Answer("", call) for call in calls), text)
 
 
 def _answered(text: str) -> bytes:
@@ -218,8 +218,8 @@ def _learnt_apart(views: tuple[PromptView, ...]) -> None:
 
 def _unlike_views(text: str) -> tuple[PromptView, ...]:
     third = len(text) // 3
-    said = (text, text[third:] + "x" + text[:third], text[2 * third :] + "y" + text[: 2 * third])
-    return tuple(map(view_of, said))
+    texts = (text, text[third:] + "x" + text[:third], text[2 * third :] + "y" + text[: 2 * third])
+    return tuple(map(view_of, texts))
 
 
 def _perturbed(kind: Any, severity: float, view: PromptView) -> None:
@@ -367,7 +367,9 @@ def _metrics() -> Iterator[Subject]:
 def _redaction() -> Iterator[Subject]:
     for number, pattern in enumerate(PATTERNS):
         yield Subject(
-            f"pattern {number} ({pattern.kind})", _as_is, lambda text, one=pattern: list(one.find(text))
+            f"pattern {number} ({pattern.kind})",
+            _as_is,
+            lambda text, pattern=pattern: list(pattern.find(text)),
         )
     yield Subject("placeholders", _as_is, lambda text: Placeholders(PATTERNS).redact(text))
     yield Subject(

@@ -33,13 +33,13 @@ def worfbench() -> list[Workflow]:
     """
     with gzip.open(WORFBENCH, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    found = []
+    flows = []
     for row in rows:
         size = len(row["nodes"])
         if row["source"] in _WORFBENCH_SOURCES and size >= _LEAST_STEPS:
-            edges = [(one - 1, other - 1) for one, other in row["edges"] if one >= 1 and other <= size]
-            found.append(workflow(row["nodes"], edges))
-    return found
+            edges = [(start - 1, end - 1) for start, end in row["edges"] if start >= 1 and end <= size]
+            flows.append(workflow(row["nodes"], edges))
+    return flows
 
 
 def data_files() -> tuple[Path, ...]:
@@ -57,16 +57,16 @@ def texts_of(path: Path) -> list[str]:
     text = content.decode("utf-8", "replace")
     name = path.name.removesuffix(".gz")
     if name.endswith(".jsonl"):
-        found = [
+        texts = [
             string for line in text.splitlines() if line.strip() for string in _strings(json.loads(line))
         ]
     elif name.endswith(".json"):
-        found = list(_strings(json.loads(text)))
+        texts = list(_strings(json.loads(text)))
     elif name.endswith(".csv"):
-        found = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
+        texts = [cell for row in csv.reader(text.splitlines(keepends=True)) for cell in row]
     else:
-        found = [text]
-    return [text for text in dict.fromkeys(found) if len(text) >= _LEAST_CHARACTERS]
+        texts = [text]
+    return [text for text in dict.fromkeys(texts) if len(text) >= _LEAST_CHARACTERS]
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -110,28 +110,28 @@ def rephrased() -> list[str]:
 
 def shared_prompts() -> dict[str, list[dict[str, str]]]:
     """Two hundred prompts of seven data sets as chat messages, by data set and row."""
-    found: dict[str, list[dict[str, str]]] = {}
+    texts: dict[str, list[dict[str, str]]] = {}
     for language in LANGUAGES:
         for row in rows_of(f"mt_bench/{language}_question.jsonl.gz")[::8]:
             turns = [turn for turn in row["turns"] if turn.strip()]
-            found |= {f"mt_bench/{language}/{row['question_id']}": _asked(turns[0])} if turns else {}
+            texts |= {f"mt_bench/{language}/{row['question_id']}": _asked(turns[0])} if turns else {}
     for row in rows_of("worfbench/worfbench_gold.jsonl.gz")[::90]:
-        found[f"worfbench/{row['id']}"] = _asked(row["task"])
+        texts[f"worfbench/{row['id']}"] = _asked(row["task"])
     conditions: set[tuple[str, str]] = set()
     for name in ("gpt4o_strict_json_7tasks_5runs", "gpt4o_math_10_prompt_conditions"):
         for number, row in enumerate(rows_of(f"llm_stability/{name}.jsonl.gz")):
             if (row["task"], row["condition"]) not in conditions:
                 conditions.add((row["task"], row["condition"]))
-                found[f"llm_stability/{name}/{number}"] = row["prompt"]
+                texts[f"llm_stability/{name}/{number}"] = row["prompt"]
     for name in ("Natural", "Adversarial_Manual", "Adversarial_GPTInst"):
         rows = json.loads(gzip.decompress((DATA / "llmbar" / f"{name}.json.gz").read_bytes()))
-        found |= {f"llmbar/{name}/{place}": _asked(rows[place]["input"]) for place in range(0, len(rows), 7)}
+        texts |= {f"llmbar/{name}/{place}": _asked(rows[place]["input"]) for place in range(0, len(rows), 7)}
     for name in ("leetcode_easy", "opinionqa", "sensitiveq", "countahappynumber"):
         with gzip.open(DATA / f"llm_drift/{name}_eval.csv.gz", "rt", encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))[:120]
-        found |= {f"llm_drift/{name}/{place}": _asked(rows[place]["query"]) for place in range(0, 120, 12)}
+        texts |= {f"llm_drift/{name}/{place}": _asked(rows[place]["query"]) for place in range(0, 120, 12)}
     phrasings = json.loads((DATA / "pbss" / "prompts.json").read_text("utf-8"))
-    return found | {f"pbss/{name}": _asked(texts[0]) for name, texts in list(phrasings.items())[::5]}
+    return texts | {f"pbss/{name}": _asked(texts[0]) for name, texts in list(phrasings.items())[::5]}
 
 
 def drawn_prompts() -> dict[str, list[dict[str, str]]]:

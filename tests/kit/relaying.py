@@ -122,21 +122,21 @@ class Running:
         """The pid of a child process, as the log tells it once it has started."""
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:
-            found = re.findall(rf"{name} started \(pid (\d+)\)", self.log.read_text())
-            if found:
-                return int(found[-1])
+            pids = re.findall(rf"{name} started \(pid (\d+)\)", self.log.read_text())
+            if pids:
+                return int(pids[-1])
             time.sleep(0.02)
         raise AssertionError(f"{name} did not start:\n{self.log.read_text()}")
 
 
 def total(page: str, name: str, **labels: str) -> float:
     """Sum of the samples of that name on a page of metrics whose labels include these."""
-    found = 0.0
+    amount = 0.0
     for line in page.splitlines():
         match = re.fullmatch(rf"{name}(?:{{(.*)}})? (\S+)", line)
         if match and all(f'{key}="{value}"' in (match[1] or "") for key, value in labels.items()):
-            found += float(match[2])
-    return found
+            amount += float(match[2])
+    return amount
 
 
 def token_in(data: Path) -> str:
@@ -168,13 +168,13 @@ def ask(
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     with httpx2.Client(base_url=url, headers=named, timeout=PATIENCE_S) as client:
 
-        def one(number: int) -> str:
+        def answered(number: int) -> str:
             body = {"model": model, "messages": [*first, *make_prompt(task, number)]}
             answer = client.post("/v1/chat/completions", json=body).raise_for_status()
             return str(answer.json()["choices"][0]["message"]["content"])
 
         with ThreadPoolExecutor(4) as pool:
-            return list(pool.map(one, numbers))
+            return list(pool.map(answered, numbers))
 
 
 @contextlib.contextmanager
@@ -237,8 +237,8 @@ def _started(process: subprocess.Popen[bytes], log: Path, data: Path, *, admin: 
         base = re.search(r"base URL +http://\S+?:(\d+)\S*  ", text)
         probes = re.search(r"(?:console +(http://\S+?)/|metrics +(http://\S+?)/metrics)\n", text)
         if base and (probes or not admin):
-            found = probes and (probes[1] or probes[2])
-            return Running(process, int(base[1]), found, log, data, ("anyone", token_in(data)))
+            probed = probes and (probes[1] or probes[2])
+            return Running(process, int(base[1]), probed, log, data, ("anyone", token_in(data)))
         time.sleep(0.02)
     process.kill()
     process.wait()

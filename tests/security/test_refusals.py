@@ -112,7 +112,7 @@ def staged(script, scene, **settings):
         (refusal(503, "retry-after: 30"), "server_error"),
         (Canned(cut=True), "connection"),
     ],
-    ids=lambda one: one if isinstance(one, str) else f"{one.status} {one.headers}",
+    ids=lambda case: case if isinstance(case, str) else f"{case.status} {case.headers}",
 )  # fmt: skip
 def test_what_a_judge_refuses_of_one_client_fails_alone(canned, reason):
     """Of twenty long and twenty short questions the short ones are rated; nobody waits; the judge is up."""

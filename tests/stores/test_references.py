@@ -79,13 +79,13 @@ def test_nothing_readable_is_left_in_a_store(backend):
 def test_an_answer_joins_the_others(store):
     """And is the last call; with all answers a reference begins anew; one that is gone changes nothing."""
     store.add(REFERENCE)
-    store.update("x1", lambda one: replace(one, asked_at=15.0, failed=2))
-    joined = store.update("x1", lambda one: one.answered(kept("Five.", 20.0)))
+    store.update("x1", lambda known: replace(known, asked_at=15.0, failed=2))
+    joined = store.update("x1", lambda known: known.answered(kept("Five.", 20.0)))
     assert joined == store.find("x1")
     assert [row.answer.text for row in joined.answers] == ["Four days.", "Four.", "Five."]
     assert (joined.asked_at, joined.failed) == (20.0, 0)
     assert store.states()[0].answers == 3
-    assert store.update("gone", lambda one: one) is None
+    assert store.update("gone", lambda known: known) is None
     full = replace(REFERENCE, answers=(kept("old"),) * MOST_ANSWERS)
     assert full.answered(kept("new")).answers == (kept("new"),)
 
@@ -93,7 +93,7 @@ def test_an_answer_joins_the_others(store):
 def test_after_a_change_the_answers_are_former_ones():
     """The last few of them; those of after the change stay."""
     several = replace(REFERENCE, answers=tuple(kept(str(number), number) for number in range(16)))
-    renewed = several.renewed(lambda one: one.at > 14, at=14.0, since=13.0)
+    renewed = several.renewed(lambda known: known.at > 14, at=14.0, since=13.0)
     assert [row.answer.text for row in renewed.answers] == ["15"]
     assert [row.answer.text for row in renewed.former] == [str(number) for number in range(3, 15)]
     assert len(renewed.former) == FORMER_KEPT

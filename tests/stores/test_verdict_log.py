@@ -232,7 +232,7 @@ narrows = st.builds(
 @given(narrow=narrows, limit=st.integers(1, 70))
 def test_reading_on_finds_what_is_looked_for_once_and_in_order(mixed, narrow, limit):
     """As going through all verdicts would, whatever the size of the steps."""
-    expected = [(60 - place, one) for place, one in enumerate(reversed(MIX)) if narrow.admits(one)]
+    expected = [(60 - at, row) for at, row in enumerate(reversed(MIX)) if narrow.admits(row)]
     assert [(row.offset, row.verdict) for row in read(mixed, narrow, limit)] == expected
 
 
