@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 # Estimates above this are confirmed first.
 _ASK_ABOVE_USD: Final = 1.0
 _OVER: Final = 1
+# Exit code of a check that ended before everything was settled.
 _NOT_KNOWN: Final = 3
 _JUNIT: Final = Path("evenkeel-check.xml")
 _SIMULATED: Final = "simulated"

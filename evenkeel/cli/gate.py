@@ -74,6 +74,7 @@ COULD_NOT_MEASURE: Final = 2
 """Exit code of a gate without a result; 1 would read as a regression."""
 _EXIT_CODES: Final = {"pass": 0, "regression": 1, "could_not_measure": COULD_NOT_MEASURE, "undecided": 3}
 _NO_GOLDENS: Final[tuple[tuple[Golden, ...], str]] = ((), "no goldens yet")
+# Above it nearly every pair of answers differs, and no number of goldens shows anything.
 _MOST_NOISE: Final = 0.95
 # Columns of the table where the output is not a terminal.
 _PIPED_WIDTH: Final = 140

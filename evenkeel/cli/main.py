@@ -57,6 +57,7 @@ _OF_LAB: Final = frozenset({"backtest", "bench", "calibrate", "judge-audit", "re
 _HELP: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 # Key in the context's `meta` that tells whether the command was asked for JSON.
 _AS_JSON: Final = "evenkeel.json"
+# A carriage return lets later text cover what stood before it.
 _OVERPRINTS: Final = re.compile("\r(?!\n)")
 
 

@@ -351,6 +351,7 @@ _MOST_CHARACTERS: Final = 70
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 # Most characters of a line, before and after together, whose changed words are marked.
 _LONGEST_MARKED: Final = 100_000
+# Beyond it the comparison skips frequent lines, which would take the square of their number.
 _MANY_LINES: Final = 1_000
 _STYLES: Final = {"-": "red", "+": "green"}
 

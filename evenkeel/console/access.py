@@ -167,6 +167,8 @@ def _signed_in(authorization: str) -> str:
         return ""
 
 
+# Values with which browsers say that a request comes from this site, or from somebody who typed its
+# address.
 _OWN = frozenset({"same-origin", "none"})
 _WITHOUT_FORMS = ("^/api/", "^/static/", "^/metrics$", "^/healthz$", "^/readyz$")
 

@@ -32,6 +32,7 @@ _GAP_STEPS: Final = 6.0
 _GAP_SHARE: Final = 40.0
 # Width of an alert's label, in user units.
 _LABEL_WIDTH = 92
+# Rows for labels of events; two that would overlap stand in different ones.
 _LABEL_ROWS: Final = 3
 
 

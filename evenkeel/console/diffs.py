@@ -108,6 +108,7 @@ def side_by_side(left: str, right: str, *, max_chars: int) -> SideBySide:
     return SideBySide(cut(_merged(left_runs), max_chars), cut(_merged(right_runs), max_chars))
 
 
+# A mark moves to the beginning of a word, but not through data without blanks.
 _LONGEST_WORD: Final = 40
 
 

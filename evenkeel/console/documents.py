@@ -31,6 +31,7 @@ _DOCS: Final = (
     Path(__file__).resolve().parents[2] / "docs",  # in a checkout
     Path(sysconfig.get_path("data")) / "share" / "evenkeel" / "docs",  # installed
 )
+# Names come from addresses: no other character can stand in the path of a page.
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+(/[A-Za-z0-9-]+)?")
 
 

@@ -41,6 +41,7 @@ ROWS: Final = 40
 """Goldens on a page of the list."""
 _ANSWER_CHARS: Final = 160
 _QUESTION_CHARS: Final = 220
+# Browsers get slow with longer texts.
 _PAGE_CHARS: Final = 60_000
 
 

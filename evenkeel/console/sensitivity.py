@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _KINDS: Final = (f"{CONTRAST}.number", f"{CONTRAST}.meaning")
 # Contrasts of a kind that are looked at, the newest.
 _LATEST: Final = 200
+# Probability that an interval misses the truth.
 _ERROR_RATE: Final = 0.05
 
 

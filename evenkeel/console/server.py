@@ -29,12 +29,15 @@ _HEAD_S: Final = 10.0
 # Seconds for a request to arrive after its head.
 _BODY_S: Final = 60.0
 _MOST_HEAD_BYTES: Final = 64 << 10
+# People have a few each; Prometheus and probes one.
 _MOST_CONNECTIONS: Final = 256
 # Connections beyond the limit, for probes, while all others have a request in progress.
 _RESERVED_CONNECTIONS: Final = 32
+# Pause after the system had no file left for a connection; without it the loop would spin.
 _ACCEPT_AGAIN_S: Final = 0.05
 # Requests in progress at once, besides probes.
 _MOST_REQUESTS: Final = 64
+# Paths that are answered beside the limit, so that a busy console is not taken for a dead one.
 _PROBES: Final = frozenset({"/healthz", "/metrics", "/readyz"})
 _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _BUSY: Final = b"Too many requests are worked on at this port. Ask again in a second.\n"

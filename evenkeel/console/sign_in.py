@@ -35,6 +35,7 @@ PATHS: Final = frozenset({LOGIN, LOGOUT})
 
 # Status 401: the visitor is unknown.
 _WHO: Final = 401
+# A form with a token; more is not read.
 _MOST_BODY_BYTES: Final = 8192
 _MOST_PATH_CHARS: Final = 2000
 _HEADERS: Final = {name.decode(): value.decode() for name, value in SECURITY_HEADERS} | {

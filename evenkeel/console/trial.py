@@ -304,6 +304,7 @@ _KEPT: Final = (
     "Texts are kept of the newest trials only, and for a limited time (storage.evidence and "
     "storage.evidence_days; with Redis redis.evidence and redis.evidence_days)."
 )
+# Placeholders of redaction, such as "[EMAIL_1]".
 _REDACTED: Final = re.compile(r"\[[A-Z][A-Z_]*_\d+\]")
 
 

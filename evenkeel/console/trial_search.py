@@ -40,6 +40,7 @@ _OPEN: Final = (1, 2, None)
 _CHOICES: Final = {"rating": RATINGS, "control": CONTROLS, "side": SIDES, "order": ORDERS}
 # Characters of a value; longer ones are cut.
 _LONGEST: Final = 300
+# A search ends just before the moment at which the change was reversed.
 _TICK_S: Final = 0.001
 
 
@@ -189,6 +190,7 @@ def badness(verdict: Verdict) -> tuple[int, bool, float, bool]:
 
 SCANNED: Final = 50_000
 """Verdicts read for one page."""
+# Steps grow: a common outcome is found at once, a rare one without many reads.
 _FIRST_STEP: Final = 100
 _LONGEST_STEP: Final = 1_000
 

@@ -39,6 +39,7 @@ _LINE = re.compile(
     r" ?(?:\[([^\]\n]{0,500})\])? ?[:)]",
     re.IGNORECASE,
 )
+# Prompts are searched by a pattern; a longer one states its slots at its beginning or not at all.
 _MOST_CHARACTERS = 200_000
 
 

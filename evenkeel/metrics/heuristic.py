@@ -134,6 +134,8 @@ def _gap(pair: Pair, languages: _Languages) -> str | None:
     return f"The answers are in {reference} and {candidate}."
 
 
+# Share of common words from which two short texts count as one language, whatever a model of languages
+# says.
 _ONE_LANGUAGE_SHARE: Final = 0.65
 # Characters a text needs before the language identifier is trusted.
 _TELLING: Final = 60

@@ -237,6 +237,7 @@ _YAML_KINDS: Final[dict[str, Kind]] = {
 _YAML_UNTYPED: Final = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|[yYnN]"
 )
+# Comments are lost when YAML is parsed, and may be what differs.
 _YAML_COMMENT: Final = re.compile(r"(?:^|[ \t])#", re.MULTILINE)
 
 
@@ -298,6 +299,7 @@ def _typed_yaml(node: yaml.Node, depth: int) -> Value:
             raise NotDataError(f"tag {node.tag}")
 
 
+# Attributes that change how the rest is read: parsed values that agree prove nothing then.
 _XML_READING: Final = re.compile(r"\sxml(?:ns|:\w+)[\w:.-]*\s*=")
 
 

@@ -117,6 +117,7 @@ def finding(judgement: Judgement) -> dict[str, Any]:
     return found
 
 
+# Pairs rated at once: the judge's own limit is below.
 _AT_ONCE: Final = 32
 
 

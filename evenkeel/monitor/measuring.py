@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 State = Literal["measuring", "learning", "held_up"]
 STATES: Final[tuple[State, ...]] = ("measuring", "learning", "held_up")
 
+# Looking reads the store, and pages ask often.
 _LOOK_EVERY_S: Final = 2.0
 # Seconds after which a waiting exchange means that no worker takes it.
 _WAITED_S: Final = 120.0
 # Seconds without a trial after which scoring stands still rather than being behind.
 _STANDS_S: Final = 60.0
+# Seconds without a step of the fold after which figures are called old.
 _MONITOR_STALLED_S: Final = 120.0
 # Share of a budget from which on it is called spent.
 _SPENT: Final = 0.9
@@ -40,6 +42,7 @@ _SPENT: Final = 0.9
 _LOST: Final = 5
 # The same, and seconds, where the next exchange may be measured: a prompt that does not fit, a slow answer.
 _LOST_BY_CHANCE: Final = 50
+# Seconds that a fault must last before it is told: a restart takes less.
 _LOST_FOR_S: Final = 120.0
 # The same under a paced budget: one exchange of a dear model may use what an hour gives.
 _PACED_FOR_S: Final = 3600.0

@@ -28,9 +28,11 @@ __all__ = ["Monitor", "MonitorSettings", "MonitorState"]
 Report = TypeVar("Report")
 
 _LOG = logging.getLogger(__name__)
+# Verdicts folded between two commits: a crash costs folding them again.
 _BATCH = 2000
 # Seconds that a report waits for the lock. A scrape reads several reports.
 _SCRAPE_PATIENCE_S = 0.02
+# Reports are made anew this often while the fold catches up.
 _REFRESH_EVERY_S = 5.0
 # Pause after a refresh, as a multiple of the time that the refresh took.
 _RESTS = 9

@@ -41,6 +41,7 @@ _LOOKED_AT: Final = 500
 # Fewest seconds between two rounds because of suspicions.
 _SUSPECTED_EVERY_S: Final = 600.0
 _HIGHEST: Final = 3
+# Few at once: the judge also rates live trials meanwhile.
 _AT_ONCE: Final = 4
 
 

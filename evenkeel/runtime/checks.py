@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 PROMPT: Final = "Reply with the single word: pong"
 """Prompt of a test request unless another is given."""
+# A reasoning model may take long for the first word.
 _REQUEST_S: Final = 60.0
+# A terminal's page; error pages of gateways are longer.
 _SHOWN_CHARS: Final = 1_500
 _ANSWER_CHARS: Final = 120
 _MODELS_SHOWN: Final = 8

@@ -54,6 +54,7 @@ log = logging.getLogger("evenkeel.proxy")
 _POLL_S: Final = 2.0
 
 
+# Taken where the system has no limit: more than one process can make use of.
 _MOST_FILES = 262_144
 _MOST_CONNECTIONS = 65_536
 # Files per client: its connection, and one to the upstream.
@@ -62,7 +63,9 @@ _FILES_OF_ONE = 2
 _RESERVED = 128
 # Divisor of the file limit: this part is reserved for idle connections to upstreams, besides `_RESERVED`.
 _RESERVED_SHARE = 8
+# Exchanges wait here for the store; what does not fit is skipped and counted, never waited for.
 _HANDOFF_BYTES = 32 << 20
+# Streams may go on for so long after a stop; orchestrators kill after 30 s by default.
 _DRAIN_S = 20.0
 
 

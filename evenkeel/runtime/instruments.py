@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel")
 judge_log = logging.getLogger("evenkeel.judge")
 
+# A judge that is down is asked a small question this often.
 _CHECK_AGAIN_S = 15.0
 # Longest pause in seconds that a judge may ask for; a longer one makes it unusable meanwhile.
 _LONG_PAUSE_S = 5.0
@@ -66,6 +67,7 @@ SWAP_SHARE = 0.5
 _REPAIRS = 1
 
 
+# Workers that were throttled together would come back together.
 _JITTER = 0.1
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Role = Literal["proxy", "worker", "monitor"]
 
+# Long enough for a far endpoint, short enough to wait for at the start.
 _CONNECT_S = 3.0
 _FAULTS: Final = {
     ForwardingFault.UNRESOLVED: "its name is not known",

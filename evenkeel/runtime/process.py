@@ -46,10 +46,12 @@ _NAMED = (
     "Your own token is the one of `access.people` in evenkeel's settings, the shared one that of "
     "`access.token_env`; ask whoever runs evenkeel."
 )
+# Everything but the data plane gives way to it.
 _NICENESS = 10
 # Hours for which a sign-in with a browser is valid.
 _SESSION_HOURS = 24.0
 _PUBLISH_EVERY_S = 1.0
+# Python's own turn of 5 ms would be added to requests that another thread delays.
 _TURN_S = 0.0005
 # New objects before a collection of the youngest generation, and collections before those of older ones.
 _COLLECT_AFTER = (20_000, 20, 50)

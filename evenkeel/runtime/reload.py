@@ -53,7 +53,9 @@ _SHOWN_CHARACTERS: Final = 120
 # Values of these may be credentials in themselves: a header rule may be about a key, and many addresses of
 # webhooks need no other.
 _SECRET: Final = re.compile(r"routes\.[^.]+\.match\.headers(\..*)?|alerts\.webhook")
+# Credentials within an address.
 _USER: Final = re.compile(r"(?<=://)[^/@\s\"]+@")
+# Query of an address, in which keys may stand.
 _QUERY: Final = re.compile(r"(://[^?\s\"]*)\?[^\s\"]*")
 
 

@@ -160,6 +160,7 @@ def reader(settings: Settings, learner: TemplateLearner) -> Reader:
     return Reader(route_plans(settings), learner, stated)
 
 
+# Parameters of a query that decide which API answers; everything else may be a key.
 _QUERY: Final = re.compile(r"(?:api-version|beta)=[\w.-]*|alt=sse", re.ASCII)
 
 

@@ -63,6 +63,7 @@ _MOST_WATCH = 0.3
 # Tokens of a typical reference prompt and its answer.
 _REFERENCE_TOKENS = 1_400
 _SECONDS_PER_DAY = 86_400.0
+# One worker learns templates at a time; another takes over after so long.
 _LEARNER_LEASE_S = 30.0
 _TEMPLATES_FOLLOWED_EVERY_S = 10.0
 _TEMPLATES_SAVED_EVERY_S = 30.0

@@ -39,10 +39,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel.runtime.supervisor")
 
+# Connections that wait here while a child restarts.
 _BACKLOG = 4096
+# A child that fails at its start must not be started in a loop.
 _RESTARTS: Final = Backoff(0.1, 10.0)
 # Seconds after which a child counts as stable, so that it restarts without a pause.
 _STABLE_AFTER_S = 10.0
+# A little longer than the data plane drains.
 _STOP_GRACE_S = 25.0
 _WATCH_S = 0.5
 # Seconds without a heartbeat after which a worker hangs: it waits for something that never comes.

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
+# Python refuses to read integers of thousands of digits, and no answer means them.
 _LONGEST_INT: Final = 100
 # JSON decoder that reads huge numbers as floats: `int` refuses more than 4,300 digits, JSON does not.
 _READER: Final = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INT else float(digits)
 )
+# Characters of an endpoint's own word for an error that a reason repeats.
 _LONGEST_KIND: Final = 80
 # Largest count that is accepted. A server may send any number, and stores could not hold all of them.
 _LARGEST_COUNT: Final = 10**12

@@ -67,6 +67,7 @@ _SHORT_CHARS: Final = 500
 _LONG_CHARS: Final = 4_000
 # Part of the raters' ceilings that is set aside before a pair is begun.
 _USUAL_SHARE: Final = 1 / 3
+# Names of the same ending in the APIs.
 _REFUSALS: Final = frozenset(("refusal", "content_filter"))
 _SAME: Final = 3
 

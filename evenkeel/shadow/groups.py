@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evenkeel.shadow.planner import CellNeed, Needs
 
 _CHANCE_VERSION: Final = 1
+# Seeds have 53 bits, as many as a float holds exactly.
 _UNIT: Final = 1 << 53
 SETTLED: Final = 300
 """Trials after which a root may be settled, as many as a baseline for drift needs. With 100, a fall was

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenkeel.monitor")
 
+# The monitor writes what cells need every few seconds; the worker reads as often.
 _EVERY_S: Final = 5.0
 
 

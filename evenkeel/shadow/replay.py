@@ -117,6 +117,7 @@ def _masked(text: str, credentials: Iterable[str]) -> str:
 VERSION = 1
 """Version of the replay policy, recorded in failures."""
 
+# A replay gives way: more attempts would take quota from the application's own requests.
 _ATTEMPTS = 3
 _THROTTLED_PAUSES: Final = Backoff(2.0, 60.0)
 _THROTTLED = frozenset({429, 503})
@@ -124,6 +125,7 @@ _KEY_UNKNOWN = 401
 _UNAUTHORIZED = frozenset({_KEY_UNKNOWN, 403})
 _FIRST_SERVER_ERROR = 500
 _INVALID = frozenset({400, 422})
+# Of an error body, which may be a whole web page of a gateway.
 _COMPLAINT_BYTES = 65_536
 _ABOUT_LIMIT = (b"max_tokens", b"max_completion_tokens", b"max_output_tokens", b"context length")
 _ABOUT_USAGE = (b"stream_options", b"include_usage")

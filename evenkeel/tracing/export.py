@@ -51,6 +51,7 @@ Fate = Literal["exported", "queue_full", "export_failed", "shutdown", "error"]
 
 log = logging.getLogger("evenkeel.traces")
 
+# The default of OpenTelemetry's own processor.
 _LARGEST_BATCH: Final = 512
 # Seconds to wait at the end for a collector that has just failed. One that restarted meanwhile needs no
 # longer.

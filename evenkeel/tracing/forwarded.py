@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PROPAGATOR: Final = TraceContextTextMapPropagator()
 """Propagator of W3C `traceparent` and `tracestate`. Baggage is left out: it is the application's own."""
 
+# Sizes of ids in the W3C trace context.
 _TRACE_BYTES: Final = 16
 _SPAN_BYTES: Final = 8
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenkeel.scores")
 
 ScoreService = Literal["langfuse", "phoenix"]
+# Scores that wait while the service is away; later ones are dropped and counted.
 _ROOM: Final = 2_000
 _TIMEOUT_S: Final = 5.0
 _LABELS: Final = {3: "same content", 2: "details differ", 1: "different message"}

@@ -79,7 +79,9 @@ class Rulings:
             log.warning("the judge's cache fails (%s: %s); judging goes on", type(error).__name__, error)
 
 
+# A judge in order answers the small question well within this.
 _PROBE_TIMEOUT_S: Final = 15.0
+# Any fixed number: with it, servers that heed seeds answer alike.
 _SEED: Final = 7
 LONGEST_CHARS: Final = 300_000
 """Characters of the longest question; some 75,000 tokens of English."""

@@ -59,6 +59,7 @@ _USELESS: Final = frozenset(
 )
 # Calls in a row without a rating after which pairs are judged alone for some exchanges.
 _MOST_USELESS: Final = 5
+# A model that mixes pairs up does so again; after so many exchanges it may have been replaced.
 _EXCHANGES_ALONE: Final = 200
 # Forms of a group's question or reply.
 #

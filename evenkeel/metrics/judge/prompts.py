@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
+# Digits of the tag in the markers. An answer cannot guess them, so it cannot close the marker.
 _TAG_DIGITS = 16
 _FIELD = re.compile(r"\{[a-z_]+\}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")

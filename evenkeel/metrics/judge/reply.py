@@ -43,10 +43,12 @@ _HEAD = re.compile(
     r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model|<\|begin_of_box\|>|<answer>|<response>)*",
     re.IGNORECASE,
 )
+# Judges quote paths and formulas and forget to escape them.
 _LONE_BACKSLASH = re.compile(r"""\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)""")
 _NUMBER = re.compile(r"\s*-?[0-9]{1,9}\s*")
 # Most characters of a reply with one rating and explanation.
 _READ_CHARS = 20_000
+# Characters of a reason that are kept with a verdict.
 _EXPLANATION_CHARS = 600
 _SHOWN_CHARS = 40
 

@@ -30,6 +30,7 @@ RESERVED: Final = frozenset(
     ("similarity", "probe", "faithfulness", "completeness", "relevance", "citations", "conciseness")
 )
 """Names of qualities that an application's own may not have."""
+# The name becomes a label of series.
 _LONGEST_NAME: Final = 40
 _FIRST_VERSION: Final = 1_000_000
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.changes.report import ChangeReport
     from evenkeel.stores.changes import ChangeStore, GoldenRun
 
+# Several pages and scrapes ask for the same book at once; it is made anew after so many seconds.
 _KEPT_S: Final = 2.0
 
 

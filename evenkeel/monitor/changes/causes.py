@@ -68,6 +68,8 @@ _CHANGED: Final = {
     kinds.SETTINGS: Cause.SETTINGS,
     kinds.TRAFFIC: Cause.TRAFFIC,
 }
+# Causes on the team's own side: while one of them explains a change, the provider is not accused by
+# exclusion.
 _OURS: Final = frozenset((Cause.MODEL, Cause.PROMPT, Cause.PARAMETERS, Cause.TRAFFIC))
 # Traits of the traffic that move whenever the prompt is edited.
 _EDITS: Final = frozenset(("length", "template"))

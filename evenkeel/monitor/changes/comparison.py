@@ -69,6 +69,7 @@ class Sides:
         return self.difference is not None and self.difference.upper < 0
 
 
+# Half width of an interval, in shares, up to which a comparison counts as measured.
 _TELLING: Final = 0.3
 UNMEASURED: Final = Sides(None, None)
 

@@ -190,6 +190,7 @@ def of_references(evidence: ReferenceEvidence) -> Finding:
     )
 
 
+# Level of the sign test over qualities, shared among the qualities that moved.
 _CHANCE: Final = 0.05
 
 

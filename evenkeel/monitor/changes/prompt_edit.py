@@ -26,9 +26,12 @@ _SAMPLES: Final = 4
 # Fewest different prompts of a version: lines that all of them share are the version's, the rest is user
 # input.
 _FEWEST: Final = 2
+# Verdicts read at once, while prompts of both versions are looked for.
 _READ: Final = 60
+# Reads after which the search ends: the texts are gone, or the version is rare.
 _STRETCHES: Final = 5
 _MOST_CHANGES: Final = 8
+# Words compared: the time of a comparison grows with their square.
 _MOST_WORDS: Final = 4_000
 # Most characters of one side of a change of words.
 _MOST_CHARS: Final = 160

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.estimate import RatedOutcome
 
 
+# Values of a trait counted by name. A client chooses some of them, so their number is bounded.
 _MOST_VALUES: Final = 12
 OTHER: Final = "other"
 """Label that counts the values of a trait, or the models, beyond the first twelve together."""

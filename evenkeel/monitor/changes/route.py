@@ -64,8 +64,10 @@ ASKED: Final = 30
 """Answers to reference prompts, as before, that rule out a silent change: real ones showed in 11 to 24."""
 # Share of the exchanges in which two kinds of traffic differ that are still the same.
 _SAME_MIX: Final = 0.3
+# Earlier mixes of traffic, so that a return to one of them is no news.
 _MIXES_KEPT: Final = 8
 _MARKS_KEPT: Final = 8
+# Changes of one route that are still being compared; older ones keep the figures that they have.
 _RECORDS_KEPT: Final = 4
 # Exchanges counted in one block; the traffic before a change ends with a whole block.
 _BLOCK: Final = 50

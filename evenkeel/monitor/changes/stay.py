@@ -23,6 +23,7 @@ QUIET: Final = 40
 _BESIDE: Final = 8
 # Excess of exchanges with the new value over those without it that brings back a value that was gone.
 _RETURNED: Final = 20
+# Only values that every exchange states can be seen to stay or to leave.
 _FOLLOWED: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL, kinds.PROMPT, kinds.PARAMETERS))
 
 How = Literal["reversed", "replaced"]

@@ -16,8 +16,10 @@ UNKNOWN: Final = ""
 """Stands for a value that an exchange has, but nobody knows (yet)."""
 UNSET: Final = "not set"
 """Stands for a parameter that a request leaves to the provider."""
+# Lengths are classed by doublings, since twice as long matters at any length.
 _OCTAVE: Final = 2
 
+# 48 bits are far finer than any share.
 _DRAWN_BYTES: Final = 6
 
 

@@ -50,6 +50,7 @@ rise of 0.05 wait a fifth longer.
 BLOCK_GAIN: Final = 100.0
 """Factor by which evidence grows within twenty trials at most. In forty, a cell whose every answer breaks
 from its first trial on is found after 65 of them instead of 34."""
+# Observations a block. docs/design/0008-blocks.md says what smaller and larger blocks cost.
 _BLOCK: Final = 20
 
 # Observations whose factors are kept: all that rates and paired differences have.

@@ -168,6 +168,7 @@ class Shares:
         return self.candidate - (self.reference or 0.0)
 
 
+# Sums of floats may miss a limit that they reach exactly.
 _SLACK: Final = 1e-9
 _STATES: Final[Mapping[Answer, State]] = {
     "must_not": "regression",

@@ -28,6 +28,7 @@ goldens, and two bets 30 % more at a noise of 20 %.
 _END = 1 - 1e-6
 # Largest error of a bound; one is looked for after every golden.
 _PRECISION = 1e-6
+# More clusters than anybody has goldens.
 _MOST_NEEDED = 1_000_000
 
 

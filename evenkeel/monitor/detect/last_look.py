@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 # Values of the open probability that are tried, denser at both ends, before the best is refined.
 _GRID: Final = 48
+# Points of the finer grid around the best point of the coarse one.
 _REFINED: Final = 16
+# Below it a deviation is taken for none, since a rounding error would decide.
 _SLACK: Final = 1e-9
 # Steps between 0 and 1 that fractions are rounded to, so that their sums can be counted.
 _FRACTIONS: Final = 60

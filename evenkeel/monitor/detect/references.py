@@ -50,6 +50,7 @@ _NAMES: Final = 64
 SUSPECTED: Final = 300.0
 """Evidence from which on all references are asked at once: reached once in that many calls by chance."""
 _DAYS: Final = 365
+# Suspicions that a route is expected to have, for the rate of false alarms that is promised.
 _BURSTS_A_YEAR: Final = 52
 FALSE_ALARMS_PER_YEAR: Final = 0.05
 """False alarms per route on which nothing changes, at most on average."""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Column: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.float64]]"
 Stakes: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.float64]]"
 
+# Stakes that bet side by side. With more of them intervals hardly get narrower.
 _GAMBLERS: Final = 16
 _SMALLEST: Final = 0.0005
 _LARGEST: Final = 0.95
@@ -61,6 +62,7 @@ _WEIGHED: Final = np.array(WEIGHTS)
 
 # Precision of an end of the interval, as a share of its distance from the mean; it errs outwards.
 _TOLERANCE: Final = 1e-5
+# A bisection of floats ends long before; a fault must not loop for ever.
 _MOST_STEPS: Final = 200
 
 

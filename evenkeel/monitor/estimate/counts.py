@@ -140,6 +140,7 @@ def _quality(verdict: Verdict) -> QualityOutcome:
     return (verdict.direction or "mixed") if changed else "same"
 
 
+# Reasons for failures come from endpoints, so their number is bounded.
 _MOST_REASONS = 32
 OTHER_REASON = "other"
 """Name that counts failure reasons beyond 32 in a cell together, so that labels stay bounded."""

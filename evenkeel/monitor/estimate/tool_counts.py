@@ -21,6 +21,7 @@ ARGUMENTS: Final = ("arguments",)
 _NAMED: Final = frozenset((*CHOICE, *ARGUMENTS))
 # Changes that are counted by name.
 _MOST_CHANGES: Final = 64
+# Arguments that a change names; a rewritten call differs in all of them.
 _MOST_ARGUMENTS: Final = 3
 _MOST_SHOWN: Final = 5
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 RECENT: Final = 500
 """Number of trials in the window "500"."""
 
+# Slots beyond a window's span that are kept, so that the oldest one goes only when it is surely past.
 _SPARE_SLOTS: Final = 3
 
 

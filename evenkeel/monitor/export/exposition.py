@@ -32,7 +32,9 @@ Found = TypeVar("Found")
 
 log = logging.getLogger("evenkeel.monitor")
 
+# Prometheus scrapes every few seconds at most.
 _EVERY_S: Final = 1.0
+# Age at which an exposition is an error: old figures would pass for present ones.
 _STALE_S: Final = 30.0
 
 

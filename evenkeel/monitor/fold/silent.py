@@ -36,6 +36,7 @@ DAY_S: Final = 86_400.0
 _NEW_BAG: Final = 4
 # Answers to references for which the likeness to the time before the last finding is kept.
 _LOOKED_BACK: Final = 200
+# References of one model; more are the work of names that a client makes up.
 _MOST_REFERENCES: Final = 512
 _MOST_INCIDENTS: Final = 256
 

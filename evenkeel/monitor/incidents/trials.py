@@ -22,6 +22,7 @@ MOST_VERDICTS: Final = 100
 """Most verdicts returned for an alert, the newest."""
 # Most verdicts that are scanned.
 _SCANNED: Final = 20_000
+# Verdicts read at once while the worst ones are looked for.
 _AT_ONCE: Final = 500
 
 

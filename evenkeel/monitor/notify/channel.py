@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenkeel.monitor.notify.notices import Notice, Phase, Writer
     from evenkeel.stores.monitor_state import AlertEvent, MonitorStore
 
+# Services that refuse a message refuse it for minutes.
 _PAUSES: Final = Backoff(1.0, 300.0)
 # Name in the store of the message about trouble with the monitor.
 _TROUBLE: Final = "not measured"

@@ -564,6 +564,7 @@ def _changes(stated: Sequence[ChangeMark]) -> str:
     return figures.listing(list(values)[:_MOST_SAID])
 
 
+# Kinds whose values name themselves: "model a → b" would say it twice.
 _MODELS: Final = frozenset((kinds.MODEL, kinds.REQUESTED_MODEL))
 # Kinds that are left out if something else changed, too.
 _UNSAID: Final = frozenset((kinds.FINGERPRINT, kinds.SETTINGS))

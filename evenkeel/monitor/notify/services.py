@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from evenkeel.monitor.notify.notices import Notice, NoticeMessage
 
+# A service that does not answer must not hold up the others for long.
 _TIMEOUT_S: Final = 5.0
 _SLACK: Final = "https://slack.com/api"
 _PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"

@@ -49,11 +49,13 @@ GRID: Final = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0
 _FEWEST: Final = 300
 # Trials whose mean is one observation.
 _BLOCK: Final = 20
+# Below five blocks an interval of their mean says nothing.
 _FEWEST_OF_CELL: Final = 5 * _BLOCK
 # Probability with which any cell's mean is above a limit that was placed.
 _ERROR_RATE: Final = 0.05
 # Trials remembered of a cell, the latest.
 _MOST_KEPT: Final = 20_000
+# The rule of three: after n blocks without an event its rate is below 3/n with 95 % confidence.
 _OF_THREE: Final = 3.0
 
 

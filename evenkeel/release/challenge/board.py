@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 # Seconds for which figures are remembered, since twenty thousand pairs take a second to read.
 _FRESH_S: Final = 15.0
+# Pruning reads all pairs.
 _PRUNED_EVERY_S: Final = 3_600.0
+# Decisions that are told; "not yet" is none.
 _SETTLED: Final = frozenset(("may_switch", "must_not"))
 
 

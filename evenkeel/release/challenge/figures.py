@@ -52,6 +52,7 @@ _HOUR_S: Final = 3_600.0
 _DAY_S: Final = 86_400.0
 # Days ahead beyond which a date would be no help.
 _MOST_DAYS: Final = 365
+# A judge without a preference for length prefers the longer answer half of the time.
 _NO_BIAS: Final = 0.5
 # Pairs labelled by people before their labels are compared with the judge.
 _FEWEST_LABELS: Final = 10

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 ANSWER_TOKENS: Final = 250
 """Length of an answer that is assumed; models that reason write several times as much."""
+# Usual length of the judge's instructions.
 _JUDGE_PROMPT_TOKENS: Final = 900
 _RULING_TOKENS: Final = 60
+# Another question a round, whose answer has to move.
 _CONTRASTS: Final = 1
 # Part of the most rounds that a category takes on average before it is settled.
 _UNSETTLED_SHARE: Final = 0.6

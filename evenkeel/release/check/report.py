@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = 1
 _WORST: Final = 3
+# Characters of an answer that a report shows before it is cut.
 _EXCERPT: Final = 1_200
 # Share of moved answers under contrasts below which robustness may come from ignoring the question.
 _LOW_SENSITIVITY: Final = 0.5

@@ -37,8 +37,10 @@ LADDER: Final = (20, 30, 40, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 _SHOWN: Final = (20, 50, 100, 200, 500)
 LIKELY: Final = 0.8
 """Share of the runs from which on a number of clusters is enough."""
+# Simulated runs behind each share that the plan states.
 _RUNS: Final = 400
 _TENTHS: Final = 10
+# Number of clusters that no run reaches.
 _NEVER: Final = 10**9
 
 

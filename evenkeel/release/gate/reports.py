@@ -38,6 +38,7 @@ MOST_LINES: Final = 12
 """Longest diff."""
 MOST_CHARS: Final = 200
 """Longest line of a diff."""
+# Smaller values say nothing more, and depend on rounding.
 _SMALLEST_P: Final = 0.0001
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - marks of other scripts
 _MARKS: Final = {

@@ -130,11 +130,13 @@ def _call(value: Any) -> ToolCall:
 _ASKED = ("request", "messages", "prompt")
 _OWN = ("id", "version", *_ASKED, "answer")
 _KNOWN = (*_OWN, *(field.name for field in fields_of(Golden) if field.name not in _OWN))
+# Python refuses to read integers of more digits.
 _LONGEST_INT = 4000
 # Endings of datasets that are no lines.
 _TABLES = frozenset({".csv", ".yaml", ".yml"})
 # Line ends to some readers; in JSON they can only stand inside a string, where an escape says the same.
 _BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+# Half a pair cannot be written as UTF-8; the escape of JSON keeps it.
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

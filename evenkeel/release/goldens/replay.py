@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SIMILARITY: Final = "similarity"
 """Score of the rating: 3 is 1, 2 is ½, 1 is 0."""
+# Goldens give way to live replays, which share the endpoint.
 _AT_ONCE: Final = 4
 # Latest exchanges among which the prompt of today is looked for.
 _LOOKED_AT: Final = 20

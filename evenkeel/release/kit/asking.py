@@ -43,6 +43,7 @@ HOPELESS: Final = frozenset({"unauthorized", "circuit_open", "bad_request"})
 """Faults of a judge or a rewriter after which asking on would only collect failures."""
 PASSING: Final = frozenset({"timeout", "rate_limited", "server_error", "connection"})
 """Faults that may be gone a moment later, or in the next run."""
+# Failures that say nothing about the question.
 _WORTH_REPEATING: Final = frozenset({"connection", "timeout", "server_error"})
 # Failures in a row of a model that has never answered, after which it is not asked again.
 _PATIENCE_AT_FIRST: Final = 3

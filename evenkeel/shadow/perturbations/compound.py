@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from evenkeel.shadow.perturbations.protocol import Outcome, Perturbation, Requirement
     from evenkeel.shadow.prompt import PromptView
 
+# One part alone would be that part under another name.
 _FEWEST: Final = 2
+# Each part has a seed of its own, so that one that is left out changes no other.
 _SEED_BITS: Final = 53
 
 

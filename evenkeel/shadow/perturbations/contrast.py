@@ -41,6 +41,7 @@ CATEGORY: Final = Category(
 # Small whole numbers that stand alone: no times, dates, versions, addresses or parts of identifiers.
 _NUMBER: Final = re.compile(r"(?<![\w.,:/#$€£-])[1-9]\d{0,3}(?![\w.,:/%-]*\d)(?![\w])")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
+# Shorter texts are greetings or confirmations: there is no question to replace.
 _FEWEST_WORDS: Final = 3
 # Longest question of which each number decides the answer; a report may name many that do not matter.
 _SHORT_CHARS: Final = 400

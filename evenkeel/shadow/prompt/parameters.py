@@ -53,6 +53,7 @@ _HASHED: Final = {
 # own.
 _NESTED: Final = (("reasoning", "effort", "reasoning_effort"),)
 _WORD: Final = re.compile("[A-Za-z0-9_.-]{1,24}")
+# Long values are named by a short hash: it only has to differ when they do.
 _HASH_BYTES: Final = 4
 
 

@@ -94,6 +94,7 @@ def asks(paragraph: str) -> bool:
     return paragraph.rstrip().endswith(("?", "\uff1f")) or orders(paragraph)
 
 
+# A longer line before a document is a paragraph of its own.
 _LONGEST_LEAD: Final = 200
 
 

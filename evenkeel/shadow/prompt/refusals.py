@@ -101,6 +101,7 @@ def _is_off(value: Any) -> bool:
     return value in _OFF or (isinstance(value, dict) and value.get("mode") in ("off", "none"))
 
 
+# Models that search by themselves: asked again, they would find other pages.
 _SEARCHING_MODEL: Final = re.compile(
     r":online\b|-online\Z|search-(?:preview|api)|deep-?research|(?:\A|/)(?:sonar|compound)(?:[-:]|\Z)",
     re.IGNORECASE,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Numbers are never used, and `int` refuses more than 4,300 digits: JSON does not.
 _DECODER: Final = json.JSONDecoder(parse_int=float)
 _WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
+# JSON may escape half a pair, which no encoding can hold.
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 

@@ -48,11 +48,13 @@ _DASHES: Final = "\u2010\u2011\u2013-"
 _PLAIN_MARKS: Final = {**dict.fromkeys(map(ord, _SPACES), " "), **dict.fromkeys(map(ord, _DASHES), "-")}
 
 
+# Long texts are searched in windows, so that other threads get their turn between them.
 _WINDOW_CHARS: Final = 8_192
 # Longest value of a pattern that is searched window by window, in characters.
 _LONGEST_CHARS: Final = 512
 # Longest value of any other pattern, in characters.
 _LONGEST_SECRET_CHARS: Final = 65_536
+# Long enough for another thread to take the interpreter.
 _BREATH_S: Final = 5e-5
 
 
@@ -207,6 +209,7 @@ def _basic(found: str) -> int:
     return len(found) if ":" in said and said.isprintable() else 0
 
 
+# Fewer groups are times and ratios, such as 12:30.
 _GROUPS_V6 = 3
 
 
@@ -305,6 +308,7 @@ BUILTIN: Final = (JWT, API_KEY, URL_CREDENTIALS, SECRET, BASIC, EMAIL, IBAN, CAR
 """Built-in patterns in order of precedence: where two match the same text, the earlier one names it."""
 
 
+# RE2's own bound on what a pattern may compile to.
 _MAX_MEMORY_BYTES = 8 << 20
 
 

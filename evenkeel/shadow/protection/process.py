@@ -27,6 +27,7 @@ _READY: Final = ""
 # Time for the process to load its detectors; Presidio's models take seconds.
 _START_S: Final = 60.0
 _LIMIT_S: Final = 10.0
+# Redaction waits for the process that forwards, never the other way round.
 _NICENESS: Final = 10
 
 

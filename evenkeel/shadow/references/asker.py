@@ -43,7 +43,9 @@ log = logging.getLogger("evenkeel")
 # Latest verdicts of a route that are searched for the current prompts.
 _LOOKED_AT: Final = 500
 _LOOK_EVERY_S: Final = 300.0
+# Pruning reads all references of all routes.
 _PRUNE_EVERY_S: Final = 3_600.0
+# A renamed model is looked at soon, since its references may have to move with it.
 _RENAMED_EVERY_S: Final = 30.0
 # Pause after a budget refused a call, in seconds.
 _REFUSED_PAUSE_S: Final = 300.0

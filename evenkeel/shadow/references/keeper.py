@@ -41,6 +41,7 @@ log = logging.getLogger("evenkeel.worker")
 
 A_SET: Final = 24
 """References of one requested model, of whichever prompt versions: questions of a route."""
+# Questions kept for each route. Ready ones are asked in turn, so more of them are asked more rarely.
 A_ROUTE: Final = 72
 # Fewest places of a model on a route that asks many.
 _FEWEST: Final = 6

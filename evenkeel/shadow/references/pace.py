@@ -29,7 +29,9 @@ BURST_CALLS: Final = 60
 # Share of the daily calls for filling references. The rest is asked in turn, so that the whole day is
 # watched.
 _FILL_SHARE: Final = 0.75
+# Between two calls that fill a new reference: a burst would look like traffic to the provider's limits.
 _FILL_PAUSE_S: Final = 2.0
+# A suspicion that comes back every hour must not use up the day's calls.
 BURSTS_A_DAY: Final = 3
 _AT_ONCE: Final = 4
 # Answers that the new one of a burst has to be compared with.

@@ -31,10 +31,12 @@ WINDOWS: Final = (48, 96, 192)
 """Numbers of latest calls that count as new, each compared by itself."""
 # Fewest references with old and new answers that a comparison needs.
 _FEWEST: Final = 6
+# Permutations drawn before it is decided whether more are worth their time.
 _FIRST: Final = 1_000
 # Most draws among the first 1,000 that may be as extreme as the new answers; with more, the look ends.
 _PROMISING: Final = 2
 _CHUNK: Final = 20_000
+# Bounds the time of one test; p-values below its inverse are all the same to an alarm.
 _MOST_DRAWS: Final = 2_000_000
 # Multiple of the level's inverse. Draws end early once the p-value can no longer fall below it.
 _HOPELESS: Final = 10.0

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"\w+")
 _HASH_BYTES: Final = 8
+# Enough to tell questions apart, and small enough to be kept for each of them.
 _DIMENSIONS: Final = 32
 # About the length of a sketch: its numbers are small.
 _LENGTH: Final = 40

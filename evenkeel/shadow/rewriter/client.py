@@ -34,6 +34,7 @@ _HOPELESS: Final = frozenset(
 _HEADROOM_TOKENS: Final = 2_000
 # First seed. Any fixed number will do: the same attempt at the same text should give the same words.
 _FIRST_SEED: Final = 7
+# Texts that the rewriter failed on are not sent again; prompts repeat.
 _REMEMBERED: Final = 1_000
 # Uses of a text that was given up before it is tried again. The number doubles each time.
 _REST_USES: Final = 50

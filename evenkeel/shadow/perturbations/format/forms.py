@@ -65,6 +65,7 @@ _LISTING: Final = re.compile(
     r"\b(?:array|matriz|cadena|tableau|chaîne|stringa)\s+JSON\b|\bJSON-array|JSON配列", re.IGNORECASE
 )
 _NOT_SAID: Final = frozenset({"document", "code", "examples"})
+# Formats in which marks of Markdown would be part of the content.
 _TEXT_ONLY: Final = frozenset({"free", "json", "yaml", "xml"})
 
 

@@ -149,6 +149,7 @@ def names_in(node: Node) -> Iterator[str]:
             return
 
 
+# Deeper schemas refer to themselves.
 _DEEPEST = 12
 _NO_SCHEMA: Final[Mapping[str, Any]] = {}
 

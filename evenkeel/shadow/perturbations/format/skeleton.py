@@ -33,6 +33,7 @@ _RAW: Final = re.compile(
 )
 _CHOICE: Final = re.compile(r"\s*(?:\||/(?!/)|or\b)")
 _ELLIPSIS: Final = re.compile(r"\.{3}|…")
+# A reader that calls itself must end before the stack does.
 _DEEPEST = 20
 # Objects in a list that are enough to show the shape of its items.
 _MOST_EXAMPLES: Final = 2

@@ -281,6 +281,7 @@ def _layout(slot: Slot, segments: Sequence[Segment], *, reorders: bool) -> Layou
 
 
 # Most units of a slot that are told apart: every order is checked against all of them.
+# Most units of a slot that are told apart: every order is checked against all of them.
 _MOST_UNITS: Final = 150
 
 

@@ -34,8 +34,10 @@ _LARGEST_TABLE: Final = 400_000
 _LONGEST_LABEL: Final = 12
 # Words of a line that may be matched as a whole.
 _SHORTEST_LINE: Final = 2
+# Words that a run needs to be believed: shorter ones agree by chance.
 _STRONG_WORDS: Final = 3
 _WEAK_WORDS: Final = 2
+# Tokens from which a line by itself, such as "---", parts two pieces.
 _DELIMITER: Final = 3
 
 

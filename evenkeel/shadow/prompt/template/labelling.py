@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _SYSTEM: Final = frozenset({"system", "developer"})
+# Inputs of a template that are told apart; more are rows of data.
 _MOST_SLOTS: Final = 8
 _JOINING: Final = frozenset("-_./@")
 # First character of the scripts that put no blanks between words.

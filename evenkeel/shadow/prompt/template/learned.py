@@ -41,6 +41,7 @@ SHARED_AT_LEAST: Final = 0.5
 _NAMED_FROM: Final = 16
 # Requests without a change before it has one; `_NAMED_AT_LATEST` bounds the wait.
 _UNCHANGED_FOR: Final = 8
+# Requests after which a template gets its version even if it still changes.
 _NAMED_AT_LATEST: Final = 30
 # Different requests that a user's message needs: one that is sent again and again is no template.
 _DIFFERENT: Final = 4
@@ -58,6 +59,7 @@ _MOST_MISSED: Final = 12
 _PARALLEL_WORDS: Final = 3
 # Requests after which words that vanish were template, not a value that recurred.
 _LONG_CONSTANT: Final = 40
+# Values seen at each input are remembered to tell a constant from an input.
 _MOST_VALUES: Final = 1_024
 _UNIT: Final = re.compile(r"[^\n.!?:]+[.!?:]*\n?")
 _UNIT_BLANKS: Final = 2

@@ -22,6 +22,7 @@ FORMAT: Final = 2
 
 
 _MOST_ROUTES: Final = 256
+# Shapes of requests come from clients, so their number is bounded.
 _MOST_KEYS: Final = 512
 
 

@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 
 # Requests to wait for before two are taken for one template, so that the right two are.
 _WAITED_FIRST: Final = 6
+# Requests without a template that wait for one like them.
 _MOST_WAITING: Final = 12
 _ALIKE_FROM_WORDS: Final = 2
 # Times that one request comes before its system message counts as the template.
 _CONSTANT_FROM: Final = 16
 _MOST_TEMPLATES: Final = 16
+# Requests after which a template that none of them used is dropped.
 _FORGOTTEN_AFTER: Final = 20_000
+# Templates compared in full with a request: the best ones by their words.
 _MOST_COMPARED: Final = 3
 # Margin of fit by which a template without a fingerprint must exceed one that has proved itself.
 _NAMED_COUNTS: Final = 0.2
