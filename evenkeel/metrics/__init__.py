@@ -63,9 +63,9 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         """Load a public name from its module."""
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(import_module(f"evenkeel.{_HOME[name]}"), name)
-        globals()[name] = found
-        return found
+        attribute = getattr(import_module(f"evenkeel.{_HOME[name]}"), name)
+        globals()[name] = attribute
+        return attribute
 
     def __dir__() -> list[str]:
         """Return the public names among the rest."""

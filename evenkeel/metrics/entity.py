@@ -60,16 +60,16 @@ def read_schema(context: str) -> Schema:
         if schema:
             return schema
     return {
-        found[1]: frozenset(choice.strip(" \"'") for choice in (found[2] or "").split(",") if choice.strip())
-        for found in _LINE.finditer(text)
+        match[1]: frozenset(choice.strip(" \"'") for choice in (match[2] or "").split(",") if choice.strip())
+        for match in _LINE.finditer(text)
     }
 
 
 def _trees(text: str) -> Iterator[Tree]:
     for fence in fences(text):
-        found = read_structure(fence.text)
-        if found is not None and not isinstance(found, UnreadableError):
-            yield found.tree
+        structure = read_structure(fence.text)
+        if structure is not None and not isinstance(structure, UnreadableError):
+            yield structure.tree
     try:
         excerpt = find_json(text)
     except UnreadableError:
@@ -87,7 +87,7 @@ def _schema(tree: Tree) -> dict[str, frozenset[str]]:
         slots = {name: _choices(item) for name, item in named if name and _SHAPE_KEYS.intersection(item)}
         if slots:
             return slots
-        return next((found for item in tree if (found := _schema(item))), {})
+        return next((schema for item in tree if (schema := _schema(item))), {})
     slots = {
         name: _choices(item)
         for name, item in tree.items()
@@ -96,19 +96,19 @@ def _schema(tree: Tree) -> dict[str, frozenset[str]]:
     properties = tree.get("properties")
     if isinstance(properties, dict) and (nested := _schema(properties)):
         return nested
-    return slots or next((found for item in tree.values() if (found := _schema(item))), {})
+    return slots or next((schema for item in tree.values() if (schema := _schema(item))), {})
 
 
 def _name(item: Mapping[str, Tree]) -> str | None:
-    found = next((item[key] for key in _SCHEMA_NAME_KEYS if key in item), None)
-    return found if isinstance(found, str) and found else None
+    name = next((item[key] for key in _SCHEMA_NAME_KEYS if key in item), None)
+    return name if isinstance(name, str) and name else None
 
 
 def _choices(item: Mapping[str, Tree]) -> frozenset[str]:
-    found = next((item[key] for key in _CHOICE_KEYS if key in item), ())
-    if isinstance(found, str):
-        found = tuple(choice.strip() for choice in found.split(",")) if found else ()
-    return frozenset(choice for choice in found if isinstance(choice, str))
+    choices = next((item[key] for key in _CHOICE_KEYS if key in item), ())
+    if isinstance(choices, str):
+        choices = tuple(choice.strip() for choice in choices.split(",")) if choices else ()
+    return frozenset(choice for choice in choices if isinstance(choice, str))
 
 
 SAME_TEXT = 0.7
@@ -195,10 +195,10 @@ def _agreed(
 
 
 def _by_key(slots: Sequence[AnswerSlot]) -> dict[str, list[AnswerSlot]]:
-    found: dict[str, list[AnswerSlot]] = {}
+    slots_by_key: dict[str, list[AnswerSlot]] = {}
     for slot in slots:
-        found.setdefault(slot.key, []).append(slot)
-    return found
+        slots_by_key.setdefault(slot.key, []).append(slot)
+    return slots_by_key
 
 
 def read_slots(text: str, wanted: Format | None = None) -> list[AnswerSlot] | UnreadableError | None:
@@ -208,10 +208,10 @@ def read_slots(text: str, wanted: Format | None = None) -> list[AnswerSlot] | Un
         (nested ones by their own key); several values of a field are several slots. None if the
         answer has no structure; an error "too_large" or "too_deep".
     """
-    found = read_structure(text, wanted)
-    if not isinstance(found, Structure):
-        return found
-    return [slot for slot in _slots(found.tree) if slot.value]
+    structure = read_structure(text, wanted)
+    if not isinstance(structure, Structure):
+        return structure
+    return [slot for slot in _slots(structure.tree) if slot.value]
 
 
 def slot_key(name: str) -> str:

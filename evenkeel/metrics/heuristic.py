@@ -147,18 +147,18 @@ def _content(text: str) -> frozenset[str]:
 
 def _share(left: str, right: str) -> float:
     """Return the share of the smaller vocabulary that the larger one contains."""
-    one, other = _content(left), _content(right)
-    return len(one & other) / max(1, min(len(one), len(other)))
+    left_words, right_words = _content(left), _content(right)
+    return len(left_words & right_words) / max(1, min(len(left_words), len(right_words)))
 
 
 def _wording(pair: Pair) -> Pair:
     """Return the pair with data replaced by its values if the two formats differ, so that content counts."""
-    found = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
-    formats = [side.format if isinstance(side, Structure) else "free" for side in found]
+    structures = read_structure(pair.reference.text), read_structure(pair.candidate.text, pair.wanted.format)
+    formats = [side.format if isinstance(side, Structure) else "free" for side in structures]
     if formats[0] == formats[1] or not {"json", "yaml", "xml", "html"}.intersection(formats):
         return pair
     sides = [
         replace(answer, text=flat(side.tree)) if isinstance(side, Structure) else answer
-        for answer, side in zip((pair.reference, pair.candidate), found, strict=True)
+        for answer, side in zip((pair.reference, pair.candidate), structures, strict=True)
     ]
     return replace(pair, reference=sides[0], candidate=sides[1])

@@ -196,10 +196,10 @@ def _refuse_constant(constant: str) -> Any:
 
 
 def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(members)
-    if len(found) != len(members):
+    unique = dict(members)
+    if len(unique) != len(members):
         raise NotDataError("a key is repeated")
-    return found
+    return unique
 
 
 _JSON: Final = json.JSONDecoder(

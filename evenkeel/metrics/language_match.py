@@ -40,15 +40,15 @@ class LanguageMatch:
         if not candidate or (wanted is None and not reference):
             return Failure(self.name, self.version, "no_text", "An answer has no text.")
         wanted = wanted or self._language_of(reference)
-        found = self._language_of(candidate)
-        if wanted is None or found is None:
+        language = self._language_of(candidate)
+        if wanted is None or language is None:
             which = "reference" if wanted is None else "candidate"
             return Failure(
                 self.name, self.version, "unknown_language", f"The {which}'s language is not certain."
             )
-        return float(base_tag(found) == base_tag(wanted))
+        return float(base_tag(language) == base_tag(wanted))
 
 
 def _prose(answer: Answer) -> str:
-    found = read_structure(answer.text)
-    return flat(found.tree) if isinstance(found, Structure) else answer.text.strip()
+    structure = read_structure(answer.text)
+    return flat(structure.tree) if isinstance(structure, Structure) else answer.text.strip()

@@ -39,10 +39,10 @@ class Coverage:
         """
         if self.languages is None or self.language_of is None:
             return None
-        found = languages_of(pair, self.language_of)
-        if None in found or found[0] == found[1] or self.languages.issuperset(found):
+        languages = languages_of(pair, self.language_of)
+        if None in languages or languages[0] == languages[1] or self.languages.issuperset(languages):
             return None
-        return f"The model does not know both languages: {found[0]}, {found[1]}."
+        return f"The model does not know both languages: {languages[0]}, {languages[1]}."
 
 
 ANY_LANGUAGE: Final = Coverage()

@@ -26,17 +26,17 @@ def ignored(pair: Pair, language_of: LanguageOf | None) -> tuple[Obligation, ...
     """
     if not pair.candidate.text.strip():
         return ()
-    found: list[Obligation] = []
+    obligations: list[Obligation] = []
     if pair.wanted.format not in (None, "free") and not is_valid(pair.candidate.text, pair.wanted.format):
-        found.append("format")
+        obligations.append("format")
     if (
         pair.wanted.language is not None
         and pair.task != Task.SLOT_FILLING
         and language_of is not None
         and LanguageMatch(language_of).score(pair) == 0.0
     ):
-        found.append("language")
-    return tuple(found)
+        obligations.append("language")
+    return tuple(obligations)
 
 
 def is_valid(text: str, expected: Format) -> bool:
@@ -45,7 +45,7 @@ def is_valid(text: str, expected: Format) -> bool:
     Markdown is valid if it has some structure and all its fences are closed. HTML is valid if it
     has an HTML element and no tag lacks its counterpart where HTML needs one.
     """
-    found = read_structure(text, expected)
-    if not isinstance(found, Structure):
+    structure = read_structure(text, expected)
+    if not isinstance(structure, Structure):
         return False
-    return found.format == expected and found.strict and found.alone
+    return structure.format == expected and structure.strict and structure.alone

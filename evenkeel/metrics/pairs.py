@@ -45,45 +45,45 @@ def read_pair(row: object) -> Pair:
 
 
 def _answer(row: Mapping[str, Any], side: str) -> Answer:
-    given = row.get(side)
-    if isinstance(given, str):
-        return Answer(without_thoughts(given))
-    if not isinstance(given, dict) or not isinstance(given.get("text", ""), str):
+    answer = row.get(side)
+    if isinstance(answer, str):
+        return Answer(without_thoughts(answer))
+    if not isinstance(answer, dict) or not isinstance(answer.get("text", ""), str):
         raise PairError(f"{side}: {'is missing' if side not in row else 'must be a text'}")
-    calls = given.get("tool_calls") or []
+    calls = answer.get("tool_calls") or []
     try:
         return Answer(
-            without_thoughts(given.get("text", "")),
+            without_thoughts(answer.get("text", "")),
             tuple(ToolCall(str(call["name"]), str(call["arguments"])) for call in calls),
         )
     except (TypeError, KeyError) as error:
         raise PairError(f"{side}.tool_calls: each has a `name` and `arguments`, its JSON as text") from error
 
 
-def _task(given: object) -> str | None:
-    if given is None:
+def _task(value: object) -> str | None:
+    if value is None:
         return None
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         raise PairError("task: must be a name")
     try:
-        return task_named(given).value
+        return task_named(value).value
     except ValueError as error:
         raise PairError(f"task: {error}") from error
 
 
-def _wanted(given: object) -> AnswerForm:
-    if given is None:
+def _wanted(value: object) -> AnswerForm:
+    if value is None:
         return AS_BEFORE
-    if not isinstance(given, dict) or not _MEMBERS.issuperset(given):
+    if not isinstance(value, dict) or not _MEMBERS.issuperset(value):
         raise PairError("wanted: has `format`, `language` or both")
-    language = given.get("language")
-    if given.get("format") not in (None, *_FORMATS):
-        raise PairError(f"wanted.format: {given['format']!r} is none of {', '.join(_FORMATS)}")
+    language = value.get("language")
+    if value.get("format") not in (None, *_FORMATS):
+        raise PairError(f"wanted.format: {value['format']!r} is none of {', '.join(_FORMATS)}")
     try:
         tag = None if language is None else canonical_tag(language)
     except (ValueError, AttributeError, TypeError) as error:
         raise PairError(f"wanted.language: {language!r} is no language tag") from error
-    return AnswerForm(format=given.get("format"), language=tag)
+    return AnswerForm(format=value.get("format"), language=tag)
 
 
 def finding(judgement: Judgement) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def finding(judgement: Judgement) -> dict[str, Any]:
         `failures`.
     """
     failed = judgement.rating is None and not judgement.unsure
-    found: dict[str, Any] = {
+    row: dict[str, Any] = {
         "rating": judgement.rating,
         "similarity": None if judgement.similarity is None else round(judgement.similarity, 4),
         "decided_by": "nobody" if failed else "invalid" if judgement.invalid else stage_of(judgement.details),
@@ -113,8 +113,8 @@ def finding(judgement: Judgement) -> dict[str, Any]:
         "invalid": list(judgement.invalid),
     }
     if judgement.failures:
-        found["failures"] = [f"{failure.metric}: {failure.reason}" for failure in judgement.failures]
-    return found
+        row["failures"] = [f"{failure.metric}: {failure.reason}" for failure in judgement.failures]
+    return row
 
 
 # Pairs rated at once: the judge's own limit is below.

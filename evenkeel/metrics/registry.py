@@ -139,28 +139,28 @@ def publish_labels() -> None:
 
 @cache
 def _catalogue() -> _Catalogue:
-    found: dict[str, MetricEntry] = {}
-    for place in BUILTIN:
-        module, _, kind = place.partition(":")
-        one = _listed(getattr(import_module(module), kind))
-        found[one.name] = one
+    entries: dict[str, MetricEntry] = {}
+    for qualified_name in BUILTIN:
+        module, _, kind = qualified_name.partition(":")
+        entry = _listed(getattr(import_module(module), kind))
+        entries[entry.name] = entry
     refused_ones: dict[str, str] = {}
     for extension in extensions(GROUP):
         try:
-            one = _offered(extension, found)
+            entry = _offered(extension, entries)
         except ExtensionError as error:
             refused_ones[extension.entry_point.name] = str(error)
             _log.warning("metric %s", error)
         else:
-            found[one.name] = one
-    return _Catalogue(found, refused_ones)
+            entries[entry.name] = entry
+    return _Catalogue(entries, refused_ones)
 
 
 def _listed(kind: Any) -> MetricEntry:
     return MetricEntry(kind, kind.name, kind.version, kind.about)
 
 
-def _offered(extension: Extension, known: Collection[str]) -> MetricEntry:
+def _offered(extension: Extension, names: Collection[str]) -> MetricEntry:
     """Return the metric of an entry point.
 
     Raises: ExtensionError if it cannot be loaded, is no metric, or has the name of a known one.
@@ -174,6 +174,6 @@ def _offered(extension: Extension, known: Collection[str]) -> MetricEntry:
             f"{extension} is refused: a metric has a name in snake_case and a version from 1, "
             f"not {name!r} and {version!r}"
         )
-    if name in known:
+    if name in names:
         raise ExtensionError(f"{extension} is refused: there is a metric {name!r} already")
     return _listed(kind)

@@ -165,16 +165,16 @@ class TwoStageScorer:
         near = await asyncio.to_thread(_similarity, rated, pair)
         shifted = rated.outcome is not None and rated.outcome != _SAME
         measures = self._measures.get(find_task(pair.task), ()) if qualities and shifted else ()
-        found = await measure_all(measures, pair)
+        quality_scores = await measure_all(measures, pair)
         return Judgement(
             self._scorer,
             rated.outcome,
             rated.explanation,
             rated.details,
-            found.scores,
-            found.failures,
-            cost_usd=rated.cost_usd + found.cost_usd,
-            tokens=rated.tokens + found.tokens,
+            quality_scores.scores,
+            quality_scores.failures,
+            cost_usd=rated.cost_usd + quality_scores.cost_usd,
+            tokens=rated.tokens + quality_scores.tokens,
             rated_by=rated.prompt_version,
             unsure=rated.outcome is None,
             similarity=near,

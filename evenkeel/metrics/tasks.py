@@ -59,9 +59,9 @@ def task_named(name: str) -> Task:
     raise ValueError(f"no task {name!r}; {nearest(wanted, list(Task))}")
 
 
-def nearest(wrong: str, known: list[str] | list[Task]) -> str:
+def nearest(wrong: str, choices: list[str] | list[Task]) -> str:
     """Return 'did you mean "…"?' with the nearest known name, or else all of them in order."""
-    names = sorted(str(name) for name in known)
+    names = sorted(str(name) for name in choices)
     near = difflib.get_close_matches(wrong, names, n=1)
     return f'did you mean "{near[0]}"?' if near else f"there are {', '.join(names)}"
 
@@ -174,8 +174,8 @@ def document_labels(text: str) -> frozenset[str]:
     by_name = frozenset(found[1] or found[2] for found in _NAMED_DOCUMENT.finditer(text))
     by_number = frozenset(found[1] for found in _NUMBERED_DOCUMENT.finditer(text))
     by_tag = frozenset(
-        (found[1] and (label := _TAG_LABEL.search(found[1])) and label[1]) or str(place)
-        for place, found in enumerate(_TAGGED_DOCUMENT.finditer(text), start=1)
+        (found[1] and (label := _TAG_LABEL.search(found[1])) and label[1]) or str(position)
+        for position, found in enumerate(_TAGGED_DOCUMENT.finditer(text), start=1)
     )
     return max(by_name, by_number, by_tag, key=len)
 
@@ -268,18 +268,18 @@ def _is_workflow(lower: str, said: list[str]) -> bool:
     return any(_SIGNS["plan"].search(sentence) for sentence in said) and has_plan(lower)
 
 
-def _is_slot_filling(text: str, lower: str, said: list[str]) -> bool:
-    if _SIGNS["tools"].search(lower) or any(_SIGNS["code"].search(sentence) for sentence in said):
+def _is_slot_filling(text: str, lower: str, words: list[str]) -> bool:
+    if _SIGNS["tools"].search(lower) or any(_SIGNS["code"].search(sentence) for sentence in words):
         # Schemas of tools look like forms, and programs may extract fields as well.
         return False
-    if together(said, _SIGNS["extract"], _SIGNS["fields"]):
+    if together(words, _SIGNS["extract"], _SIGNS["fields"]):
         return has_form(text) or has_blanks(lower)
     return has_blanks(lower)
 
 
-def _is_question_answering(lower: str, said: list[str]) -> bool:
+def _is_question_answering(lower: str, words: list[str]) -> bool:
     documents, asks = len(document_labels(lower)), has_question(lower)
-    from_documents = together(said, _SIGNS["answer"], _SIGNS["material"])
+    from_documents = together(words, _SIGNS["answer"], _SIGNS["material"])
     if documents > 1:
         return asks or from_documents
     return asks and from_documents and (documents == 1 or has_context(lower))

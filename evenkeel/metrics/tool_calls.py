@@ -68,8 +68,8 @@ def _first_difference(before: list[str], after: list[str]) -> tuple[str, str]:
     left, right = Counter(before) - Counter(after), Counter(after) - Counter(before)
     if left or right:
         return named(next(iter(left), "")), named(next(iter(right), ""))
-    places = zip(before, after, strict=True)
-    return next((named(name), named(other)) for name, other in places if name != other)
+    call_pairs = zip(before, after, strict=True)
+    return next((named(name), named(other)) for name, other in call_pairs if name != other)
 
 
 def _unequal(before: str, after: str) -> tuple[str, ...]:

@@ -94,21 +94,21 @@ def human_agreement(labels: Iterable[Label]) -> tuple[HumanAgreement, ...]:
         if label.agrees is not None and label.withdrawn_at is None:
             by_verdict.setdefault(label.verdict_id, []).append(label)
     groups: dict[tuple[str, DecidedBy, Source], list[tuple[int, int | None]]] = {}
-    for said in by_verdict.values():
-        first = said[0]
-        blind = [label for label in said if label.drawn]
+    for labels_of_verdict in by_verdict.values():
+        first = labels_of_verdict[0]
+        blind = [label for label in labels_of_verdict if label.drawn]
         source: Source = "drawn" if blind else "chosen"
         assert first.judge_rating is not None
-        pair = (first.judge_rating, _most([label.rating for label in blind or said]))
+        pair = (first.judge_rating, _most([label.rating for label in blind or labels_of_verdict]))
         groups.setdefault((first.judge_model, first.decided_by, source), []).append(pair)
-    found = (_of_group(*key, pairs) for key, pairs in sorted(groups.items()))
-    return tuple(agreement for agreement in found if agreement is not None)
+    agreements = (_of_group(*key, pairs) for key, pairs in sorted(groups.items()))
+    return tuple(agreement for agreement in agreements if agreement is not None)
 
 
 def people_say(labels: Iterable[Label]) -> int | None:
     """Return the rating that most people gave a verdict; None if nobody rated it or they are split."""
-    given = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
-    return _most(given) if given else None
+    ratings = [label.rating for label in labels if label.rating is not None and label.withdrawn_at is None]
+    return _most(ratings) if ratings else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,10 @@ def drawn_labels(labels: Iterable[Label], drawn: Iterable[Verdict]) -> DrawnLabe
         if verdict.shifted is None:
             continue
         asked[verdict.shifted] += 1
-        said = people_say(by_verdict.get(verdict.id, ()))
-        if said is not None:
+        people_rating = people_say(by_verdict.get(verdict.id, ()))
+        if people_rating is not None:
             rated[verdict.shifted] += 1
-            moved[verdict.shifted] += said < _SAME
+            moved[verdict.shifted] += people_rating < _SAME
     shifted, other = (wilson(rated[kind], asked[kind]) for kind in (True, False))
     judged = wilson(asked[True], asked.total())
     return DrawnLabels(
@@ -171,11 +171,11 @@ def drawn_labels(labels: Iterable[Label], drawn: Iterable[Verdict]) -> DrawnLabe
     )
 
 
-def _apart(one: Share, other: Share) -> bool:
+def _apart(first: Share, other: Share) -> bool:
     """Return whether the intervals of two shares do not overlap."""
-    if one.lower is None or one.upper is None or other.lower is None or other.upper is None:
+    if first.lower is None or first.upper is None or other.lower is None or other.upper is None:
         return False
-    return one.lower > other.upper or other.lower > one.upper
+    return first.lower > other.upper or other.lower > first.upper
 
 
 def _corrected(judged: Share, shifted: Share, other: Share) -> Share:

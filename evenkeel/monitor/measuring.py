@@ -243,8 +243,8 @@ class MeasuringWatch:
             return self._figures_known()
         return any(route.rated for route in self._routes.values())
 
-    def _cause(self, reason: str, said: str, step: str, now: float, *routes: str) -> HoldUp:
-        return HoldUp(reason, said, step, self._seen.get(reason, now), routes)
+    def _cause(self, reason: str, sentence: str, step: str, now: float, *routes: str) -> HoldUp:
+        return HoldUp(reason, sentence, step, self._seen.get(reason, now), routes)
 
     def _judged(self, trouble: JudgeTrouble, now: float) -> HoldUp:
         reason = "judge_key" if trouble.reason == "unauthorized" else "judge"
@@ -255,8 +255,8 @@ class MeasuringWatch:
         try:
             lag, counted = self._queue.lag(), merge(self._counters.read())
         except Exception as error:  # noqa: BLE001 - named boundary: whatever the store raises, it is away
-            said = f"The store cannot be reached ({type(error).__name__}): nothing is queued or scored"
-            yield self._cause("queue", said, "Check Redis, or the disk of the data folder.", now)
+            sentence = f"The store cannot be reached ({type(error).__name__}): nothing is queued or scored"
+            yield self._cause("queue", sentence, "Check Redis, or the disk of the data folder.", now)
             return
         self._count(counted, now)
         if waits:
@@ -264,8 +264,8 @@ class MeasuringWatch:
         if lag.oldest_s > _WAITED_S and now - self._moved_at > _STANDS_S:
             waited = figures.duration(lag.oldest_s)
             number = lag.waiting + lag.leased
-            said = f"No worker takes sampled exchanges: the oldest of {number:,} has waited {waited}"
-            yield self._cause("worker", said, "Check that the worker runs, and its log.", now)
+            sentence = f"No worker takes sampled exchanges: the oldest of {number:,} has waited {waited}"
+            yield self._cause("worker", sentence, "Check that the worker runs, and its log.", now)
         yield from self._lost(now)
 
     def _count(self, counted: Snapshot, now: float) -> None:
@@ -278,18 +278,18 @@ class MeasuringWatch:
             elif route and (reason := _reason(name, labels)):
                 lost.setdefault(route, Counter())[reason] += int(number)
         for name in rated.keys() | lost.keys():
-            known = self._routes.setdefault(name, _Route())
+            watch = self._routes.setdefault(name, _Route())
             losses = lost.get(name, Counter())
-            if rated[name] != known.rated or losses != known.lost:
+            if rated[name] != watch.rated or losses != watch.lost:
                 self._moved_at = now
-            if rated[name] != known.rated:
-                known.rated, known.base, known.since = rated[name], Counter(losses), None
-            elif known.since is None and losses != known.base:
-                known.since = now
+            if rated[name] != watch.rated:
+                watch.rated, watch.base, watch.since = rated[name], Counter(losses), None
+            elif watch.since is None and losses != watch.base:
+                watch.since = now
             for reason in losses:
-                if losses[reason] != known.lost[reason]:
-                    known.lost_at[reason] = now
-            known.lost = losses
+                if losses[reason] != watch.lost[reason]:
+                    watch.lost_at[reason] = now
+            watch.lost = losses
 
     def _lost(self, now: float) -> Iterable[HoldUp]:
         """Yield the reasons for which routes lose their trials."""
@@ -302,8 +302,8 @@ class MeasuringWatch:
                 held.setdefault(reason, []).append(name)
         for reason, routes in held.items():
             begun = [since for name in routes if (since := self._routes[name].since) is not None]
-            said, step = self._words(reason)
-            yield HoldUp(reason, said, step, min(begun, default=now), tuple(routes))
+            sentence, step = self._words(reason)
+            yield HoldUp(reason, sentence, step, min(begun, default=now), tuple(routes))
 
     def _thinned(self, held: set[str], now: float) -> Iterable[HoldUp]:
         """Yield the reasons for which a part of the exchanges is lost, but for those that hold a route up."""
@@ -318,13 +318,13 @@ class MeasuringWatch:
 
     def _words(self, reason: str) -> tuple[str, str]:
         words = reason.replace("_", " ")
-        said = _SAID.get(reason, f"No trial can be rated: {words}")
+        sentence = _SAID.get(reason, f"No trial can be rated: {words}")
         if reason.startswith(_UNTRIED):
-            said = f"No rewording can be tried: {words.removeprefix(_UNTRIED)}"
+            sentence = f"No rewording can be tried: {words.removeprefix(_UNTRIED)}"
         step = _STEPS.get(reason, "Pipeline and Trials show what was tried and what came back.")
         if reason.startswith(_UNREAD):
             unread = reason.removeprefix(_UNREAD)
-            said = f"No exchange can be measured: {_UNREADABLE.get(unread, unread.replace('_', ' '))}"
+            sentence = f"No exchange can be measured: {_UNREADABLE.get(unread, unread.replace('_', ' '))}"
             step = "Pipeline counts them by reason. Do not sample a route that cannot be measured."
         if reason.startswith("budget"):
             spent, budget = self._ledger.today(), self._ledger.budget
@@ -336,15 +336,15 @@ class MeasuringWatch:
                 limits.append(f"{spent.tokens:,} of {budget.tokens_per_day:,} tokens")
                 left = left and spent.tokens < _SPENT * budget.tokens_per_day
             if reason == "budget" and left:
-                said = "What is left of the day's budget is too small for an exchange"
-            said += f" ({' and '.join(limits)})"
-        return said, step
+                sentence = "What is left of the day's budget is too small for an exchange"
+            sentence += f" ({' and '.join(limits)})"
+        return sentence, step
 
     def _folded(self, now: float) -> Iterable[HoldUp]:
         stepped_at = self._stepped_at()
         if stepped_at is not None and now - stepped_at > _MONITOR_STALLED_S:
-            said = f"The monitor has not read verdicts for {figures.duration(now - stepped_at)}"
-            yield self._cause("monitor", said, "Its log says why; figures are as old.", now)
+            sentence = f"The monitor has not read verdicts for {figures.duration(now - stepped_at)}"
+            yield self._cause("monitor", sentence, "Its log says why; figures are as old.", now)
 
 
 def known(report: CellReport) -> bool:

@@ -151,8 +151,8 @@ class Judges:
         counts = self.counts.get(route, {}).get(model)
         if counts is None:
             return _UNKNOWN
-        found = self._estimates.get((route, model))
-        if found is None:
-            found = counts.estimates(alpha=alpha, min_trials=min_trials)
-            self._estimates[route, model] = found
-        return found
+        estimates = self._estimates.get((route, model))
+        if estimates is None:
+            estimates = counts.estimates(alpha=alpha, min_trials=min_trials)
+            self._estimates[route, model] = estimates
+        return estimates

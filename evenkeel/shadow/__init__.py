@@ -51,9 +51,9 @@ if not TYPE_CHECKING:  # a type checker must still find a name that is misspelt
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home = "prompt" if name in _IN_PROMPT else "perturbations"
-        found = getattr(import_module(f"{__name__}.{home}"), name)
-        globals()[name] = found
-        return found
+        attribute = getattr(import_module(f"{__name__}.{home}"), name)
+        globals()[name] = attribute
+        return attribute
 
     def __dir__() -> list[str]:
         """List the module's names, public ones that are not loaded yet included."""

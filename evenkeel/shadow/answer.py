@@ -49,12 +49,12 @@ def json_object(text: str, reason: str) -> dict[str, Any]:
     Raises: UnreadableAnswer with the given reason if it is something else.
     """
     try:
-        found, end = _READER.raw_decode(text, len(text) - len(text.lstrip()))
+        value, end = _READER.raw_decode(text, len(text) - len(text.lstrip()))
     except (ValueError, RecursionError) as fault:
         raise UnreadableAnswer(reason, "a part that should be a JSON object can't be read") from fault
-    if not isinstance(found, dict) or text[end:].strip():
+    if not isinstance(value, dict) or text[end:].strip():
         raise UnreadableAnswer(reason, "a part is not one JSON object")
-    return found
+    return value
 
 
 def error_body(error: Any) -> UnreadableAnswer:
@@ -148,9 +148,9 @@ class AnswerDraft:
     """Sum of the log-probabilities of the answer's tokens."""
     tokens_with_logprob: int = 0
 
-    def note_logprobs(self, given: Iterable[Any]) -> None:
+    def note_logprobs(self, logprobs: Iterable[Any]) -> None:
         """Add the log-probabilities of tokens. Values that are not numbers of at most 0 are ignored."""
-        for logprob in given:
+        for logprob in logprobs:
             if (
                 isinstance(logprob, int | float)
                 and not isinstance(logprob, bool)
@@ -173,22 +173,27 @@ class AnswerDraft:
             prompt_keys: The counts that make up the prompt's; without the first there is none.
             completion_key: The count of the answer's tokens.
         """
-        found = fields(usage)
-        first, *more = (count(found.get(key), None) for key in prompt_keys)
+        usage_fields = fields(usage)
+        first, *more = (count(usage_fields.get(key), None) for key in prompt_keys)
         if first is not None:
             self.prompt_tokens = first + sum(part or 0 for part in more)
-        said, whole = count(found.get(completion_key), None), count(found.get("total_tokens"), None)
-        thoughts = [count(fields(found.get(key)).get("reasoning_tokens"), None) for key in _ANSWER_DETAILS]
-        if said is not None and whole is not None and first is not None and whole - first > said:
+        completion, whole = (
+            count(usage_fields.get(completion_key), None),
+            count(usage_fields.get("total_tokens"), None),
+        )
+        thoughts = [
+            count(fields(usage_fields.get(key)).get("reasoning_tokens"), None) for key in _ANSWER_DETAILS
+        ]
+        if completion is not None and whole is not None and first is not None and whole - first > completion:
             # Some servers count the tokens of reasoning only in the total.
-            thoughts.append(whole - first - said)
-            said = whole - first
-        self.completion_tokens = self.completion_tokens if said is None else said
+            thoughts.append(whole - first - completion)
+            completion = whole - first
+        self.completion_tokens = self.completion_tokens if completion is None else completion
         self.reasoning_tokens = max(
             (thought for thought in thoughts if thought is not None), default=self.reasoning_tokens
         )
-        stated = [found.get(key) for key in _CACHED]
-        stated += [fields(found.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS]
+        stated = [usage_fields.get(key) for key in _CACHED]
+        stated += [fields(usage_fields.get(key)).get("cached_tokens") for key in _PROMPT_DETAILS]
         # Gateways state one number in several places, and in some of them 0.
         cached = max(count(tokens, -1) or 0 for tokens in stated)
         self.cached_tokens = cached if cached >= 0 else self.cached_tokens
@@ -210,15 +215,15 @@ class AnswerDraft:
         Thoughts that the server left at the head of the text are set aside, and counted as such.
         """
         whole = "".join(self.text)
-        said = without_thoughts(whole)
-        if said is not whole and not self.reasoning_tokens:
-            self.reasoning_tokens = estimate_tokens(whole) - estimate_tokens(said) + 1
+        text = without_thoughts(whole)
+        if text is not whole and not self.reasoning_tokens:
+            self.reasoning_tokens = estimate_tokens(whole) - estimate_tokens(text) + 1
         calls: list[ToolCall] = []
         for place in sorted(self.calls):
             call = self.calls[place]
             calls.append(ToolCall(well_formed(call.name), well_formed(call.arguments)))
         return Answer(
-            text=well_formed(said or "".join(self.refusal)),
+            text=well_formed(text or "".join(self.refusal)),
             tool_calls=tuple(calls),
             model=_well_formed(self.model),
             system_fingerprint=_well_formed(self.system_fingerprint),

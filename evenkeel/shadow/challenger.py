@@ -346,7 +346,7 @@ async def _preferred(
 
 def _pair(plan: _Plan, answers: _Answers, rated: _Ratings, prices: Prices) -> ChallengePair:
     original, challenge = plan.original, plan.challenge
-    place = rated.preference.place if rated.preference else None
+    preference = rated.preference.place if rated.preference else None
     other = rated.other_order.place if rated.other_order else None
     rewording = None
     if plan.rewording is not None:
@@ -372,9 +372,9 @@ def _pair(plan: _Plan, answers: _Answers, rated: _Ratings, prices: Prices) -> Ch
         candidate=_replayed(answers.candidate, rated.candidate, plan.candidate.model, prices),
         rating=rated.candidate.rating if rated.candidate else None,
         control_rating=rated.again.rating if rated.again else None,
-        preference=place,
+        preference=preference,
         control_preference=rated.noise.place if rated.noise else None,
-        both_orders=None if place is None or other is None else (place, other),
+        both_orders=None if preference is None or other is None else (preference, other),
         rewording=rewording,
     )
 

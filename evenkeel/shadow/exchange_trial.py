@@ -158,11 +158,11 @@ class ExchangeTrial:
             if looked.whole:
                 trials.append(self._trial(looked.root.perturbation))
             trials += (self._part(looked.root, kind) for kind in looked.alone)
-        found = self._applicable(trials, len(trials))
-        if not (found or plan.drawn or self.verdicts):
+        trials_applicable = self._applicable(trials, len(trials))
+        if not (trials_applicable or plan.drawn or self.verdicts):
             return None
         self._roots = plan.roots
-        return found
+        return trials_applicable
 
     def _singles(self, looked: RootTrials) -> Iterator[Trial]:
         """Yield all rewordings of a group that is split; else only the drawn one, if there is one."""

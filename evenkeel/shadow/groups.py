@@ -217,8 +217,8 @@ def is_split(exchange_id: str, root: Root, pace: GroupPace) -> bool:
 
 def drawn_of(exchange_id: str, root: Root, pace: GroupPace) -> Perturbation | None:
     """Return the rewording of a group that is also tried by itself; usually None."""
-    place = int(_uniform(exchange_id, root.perturbation.name) / pace.drawn)
-    return root.kinds[place] if root.is_group and place < len(root.kinds) else None
+    slot = int(_uniform(exchange_id, root.perturbation.name) / pace.drawn)
+    return root.kinds[slot] if root.is_group and slot < len(root.kinds) else None
 
 
 def draw_of(exchange_id: str) -> float:

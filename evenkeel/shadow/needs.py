@@ -101,10 +101,10 @@ class NeedsReader:
 
     def _hear(self, route: str, before: dict[str, Needs]) -> dict[str, Needs]:
         try:
-            found = self._documents.find(_NEEDS, route)
+            stored = self._documents.find(_NEEDS, route)
         except Exception as error:  # noqa: BLE001 - a plan without needs is a good plan
             log.warning("which cells need trials cannot be read (%s)", error)
             return before
-        if found is None:
+        if stored is None:
             return {}
-        return {model: Needs(cells, found.urgent) for model, cells in found.models.items()}
+        return {model: Needs(cells, stored.urgent) for model, cells in stored.models.items()}

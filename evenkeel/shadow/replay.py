@@ -108,8 +108,8 @@ def _masked(text: str, credentials: Iterable[str]) -> str:
         if len(word) >= _SHORTEST_CREDENTIAL:
             text = text.replace(word, _CUT)
     for pattern in _SECRETS:
-        for found in sorted(pattern.find(text), key=lambda one: -one.start):
-            text = f"{text[: found.start]}{_CUT}{text[found.end :]}"
+        for span in sorted(pattern.find(text), key=lambda one: -one.start):
+            text = f"{text[: span.start]}{_CUT}{text[span.end :]}"
     text = _LOOKS_SECRET.sub(lambda match: f"{_CUT}@" if match[0].endswith("@") else _CUT, text)
     return text.replace(_CUT, _MASK)
 
@@ -414,8 +414,8 @@ def _streams_without_options(body: bytes) -> bool:
 
 def _rejects(response: RawResponse, words: Iterable[bytes]) -> bool:
     """Return whether an upstream rejects a request with one of these words."""
-    said = response.raw[:_COMPLAINT_BYTES].lower()
-    return response.status in _INVALID and any(word in said for word in words)
+    complaint = response.raw[:_COMPLAINT_BYTES].lower()
+    return response.status in _INVALID and any(word in complaint for word in words)
 
 
 def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
@@ -429,8 +429,8 @@ def _proven(tried: _Attempt, *, quote: Quote | None) -> Spend:
 def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failure:
     """Return a flex request's outcome, with the tier that answered or the reason for a refusal."""
     if isinstance(outcome, Replay):
-        found = _SERVICE_TIER.search(response.body())
-        return replace(outcome, tier="standard") if found and found[1] != b"flex" else outcome
+        match = _SERVICE_TIER.search(response.body())
+        return replace(outcome, tier="standard") if match and match[1] != b"flex" else outcome
     error = response.error()
     words = " ".join(str(error.get(name, "")) for name in (*_NAMES, "message", "param"))
     if has_no_room(response.status, words):
@@ -440,17 +440,17 @@ def _flexed(response: RawResponse, outcome: Replay | Failure) -> Replay | Failur
     return outcome
 
 
-def _refused(response: RawResponse, said: str, *, own: bool) -> Failure:
+def _refused(response: RawResponse, detail: str, *, own: bool) -> Failure:
     """Return an error response as a failure that quotes the upstream.
 
     Args:
         response: The answer.
-        said: Its error in a line.
+        detail: Its error in a line.
         own: Whether it is about this variant and no other.
     """
     status = response.status
     # Advice stands behind a semicolon, and whoever has better advice looks for it.
-    because = f" ({said.replace(';', ',')})" if said else ""
+    because = f" ({detail.replace(';', ',')})" if detail else ""
     if status in _UNAUTHORIZED:
         return _failure(
             "unauthorized", f"the upstream answered {status} to a replay{because}; set a shadow credential"

@@ -105,9 +105,9 @@ class Replays:
             quote: As `quote` gave it.
             budget: Pays for each request.
         """
-        found = await self._answer(original, variant, quote, budget)
-        if not isinstance(found, Replay) or not quote.cuts(found.answer):
-            return found
+        outcome = await self._answer(original, variant, quote, budget)
+        if not isinstance(outcome, Replay) or not quote.cuts(outcome.answer):
+            return outcome
         self._tally.add("replays_cut", route=original.exchange.route)
         limit = quote.limit_tokens
         longer = self._quote(original, quote.tier, _LONGER * limit if limit else None)
@@ -118,17 +118,17 @@ class Replays:
     ) -> Replay | Failure:
         """Return the answer to a variant, from the standard tier if the flex tier does not take it."""
         route, tier = original.exchange.route, quote.tier
-        found = await self._send(original, variant, quote, budget)
-        if isinstance(found, Failure) and found.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
-            if found.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_INFLEXIBLE:
+        outcome = await self._send(original, variant, quote, budget)
+        if isinstance(outcome, Failure) and outcome.reason in {FLEX_UNAVAILABLE, FLEX_UNSUPPORTED}:
+            if outcome.reason == FLEX_UNSUPPORTED and len(self._inflexible) < _MOST_INFLEXIBLE:
                 self._inflexible.add(self._key(original, self._target(original.exchange)))
-            self._tally.add("flex_refusals", route=route, reason=found.reason.removeprefix("flex_"))
+            self._tally.add("flex_refusals", route=route, reason=outcome.reason.removeprefix("flex_"))
             tier = "standard"
             standard = self._quote(original, tier, quote.most_tokens)
-            found = await self._send(original, variant, standard, budget)
-        answered_in = (found.tier if isinstance(found, Replay) else None) or tier
+            outcome = await self._send(original, variant, standard, budget)
+        answered_in = (outcome.tier if isinstance(outcome, Replay) else None) or tier
         self._tally.add("replays", route=route, tier=answered_in)
-        return found
+        return outcome
 
     async def _send(
         self, original: Original, variant: PromptView, quote: Quote, budget: CallBudget

@@ -78,8 +78,8 @@ class Booking:
     @property
     def judged(self) -> Spend:
         """Cost of judging, failed calls included."""
-        known, booked = self._reported, self.judge.spent
-        return Spend(max(known.tokens, booked.tokens), max(known.usd, booked.usd))
+        reported, booked = self._reported, self.judge.spent
+        return Spend(max(reported.tokens, booked.tokens), max(reported.usd, booked.usd))
 
     def charge(self, outcomes: Sequence[Outcome]) -> None:
         """Charge each trial with the cost of its judgements. The cost of failed calls is split evenly."""
@@ -274,9 +274,9 @@ class TrialMaker:
         # The resend goes first, alone: providers have the prompt cached by the time that its variants come.
         first = [await replays.pop(0)()] if state.control is None else []
         replayed = [*first, *await asyncio.gather(*(replay() for replay in replays), return_exceptions=True)]
-        made = {place: outcome for place, outcome in enumerate(replayed) if isinstance(outcome, Outcome)}
+        made = {index: outcome for index, outcome in enumerate(replayed) if isinstance(outcome, Outcome)}
         await self._judge(state, list(made.values()), booking)
-        for place, outcome in made.items():
+        for index, outcome in made.items():
             is_control = outcome.trial.id == state.control_trial.id
             if is_control:
                 state.resend = outcome
@@ -285,12 +285,12 @@ class TrialMaker:
                 original,
                 outcome,
                 None if is_control else state.control,
-                reports[place].trace_id,
+                reports[index].trace_id,
             )
             state.verdicts[verdict.id] = verdict
             self._count_spend(outcome.spent, route)
             answer_id = outcome.answer.response_id if outcome.answer else None
-            reports[place].logged(verdict, AnswerIds(answer_id, original.answer.response_id))
+            reports[index].logged(verdict, AnswerIds(answer_id, original.answer.response_id))
             self._count(verdict)
         for failed in replayed:
             if isinstance(failed, BaseException):
@@ -374,14 +374,14 @@ class TrialMaker:
         """Score answers against one reference, in one call."""
         judgements = [_swapped_model(self._scorer, reference, outcome.answer) for outcome in outcomes]
         pairs: dict[int, Pair] = {}
-        for place, outcome in enumerate(outcomes):
-            if judgements[place] is None and outcome.answer is not None:
+        for index, outcome in enumerate(outcomes):
+            if judgements[index] is None and outcome.answer is not None:
                 wanted = outcome.trial.perturbation.wanted
                 context = original.view.text
-                pairs[place] = Pair(reference, outcome.answer, context, original.task, wanted)
+                pairs[index] = Pair(reference, outcome.answer, context, original.task, wanted)
         scored = await self._scorer.score_all(list(pairs.values()), qualities=qualities)
-        for place, judgement in zip(pairs, scored, strict=True):
-            judgements[place] = judgement
+        for index, judgement in zip(pairs, scored, strict=True):
+            judgements[index] = judgement
         return [judgement for judgement in judgements if judgement is not None]
 
     async def _free_answer(self, state: ExchangeTrial, outcomes: Sequence[Outcome]) -> Answer | None:

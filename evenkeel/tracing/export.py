@@ -323,15 +323,15 @@ def otlp_exporter() -> OTLPSpanExporter:
     share_trust_with_requests()
     # It logs each failure, several lines in each interval; that spans are lost is told once, and counted.
     logging.getLogger(_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
-    said = os.environ.get(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
-    return OTLPSpanExporter(timeout=None if said else _TIMEOUT_S)
+    value = os.environ.get(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
+    return OTLPSpanExporter(timeout=None if value else _TIMEOUT_S)
 
 
 def otlp_events() -> OTLPLogExporter:
     """Return an exporter of log events; see `otlp_exporter`."""
     logging.getLogger(_EVENT_EXPORTER_LOGGER).setLevel(logging.CRITICAL)
-    said = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
-    return OTLPLogExporter(timeout=None if said else _TIMEOUT_S)
+    value = os.environ.get(OTEL_EXPORTER_OTLP_LOGS_TIMEOUT) or os.environ.get(OTEL_EXPORTER_OTLP_TIMEOUT)
+    return OTLPLogExporter(timeout=None if value else _TIMEOUT_S)
 
 
 def _resource() -> Resource:
@@ -341,5 +341,5 @@ def _resource() -> Resource:
 
 
 def _room() -> int:
-    said = os.environ.get(OTEL_BSP_MAX_QUEUE_SIZE, "")
-    return int(said) if said.isdecimal() and int(said) > 0 else _ROOM
+    value = os.environ.get(OTEL_BSP_MAX_QUEUE_SIZE, "")
+    return int(value) if value.isdecimal() and int(value) > 0 else _ROOM

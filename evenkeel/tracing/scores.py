@@ -147,5 +147,7 @@ class ScorePoster:
             self._tally.add("scores_posted")
         if bool(reason) != self._failing:
             self._failing = bool(reason)
-            said = f"are not taken ({reason}); they are dropped and counted" if reason else "are taken again"
-            log.warning("scores for %s %s", self._service, said)
+            outcome = (
+                f"are not taken ({reason}); they are dropped and counted" if reason else "are taken again"
+            )
+            log.warning("scores for %s %s", self._service, outcome)

@@ -79,12 +79,12 @@ _BY_HOST: Final = (
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
-def sendable(said: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
+def sendable(attributes: Mapping[str, Value | list[str] | None]) -> dict[str, Sent]:
     """Return the attributes that are not None, without characters that would spoil a whole batch.
 
     Model names and other texts come out of JSON, which can hold lone surrogates.
     """
-    return {name: _clean(value) for name, value in said.items() if value is not None}
+    return {name: _clean(value) for name, value in attributes.items() if value is not None}
 
 
 def mark_failed(span: Span, reason: str) -> None:
@@ -99,11 +99,11 @@ def _clean(value: Sent) -> Sent:
     return [well_formed(item) for item in value] if isinstance(value, list) else value
 
 
-def input_messages(said: Sequence[ObservedMessage]) -> str:
+def input_messages(observed: Sequence[ObservedMessage]) -> str:
     """Return the messages of a request as JSON text, cut after `LONGEST_CHARS` with a note."""
     messages: list[dict[str, Any]] = []
     room = LONGEST_CHARS
-    for call in said:
+    for call in observed:
         messages.append({"role": call.role, "parts": [_part(call.content, room)]})
         room = max(0, room - len(call.content))
     return _written(messages)
@@ -206,7 +206,7 @@ class ShadowSpans:
             yield NO_REPORT
             return
         server = server_of(call)
-        said = {
+        attributes = {
             names.OPERATION: call.operation,
             names.PROVIDER: server.provider,
             names.REQUEST_MODEL: call.model,
@@ -217,7 +217,9 @@ class ShadowSpans:
             names.INPUT_MESSAGES: input_messages(call.content()) if self._content else None,
         }
         span = self._tracer.start_span(
-            f"{call.operation} {well_formed(call.model)}", kind=SpanKind.CLIENT, attributes=sendable(said)
+            f"{call.operation} {well_formed(call.model)}",
+            kind=SpanKind.CLIENT,
+            attributes=sendable(attributes),
         )
         report = _CallSpan(span, content=self._content)
         try:
@@ -232,7 +234,7 @@ class ShadowSpans:
     @contextmanager
     def exchange(self, exchange: Exchange, attempt: int) -> Iterator[ExchangeReport]:
         """Report the delivery of an exchange as the root span of a trace."""
-        said: dict[str, Value] = {
+        attributes: dict[str, Value] = {
             names.EXCHANGE: exchange.id,
             names.ROUTE: exchange.route,
             names.ATTEMPT: attempt,
@@ -243,7 +245,7 @@ class ShadowSpans:
                 ROOT,
                 context=Context(),  # a trace of its own, whatever is going on around it
                 kind=SpanKind.CONSUMER,
-                attributes=sendable(said),
+                attributes=sendable(attributes),
                 links=[Link(forwarded_context(exchange))],
             )
         with _ending(span), _within(span):
@@ -253,14 +255,14 @@ class ShadowSpans:
     def trial(self, trial: Trial) -> Iterator[TrialReport]:
         """Report a trial as a span."""
         kind = trial.perturbation
-        said: dict[str, Value] = {
+        attributes: dict[str, Value] = {
             names.VERDICT: trial.id,
             names.PERTURBATION: kind.name,
             names.PERTURBATION_VERSION: kind.version,
             names.SEVERITY: trial.severity,
             names.SEED: trial.seed,
         }
-        span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(said))
+        span = self._tracer.start_span(f"trial {kind.name}", attributes=sendable(attributes))
         with _ending(span):
             yield _TrialSpan(span, self._events, content=self._content)
 
@@ -284,7 +286,7 @@ class _CallSpan:
         if result.failure:
             mark_failed(self._span, result.failure)
             return
-        said = {
+        attributes = {
             names.RESPONSE_ID: result.response_id,
             names.RESPONSE_MODEL: result.model,
             names.INPUT_TOKENS: result.input_tokens,
@@ -293,7 +295,7 @@ class _CallSpan:
             names.FINISH_REASONS: None if result.finish_reason is None else [result.finish_reason],
             names.OUTPUT_MESSAGES: output_messages(result) if self._content else None,
         }
-        self._span.set_attributes(sendable(said))
+        self._span.set_attributes(sendable(attributes))
 
 
 def kind_of(error: BaseException) -> str:
@@ -333,13 +335,13 @@ class _ExchangeSpan:
 
     def read(self, original: Original) -> None:
         """Add what was read from the exchange to the span."""
-        said = {
+        attributes = {
             names.MODEL: original.model,
             names.TASK: original.task,
             names.PROMPT_VERSION: original.prompt_version,
             names.CONVERSATION: original.session or None,
         }
-        self._span.set_attributes(sendable(said))
+        self._span.set_attributes(sendable(attributes))
 
     def ended(self, outcome: ExchangeOutcome, reason: str = "") -> None:
         """Add the outcome of the delivery to the span."""
@@ -369,7 +371,7 @@ class _TrialSpan:
 
     def logged(self, verdict: Verdict, judged: AnswerIds = NOTHING_JUDGED) -> None:
         """Add a trial's verdict to the span, and its scores as events."""
-        said = {
+        attributes = {
             names.OUTCOME: "failed" if verdict.failure else "unsure" if verdict.unsure else "rated",
             names.SCORER: verdict.scoring.scorer,
             names.RATING: verdict.rating,
@@ -378,7 +380,7 @@ class _TrialSpan:
             names.TOKENS: verdict.cost.tokens,
             names.COST: verdict.cost.usd,
         }
-        self._span.set_attributes(sendable(said))
+        self._span.set_attributes(sendable(attributes))
         for event in self._evaluations(verdict):
             self._span.add_event(names.EVALUATION, event)
             if self._events is not None:
@@ -388,7 +390,7 @@ class _TrialSpan:
 
     def _record(self, event: dict[str, Sent], verdict: Verdict, judged: AnswerIds) -> LogRecord:
         """Return the evaluation as a log event, which names its subject by itself."""
-        said = {
+        attributes = {
             names.RESPONSE_ID: judged.candidate,
             names.REFERENCE_RESPONSE: judged.reference,
             names.ROUTE: verdict.route,
@@ -402,7 +404,7 @@ class _TrialSpan:
             context=set_span_in_context(self._span),
             severity_number=SeverityNumber.INFO,
             event_name=names.EVALUATION,
-            attributes=event | sendable(said),
+            attributes=event | sendable(attributes),
         )
 
     def _evaluations(self, verdict: Verdict) -> Iterator[dict[str, Sent]]:

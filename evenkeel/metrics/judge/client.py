@@ -289,11 +289,11 @@ _KNOWN_QUESTION: Final = PROBE.fill(
 def ruling_schema(scale: Sequence[int], pairs: int | None = None) -> dict[str, Any]:
     """Return the JSON schema of a ruling on this scale, or of the rulings of so many pairs if given."""
     # The reason comes first, so that the rating is written after it.
-    said = {"explanation": {"type": "string"}, "rating": {"type": "integer", "enum": list(scale)}}
+    members = {"explanation": {"type": "string"}, "rating": {"type": "integer", "enum": list(scale)}}
     if pairs is None:
-        return _strict(said)
+        return _strict(members)
     numbered = {"pair": {"type": "integer", "enum": list(range(1, pairs + 1))}}
-    return _strict({"ratings": {"type": "array", "items": _strict(numbered | said)}})
+    return _strict({"ratings": {"type": "array", "items": _strict(numbered | members)}})
 
 
 def _strict(properties: dict[str, Any]) -> dict[str, Any]:

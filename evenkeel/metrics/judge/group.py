@@ -108,7 +108,7 @@ class GroupRater:
         """
         answers = await self._ask_together(pairs)
         return list(
-            await asyncio.gather(*(self._rate(pair, answers.get(place)) for place, pair in enumerate(pairs)))
+            await asyncio.gather(*(self._rate(pair, answers.get(index)) for index, pair in enumerate(pairs)))
         )
 
     async def _rate(self, pair: Pair, answer: _Answer | None) -> Rating:
@@ -131,9 +131,9 @@ class GroupRater:
             self._exchanges_alone -= 1
             return {}
         by_reference: dict[str, dict[str, list[int]]] = {}
-        for place, pair in enumerate(pairs):
+        for index, pair in enumerate(pairs):
             candidates = by_reference.setdefault(render(pair.reference), {})
-            candidates.setdefault(render(pair.candidate), []).append(place)
+            candidates.setdefault(render(pair.candidate), []).append(index)
         calls = []
         for reference, candidates in by_reference.items():
             for part in await self._parts(reference, candidates):
@@ -184,10 +184,10 @@ class GroupRater:
                 outcome = replace(outcome, explanation=explanation)
                 # One rubric: whoever asks about the pair later may have this ruling.
                 await self._alone.remember(reference, candidate.text, outcome)
-            for place in candidate.places:
+            for index in candidate.places:
                 prompt, completion = next(prompts), next(completions)
                 own = Reply(outcome, prompt.tokens, completion.tokens, prompt.usd, SIMILARITY.prompt_version)
-                answers[place] = _Answer(own, swapped, len(part))
+                answers[index] = _Answer(own, swapped, len(part))
         return answers
 
     def _note(self, reply: GroupReply) -> None:

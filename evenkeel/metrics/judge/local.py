@@ -92,13 +92,13 @@ def entailment_label(labels: Mapping[int, str]) -> int:
 
     Raises: LocalJudgeUnavailableError if none or several may be meant.
     """
-    found = [int(place) for place, label in labels.items() if label.lower() in {"entailment", "entail"}]
-    if len(found) != 1:
+    indices = [int(index) for index, label in labels.items() if label.lower() in {"entailment", "entail"}]
+    if len(indices) != 1:
         named = ", ".join(labels.values())
         raise LocalJudgeUnavailableError(
             f"the model's labels are {named}; an entailment model has one named entailment"
         )
-    return found[0]
+    return indices[0]
 
 
 class LocalJudge:
@@ -130,8 +130,8 @@ class LocalJudge:
         if forward is None or backward is None:
             return _unsure("A sentence is longer than the model reads.")
         missing = [
-            [sentence for sentence, place in zip(side, places, strict=True) if place is None]
-            for side, places in ((sides[1], forward), (sides[0], backward))
+            [sentence for sentence, index in zip(side, indices, strict=True) if index is None]
+            for side, indices in ((sides[1], forward), (sides[0], backward))
         ]
         shares = [len(missing[0]) / len(sides[1]), len(missing[1]) / len(sides[0])]
         if not any(shares):
@@ -152,13 +152,13 @@ class LocalJudge:
         likely = self._model.entailment([(premise, sentence) for sentence in claimed for premise in premises])
         if likely is None:
             return None
-        found: list[int | None] = []
+        supports: list[int | None] = []
         for number, sentence in enumerate(claimed):
             own = likely[number * len(premises) : (number + 1) * len(premises)]
             best = given.index(sentence) if sentence in given else max(range(len(own)), key=own.__getitem__)
             supported = sentence in given or own[best] >= _ENTAILED
-            found.append(best % len(given) if supported else None)
-        return found
+            supports.append(best % len(given) if supported else None)
+        return supports
 
     def _rating(self, rating: int, why: str) -> Rating:
         return Rating(rating, why, prompt_version=f"{self.name}@{self.version}")

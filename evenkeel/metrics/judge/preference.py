@@ -54,8 +54,8 @@ class PreferenceJudge(Asking):
         ruling = reply.outcome
         if isinstance(ruling, Failure):
             return Preference(None, ruling.reason)
-        place = ruling.rating - _AS_GOOD
+        preference = ruling.rating - _AS_GOOD
         return Preference(
-            -place if swapped else place,
+            -preference if swapped else preference,
             relabelled(ruling.explanation) if swapped else ruling.explanation,
         )

@@ -112,11 +112,13 @@ class Prompt:
             candidates: Numbered from 1 on.
             swapped: Whether each candidate is shown as a reference, and the reference as the one candidate.
         """
-        one, many = (CANDIDATE, REFERENCE) if swapped else (REFERENCE, CANDIDATE)
+        single, many = (CANDIDATE, REFERENCE) if swapped else (REFERENCE, CANDIDATE)
         texts = {f"{many} {number}": text for number, text in enumerate(candidates, start=1)}
-        tag, system, shown = self._material(texts | {one: reference} if swapped else {one: reference} | texts)
+        tag, system, shown = self._material(
+            texts | {single: reference} if swapped else {single: reference} | texts
+        )
         count = len(candidates)
-        rule = _WORDING["group_rule"].format(one=one, many=many, count=count)
+        rule = _WORDING["group_rule"].format(one=single, many=many, count=count)
         output = _WORDING["group_output"].format(tag=tag, count=count, steps=_spoken(self.steps))
         user = f"{self.question}\n\n{self.scale}\n\n{rule}\n\n{shown}\n\n{output}"
         messages = (ObservedMessage("system", system), ObservedMessage("user", user))

@@ -65,10 +65,10 @@ def swaps(sides: tuple[str, str], share: float) -> bool:
 def relabelled(explanation: str) -> str:
     """Return an explanation of swapped sides with the sides' names exchanged outside of quotations."""
 
-    def other(found: re.Match[str]) -> str:
-        word = found["side"] or found["place"]
+    def other(match: re.Match[str]) -> str:
+        word = match["side"] or match["place"]
         if not word:
-            return found[0]
+            return match[0]
         name = _OTHER[word.lower()]
         return name.upper() if word.isupper() else name.capitalize() if word[0].isupper() else name
 

@@ -63,5 +63,5 @@ def shortened(first: str, second: str) -> TrimmedTexts:
     while tail < shortest - head and sides[0][-1 - tail] == sides[1][-1 - tail]:
         tail += 1
     head, tail = max(0, head - _SHOWN_LINES), max(0, tail - _SHOWN_LINES)
-    one, other = ("\n".join(lines[head : len(lines) - tail]) for lines in sides)
-    return TrimmedTexts((one, other), head, tail)
+    first_text, second_text = ("\n".join(lines[head : len(lines) - tail]) for lines in sides)
+    return TrimmedTexts((first_text, second_text), head, tail)

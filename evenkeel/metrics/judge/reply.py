@@ -98,28 +98,28 @@ def read_rulings(text: str | None, count: int, scale: Sequence[int] = SCALE) -> 
     entries = value["ratings"]
     if not isinstance(entries, list):
         return Fault("bad_schema", "The judge's ratings are no list.")
-    found: dict[int, Ruling | Fault] = {}
+    rulings: dict[int, Ruling | Fault] = {}
     for entry in entries:
         number = entry.get("pair") if isinstance(entry, dict) else None
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
             return Fault("bad_schema", "A rating of the judge names none of the pairs.")
         twice = Fault("bad_schema", "The judge rated a pair twice.")
-        found[number] = twice if number in found else _ruling(entry, scale)
+        rulings[number] = twice if number in rulings else _ruling(entry, scale)
     missing = Fault("missing", "The judge left out a pair.")
-    return [found.get(number, missing) for number in range(1, count + 1)]
+    return [rulings.get(number, missing) for number in range(1, count + 1)]
 
 
 def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
     """Return the one object that a reply consists of and that has this field."""
-    said = _said(text)
-    if isinstance(said, Fault):
-        return said
-    if len(said) > _READ_CHARS:
+    reply = _said(text)
+    if isinstance(reply, Fault):
+        return reply
+    if len(reply) > _READ_CHARS:
         return Fault("bad_schema", f"The judge's reply is longer than {_READ_CHARS} characters.")
     try:
-        value = _read(said)
+        value = _read(reply)
     except (ValueError, RecursionError):
-        if _REFUSAL.match(said.replace("\u2019", "'")):
+        if _REFUSAL.match(reply.replace("\u2019", "'")):
             return Fault("refused", "The judge declined in prose.")
         return Fault("bad_schema", "The judge's reply is not exactly one JSON object.")
     if not isinstance(value, dict) or field not in value:
@@ -130,7 +130,7 @@ def _object(text: str | None, field: str) -> dict[str, Any] | Fault:
 def _without_end_tokens(text: str) -> str:
     """Return a text without the end tokens and white space behind it. Takes time in proportion to it."""
     end = len(text)
-    while token := next((known for known in _END_TOKENS if text.endswith(known, 0, end)), ""):
+    while token := next((end_token for end_token in _END_TOKENS if text.endswith(end_token, 0, end)), ""):
         end -= len(token)
         while end and text[end - 1].isspace():
             end -= 1
@@ -139,14 +139,14 @@ def _without_end_tokens(text: str) -> str:
 
 def _said(text: str | None) -> str | Fault:
     """Return the part of a reply after its thoughts, between a template's tokens, without a fence."""
-    said = _bare(text or "")
-    if not said:
+    reply = _bare(text or "")
+    if not reply:
         return Fault("empty", "The judge's reply has no text.")
-    said = _bare(without_thoughts(said))
-    fenced = _FENCED.match(said)
+    reply = _bare(without_thoughts(reply))
+    fenced = _FENCED.match(reply)
     if fenced:
-        said = _bare(fenced[2])
-    return said or Fault("empty", "The judge's reply is a thought without a conclusion.")
+        reply = _bare(fenced[2])
+    return reply or Fault("empty", "The judge's reply is a thought without a conclusion.")
 
 
 def _bare(text: str) -> str:

@@ -105,7 +105,7 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
         says nothing where it does not apply.
     Raises: ValueError for a name that no quality has, naming the nearest one, or that is named twice.
     """
-    known = {
+    prompt_by_name = {
         prompt.name: prompt
         for prompt in (
             FAITHFULNESS,
@@ -119,11 +119,11 @@ def chosen(bundle: Bundle, names: Iterable[str], custom: Iterable[Prompt] = ()) 
     }
     wanted = list(names)
     for name in wanted:
-        if name not in known:
-            raise ValueError(f"no quality {name!r}; {nearest(name, list(known))}")
+        if name not in prompt_by_name:
+            raise ValueError(f"no quality {name!r}; {nearest(name, list(prompt_by_name))}")
         if wanted.count(name) > 1:
             raise ValueError(f"the quality {name!r} is named twice")
-    return replace(bundle, judged=tuple(known[name] for name in wanted))
+    return replace(bundle, judged=tuple(prompt_by_name[name] for name in wanted))
 
 
 def bundles_by(
@@ -169,8 +169,8 @@ def custom_prompt(name: str, description: str, scale: Mapping[int, str]) -> Prom
     if len(name) > _LONGEST_NAME:
         raise ValueError(f"the quality {name!r} has a name of more than {_LONGEST_NAME} characters")
     if tuple(sorted(scale)) != SCALE:
-        given = ", ".join(str(step) for step in sorted(scale)) or "nothing"
-        raise ValueError(f"the quality {name!r} must say what 3, 2 and 1 mean; it says {given}")
+        steps = ", ".join(str(step) for step in sorted(scale)) or "nothing"
+        raise ValueError(f"the quality {name!r} must say what 3, 2 and 1 mean; it says {steps}")
     texts = [name, " ".join(description.split()), *(" ".join(scale[step].split()) for step in SCALE)]
     digest = hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).digest()
     version = _FIRST_VERSION + int.from_bytes(digest[:4], "big") // 4

@@ -186,11 +186,11 @@ async def measure_all(measures: Iterable[PairQuality], pair: Pair) -> Qualities:
     All are asked at once: a judge limits its own concurrency. One that fails is a failure beside the
     scores of the others. Tokens and cost cover every call made.
     """
-    given = await asyncio.gather(*(quality.measure(pair) for quality in measures))
-    outcomes = [measurement.outcome for measurement in given]
+    measurements = await asyncio.gather(*(quality.measure(pair) for quality in measures))
+    outcomes = [measurement.outcome for measurement in measurements]
     return Qualities(
         tuple(outcome for outcome in outcomes if isinstance(outcome, QualityScore)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, Failure)),
-        sum(measurement.tokens for measurement in given),
-        sum(measurement.cost_usd for measurement in given),
+        sum(measurement.tokens for measurement in measurements),
+        sum(measurement.cost_usd for measurement in measurements),
     )

@@ -63,9 +63,9 @@ def _as_written(name: str) -> str:
 def _filled(text: str, wanted: Format | None, spelled: Callable[[str], str]) -> dict[str, list[str]]:
     """Return the values of each slot in order; nothing if no slots can be read."""
     slots = read_slots(text, wanted)
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     if slots is None or isinstance(slots, UnreadableError):
-        return found
+        return values
     for slot in slots:
-        found.setdefault(spelled(slot.key), []).append(plain(slot.value))
-    return found
+        values.setdefault(spelled(slot.key), []).append(plain(slot.value))
+    return values

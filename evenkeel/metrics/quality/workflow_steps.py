@@ -50,22 +50,22 @@ class SharedWords:
             for side, indices in ((reference, left), (candidate, right))
         )
         likeness = [[_dice(row, column) for column in columns] for row in rows]
-        found = [
+        matches = [
             StepMatch(right[column], left[row])
             for row, column in best_assignment(likeness)
             if likeness[row][column] >= FLOOR
         ]
-        rank = {index: place for place, index in enumerate(candidate.order)}
-        return Alignment(tuple(sorted((*equal, *found), key=lambda match: rank[match.candidate])))
+        rank = {index: position for position, index in enumerate(candidate.order)}
+        return Alignment(tuple(sorted((*equal, *matches), key=lambda match: rank[match.candidate])))
 
 
 def _stems(step: str) -> frozenset[str]:
     return frozenset(stem(word) for word in content_words(step))
 
 
-def _dice(one: frozenset[str], other: frozenset[str]) -> float:
-    size = len(one) + len(other)
-    return 2 * len(one & other) / size if size else 0.0
+def _dice(words: frozenset[str], other: frozenset[str]) -> float:
+    size = len(words) + len(other)
+    return 2 * len(words & other) / size if size else 0.0
 
 
 NO_WORKFLOW: Final = "no_workflow"

@@ -218,11 +218,11 @@ class _TorchMatcher:
             asked = dict.fromkeys(piece for both in texts for side in both for piece in side)
             # Alike in length, so that little of a batch is padding.
             ordered = sorted(asked, key=len)
-            found: dict[str, tuple[Any, Any]] = {}
+            embedded: dict[str, tuple[Any, Any]] = {}
             for start in range(0, len(ordered), self._batch):
                 batch = ordered[start : start + self._batch]
-                found.update(zip(batch, self._encode(batch), strict=True))
-            return [self._compare(*([found[piece] for piece in side] for side in both)) for both in texts]
+                embedded.update(zip(batch, self._encode(batch), strict=True))
+            return [self._compare(*([embedded[piece] for piece in side] for side in both)) for both in texts]
 
     def _encode(self, texts: list[str]) -> list[tuple[Any, Any]]:
         """Return the unit vectors of each text's tokens, and a mask of those that are words."""

@@ -102,13 +102,13 @@ class Embeddings:
             for pair, failure in zip(pairs, refused, strict=True)
             if failure is None
         ]
-        found = self.similarities(asked)
-        if isinstance(found, Failure):
+        similarities = self.similarities(asked)
+        if isinstance(similarities, Failure):
             return [
-                failure or (1.0 if _same_text(pair) else found)
+                failure or (1.0 if _same_text(pair) else similarities)
                 for pair, failure in zip(pairs, refused, strict=True)
             ]
-        scores = iter(found)
+        scores = iter(similarities)
         return [next(scores) if failure is None else failure for failure in refused]
 
     def refuses(self, pair: Pair) -> Failure | None:
@@ -133,16 +133,16 @@ class Embeddings:
 
     def _vectors(self, texts: Iterable[str]) -> dict[str, Vector]:
         """Return the unit vectors of texts, from the cache or by one call of the encoder."""
-        found = {text: self._cache.get(self.encoder, text) for text in texts}
-        missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in found.items() if vector is None}
+        vectors = {text: self._cache.get(self.encoder, text) for text in texts}
+        missing = {text: pieces(text, _CHUNK_WORDS) for text, vector in vectors.items() if vector is None}
         encoded = iter(
             self._encoder.encode([part for parts in missing.values() for part in parts]) if missing else ()
         )
         for text, parts in missing.items():
             vector = pool(parts, [next(encoded) for _ in parts])
             self._cache.put(self.encoder, text, vector)
-            found[text] = vector
-        return {text: vector for text, vector in found.items() if vector is not None}
+            vectors[text] = vector
+        return {text: vector for text, vector in vectors.items() if vector is not None}
 
 
 def _no_text(pair: Pair) -> Failure | None:

@@ -99,15 +99,17 @@ def likeness(reference: str, candidate: str) -> float:
         "lines": _dice(left.lines, right.lines),
     }
     # A text of one word has no order, and many have no marks: what is on neither side says nothing.
-    said = {name: value for name, value in parts.items() if value is not None}
-    return sum(WEIGHTS[name] * value for name, value in said.items()) / sum(WEIGHTS[name] for name in said)
+    measured = {name: value for name, value in parts.items() if value is not None}
+    return sum(WEIGHTS[name] * value for name, value in measured.items()) / sum(
+        WEIGHTS[name] for name in measured
+    )
 
 
 @lru_cache(maxsize=128)
 def _read(text: str) -> _Parts:
     text = text[:_LONGEST].strip()
     every = words(text)
-    sentences = [found for part in _SENTENCE.split(text) if (found := words(part))]
+    sentences = [sentence for part in _SENTENCE.split(text) if (sentence := words(part))]
     lines = [line for line in text.split("\n") if line.strip()]
     return _Parts(
         len(every),
@@ -121,17 +123,17 @@ def _read(text: str) -> _Parts:
 
 
 def _line_mark(line: str) -> str:
-    found = _LINE_MARK.match(line)
-    mark = (found and found[1]) or ""
+    marked = _LINE_MARK.match(line)
+    mark = (marked and marked[1]) or ""
     return "1" if mark[:1].isdigit() else mark
 
 
-def _twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter(pairwise(found))
+def _twos(words_read: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(pairwise(words_read))
 
 
-def _ones_and_twos(found: Sequence[str]) -> Counter[tuple[str, ...]]:
-    return Counter((word,) for word in found) + _twos(found)
+def _ones_and_twos(words_read: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter((word,) for word in words_read) + _twos(words_read)
 
 
 def _dice(left: Counter[Item], right: Counter[Item]) -> float | None:

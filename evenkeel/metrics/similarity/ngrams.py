@@ -98,13 +98,13 @@ def tokens(text: str) -> list[str]:
     return marked.split()
 
 
-def count_ngrams(found: Sequence[str]) -> NGrams:
+def count_ngrams(words: Sequence[str]) -> NGrams:
     """Count the runs of one to four tokens."""
     counts = tuple(
-        Counter(zip(*(found[start:] for start in range(order)), strict=False))
+        Counter(zip(*(words[start:] for start in range(order)), strict=False))
         for order in range(1, LONGEST_ORDER + 1)
     )
-    return NGrams(len(found), counts)
+    return NGrams(len(words), counts)
 
 
 # Matches credited to an order that has none: smoothing method 1.

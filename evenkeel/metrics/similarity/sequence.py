@@ -57,10 +57,10 @@ def _shared_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
 def _parts(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
     """Yield the parts of both sides: equally many, each with about the same share of its side."""
     count = -(-max(len(left), len(right)) // _PART_WORDS)
-    for place in range(count):
+    for position in range(count):
         yield (
-            left[len(left) * place // count : len(left) * (place + 1) // count],
-            right[len(right) * place // count : len(right) * (place + 1) // count],
+            left[len(left) * position // count : len(left) * (position + 1) // count],
+            right[len(right) * position // count : len(right) * (position + 1) // count],
         )
 
 

@@ -111,29 +111,29 @@ def align(reference: Tree, candidate: Tree) -> list[ValuePair]:
     Returns: pairs that hold every scalar of both trees once, but for empty ones without
         counterpart: a value that is null says as much as one that is left out.
     """
-    found: list[ValuePair] = []
-    _align(reference, candidate, found)
-    return found
+    pairs: list[ValuePair] = []
+    _align(reference, candidate, pairs)
+    return pairs
 
 
-def _align(left: Tree, right: Tree, found: list[ValuePair]) -> None:
+def _align(left: Tree, right: Tree, pairs: list[ValuePair]) -> None:
     if left == right:
-        found += (ValuePair(leaf, leaf) for leaf in leaves(left))
+        pairs += (ValuePair(leaf, leaf) for leaf in leaves(left))
     elif isinstance(left, str) and isinstance(right, str):
-        found.append(ValuePair(left, right))
+        pairs.append(ValuePair(left, right))
     elif isinstance(left, dict) and isinstance(right, dict):
-        _align_mappings(left, right, found)
+        _align_mappings(left, right, pairs)
     elif isinstance(left, dict) or isinstance(right, dict):
         if isinstance(left, dict) and len(left) == 1:
-            _align(next(iter(left.values())), right, found)
+            _align(next(iter(left.values())), right, pairs)
         elif isinstance(right, dict) and len(right) == 1:
-            _align(left, next(iter(right.values())), found)
+            _align(left, next(iter(right.values())), pairs)
         else:
-            found.append(ValuePair(flat(left), flat(right)))
+            pairs.append(ValuePair(flat(left), flat(right)))
     else:
         assert not isinstance(left, dict)
         assert not isinstance(right, dict)
-        _align_sequences(_as_sequence(left), _as_sequence(right), found)
+        _align_sequences(_as_sequence(left), _as_sequence(right), pairs)
 
 
 def _as_sequence(tree: Any) -> tuple[Tree, ...]:
@@ -142,20 +142,20 @@ def _as_sequence(tree: Any) -> tuple[Tree, ...]:
     return (tree,) if tree else ()
 
 
-def _align_mappings(left: dict[str, Tree], right: dict[str, Tree], found: list[ValuePair]) -> None:
+def _align_mappings(left: dict[str, Tree], right: dict[str, Tree], pairs: list[ValuePair]) -> None:
     keys = _match_keys(left, right)
     if not keys:
         if _wraps(left) and not _wraps(right):
-            _align(next(iter(left.values())), right, found)
+            _align(next(iter(left.values())), right, pairs)
             return
         if _wraps(right) and not _wraps(left):
-            _align(left, next(iter(right.values())), found)
+            _align(left, next(iter(right.values())), pairs)
             return
     for left_key, other in keys:
-        _align(left[left_key], right[other], found)
+        _align(left[left_key], right[other], pairs)
     matched = {left for left, _ in keys}, {other for _, other in keys}
-    _unmatched([value for key, value in left.items() if key not in matched[0]], [], found)
-    _unmatched([], [value for key, value in right.items() if key not in matched[1]], found)
+    _unmatched([value for key, value in left.items() if key not in matched[0]], [], pairs)
+    _unmatched([], [value for key, value in right.items() if key not in matched[1]], pairs)
 
 
 def _wraps(mapping: dict[str, Tree]) -> bool:
@@ -189,25 +189,25 @@ def _match_keys(left: dict[str, Tree], right: dict[str, Tree]) -> list[tuple[str
     return pairs
 
 
-def _align_sequences(left: tuple[Tree, ...], right: tuple[Tree, ...], found: list[ValuePair]) -> None:
-    one, other = _take_equal(left, right, found)
-    if not one or not other:
-        _unmatched(one, other, found)
+def _align_sequences(left: tuple[Tree, ...], right: tuple[Tree, ...], aligned: list[ValuePair]) -> None:
+    left_over, other = _take_equal(left, right, aligned)
+    if not left_over or not other:
+        _unmatched(left_over, other, aligned)
         return
-    if len(one) * len(other) > MOST_CELLS:
-        pairs = [ItemMatch(index, index) for index in range(min(len(one), len(other)))]
+    if len(left_over) * len(other) > MOST_CELLS:
+        pairs = [ItemMatch(index, index) for index in range(min(len(left_over), len(other)))]
     else:
-        texts = [flat(item)[:_COMPARED] for item in one], [flat(item)[:_COMPARED] for item in other]
+        texts = [flat(item)[:_COMPARED] for item in left_over], [flat(item)[:_COMPARED] for item in other]
         pairs = best_assignment(_likeness(*texts))
     for row, column in pairs:
-        _align(one[row], other[column], found)
+        _align(left_over[row], other[column], aligned)
     rows, columns = {row for row, _ in pairs}, {column for _, column in pairs}
-    _unmatched([item for index, item in enumerate(one) if index not in rows], [], found)
-    _unmatched([], [item for index, item in enumerate(other) if index not in columns], found)
+    _unmatched([item for index, item in enumerate(left_over) if index not in rows], [], aligned)
+    _unmatched([], [item for index, item in enumerate(other) if index not in columns], aligned)
 
 
 def _take_equal(
-    left: tuple[Tree, ...], right: tuple[Tree, ...], found: list[ValuePair]
+    left: tuple[Tree, ...], right: tuple[Tree, ...], pairs: list[ValuePair]
 ) -> tuple[list[Tree], list[Tree]]:
     """Pair the items that occur on both sides. Return also what is left of each."""
     keys = [repr(item) for item in left], [repr(item) for item in right]
@@ -219,15 +219,15 @@ def _take_equal(
             if taken[key]:
                 taken[key] -= 1
                 if side == 0:
-                    found += (ValuePair(leaf, leaf) for leaf in leaves(item))
+                    pairs += (ValuePair(leaf, leaf) for leaf in leaves(item))
             else:
                 rest[side].append(item)
     return rest
 
 
-def _unmatched(left: list[Tree], right: list[Tree], found: list[ValuePair]) -> None:
-    found += (ValuePair(leaf, None) for item in left for leaf in leaves(item) if leaf)
-    found += (ValuePair(None, leaf) for item in right for leaf in leaves(item) if leaf)
+def _unmatched(left: list[Tree], right: list[Tree], pairs: list[ValuePair]) -> None:
+    pairs += (ValuePair(leaf, None) for item in left for leaf in leaves(item) if leaf)
+    pairs += (ValuePair(None, leaf) for item in right for leaf in leaves(item) if leaf)
 
 
 def _likeness(left: list[str], right: list[str]) -> list[list[float]]:

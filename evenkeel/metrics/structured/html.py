@@ -118,7 +118,7 @@ def _sections(blocks: list[_Block]) -> Tree:
 
 
 def _blocks(element: Element) -> list[_Block]:
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     line: list[str] = []
     for child in element.children:
         if isinstance(child, str):
@@ -126,12 +126,12 @@ def _blocks(element: Element) -> list[_Block]:
         elif child.tag in _DROPPED:
             continue
         elif child.tag in _FLOW or _holds_flow(child):
-            found += _paragraph("".join(line))
+            blocks += _paragraph("".join(line))
             line = []
-            found += _flow(child)
+            blocks += _flow(child)
         else:
             line.append(_inline(child))
-    return found + _paragraph("".join(line))
+    return blocks + _paragraph("".join(line))
 
 
 def _holds_flow(element: Element) -> bool:
@@ -197,13 +197,13 @@ def _keyed(rows: list[list[Element]], values: list[list[Tree]]) -> Tree:
 
 
 def _rows(element: Element) -> list[Element]:
-    found: list[Element] = []
+    rows: list[Element] = []
     for child in element.elements():
         if child.tag == "tr":
-            found.append(child)
+            rows.append(child)
         elif child.tag in ("thead", "tbody", "tfoot"):
-            found += _rows(child)
-    return found
+            rows += _rows(child)
+    return rows
 
 
 def _inline(element: Element) -> str:
@@ -240,17 +240,17 @@ def _paragraph(text: str) -> list[_Block]:
 
 def _field(line: str) -> _Block | None:
     """Return the field of a line that begins with a bold key, or with a short key and a colon."""
-    found = _BOLD_KEY.fullmatch(line)
-    if found:
-        key, rest = found[1].strip(), found[2].strip()
+    match = _BOLD_KEY.fullmatch(line)
+    if match:
+        key, rest = match[1].strip(), match[2].strip()
         if rest and not key.endswith(":") and not rest.startswith((":", "-", "–")):
             return None
         rest = rest.lstrip(":-– ")
     else:
-        found = _PLAIN_KEY.fullmatch(line)
-        if not found or len(found[1].split()) > _MOST_KEY_WORDS:
+        match = _PLAIN_KEY.fullmatch(line)
+        if not match or len(match[1].split()) > _MOST_KEY_WORDS:
             return None
-        key, rest = found[1], found[2] or ""
+        key, rest = match[1], match[2] or ""
     value = _plain(rest)
     return _Block(_plain(key).rstrip(":"), scalar(value) if value else None)
 

@@ -71,9 +71,9 @@ def find_json(text: str) -> Excerpt | None:
         start = begin.start()
         if best is not None and start < best.end:
             continue
-        found = _excerpt(text, start)
-        if found and (best is None or found.end - found.start > best.end - best.start):
-            best = found
+        excerpt = _excerpt(text, start)
+        if excerpt and (best is None or excerpt.end - excerpt.start > best.end - best.start):
+            best = excerpt
     return best
 
 
@@ -184,22 +184,22 @@ class _Lenient:
             ends = {"//": "\n", "/*": "*/"}.get(text[self.at : self.at + 2])
             if ends is None:
                 return text[self.at : self.at + 1]
-            found = text.find(ends, self.at + 2)
-            self.at = len(text) if found < 0 else found + len(ends)
+            end = text.find(ends, self.at + 2)
+            self.at = len(text) if end < 0 else end + len(ends)
 
     def _bare(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self._text, self.at)
-        assert found is not None  # the pattern matches nothing, too
-        self.at = found.end()
-        return found[0].strip()
+        match = pattern.match(self._text, self.at)
+        assert match is not None  # the pattern matches nothing, too
+        self.at = match.end()
+        return match[0].strip()
 
     def _string(self, opener: str, behind: str) -> str:
         """Read a string up to its closing quote, which a separator, a bracket or a line's end follows."""
         text, closer = self._text, _CLOSERS[opener]
         begin = position = self.at + 1
-        while found := _STRING_STOP[opener].search(text, position):
-            position = found.end()
-            if found[0] == "\\":
+        while match := _STRING_STOP[opener].search(text, position):
+            position = match.end()
+            if match[0] == "\\":
                 position += 1
             elif self._ends(position, closer, behind):
                 self.at = position
@@ -221,10 +221,10 @@ def _unescape(text: str) -> str:
     if "\\" not in text:
         return text
 
-    def plain(found: re.Match[str]) -> str:
-        if found[1]:
-            return chr(int(found[1], 16))
-        return _ESCAPED.get(found[2] or "", found[2] or "")
+    def plain(match: re.Match[str]) -> str:
+        if match[1]:
+            return chr(int(match[1], 16))
+        return _ESCAPED.get(match[2] or "", match[2] or "")
 
     # Characters beyond the basic plane are escaped as two halves.
     return _ESCAPE.sub(plain, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -111,5 +111,5 @@ def read_pair(pair: Pair) -> Trees | UnreadableError:
 
 
 def _read(answer: Answer, wanted: Format | None) -> Structure | UnreadableError | str:
-    found = read_structure(answer.text, wanted)
-    return answer.text.strip() if found is None else found
+    structure = read_structure(answer.text, wanted)
+    return answer.text.strip() if structure is None else structure

@@ -63,10 +63,10 @@ class JsonSimilarity:
     def _compare(self, trees: Trees) -> float | Failure:
         pairs = align(trees.reference, trees.candidate)
         texts = [(pair.reference or "", pair.candidate or "") for pair in pairs if _needs_encoder(pair)]
-        found = self._meaning.similarities(texts) if texts else []
-        if isinstance(found, Failure):
-            return Failure(self.name, self.version, found.reason, found.detail)
-        meanings = iter(found)
+        similarities = self._meaning.similarities(texts) if texts else []
+        if isinstance(similarities, Failure):
+            return Failure(self.name, self.version, similarities.reason, similarities.detail)
+        meanings = iter(similarities)
         return weighted_mean(
             (weight(pair), next(meanings) if _needs_encoder(pair) else float(_equal(pair))) for pair in pairs
         )

@@ -134,9 +134,9 @@ def _cached(text: str, wanted: Structured | None) -> Structure | UnreadableError
             free = _cached(text, None)
             if isinstance(free, Structure) and free.format == wanted and free.alone:
                 return free
-            found = _as_wanted(body, wanted)
-            if found is not None:
-                return found
+            structure = _as_wanted(body, wanted)
+            if structure is not None:
+                return structure
         return _as_found(body)
     except UnreadableError as error:
         return error
@@ -149,8 +149,8 @@ def _as_wanted(body: str, wanted: Structured) -> Structure | None:
         fenced = [fence for fence in fenced if fence.share == 1]
     named = [fence for fence in fenced if _LANGUAGES.get(fence.language) == wanted]
     for fence in named or [fence for fence in fenced if not fence.language]:
-        if found := _read(fence.text, wanted, alone=fence.share == 1):
-            return found
+        if structure := _read(fence.text, wanted, alone=fence.share == 1):
+            return structure
     if wanted == "json":
         return _json_within(body, least_share=0.0)
     if wanted in ("xml", "html"):
@@ -169,9 +169,11 @@ def _as_found(body: str) -> Structure | None:
         if fence.share < least_share or (fence.language and language is None):
             continue
         alone = fence.share == 1
-        found = _read(fence.text, language, alone=alone) if language else _unfenced(fence.text, alone=alone)
-        if found:
-            return found
+        structure = (
+            _read(fence.text, language, alone=alone) if language else _unfenced(fence.text, alone=alone)
+        )
+        if structure:
+            return structure
     if not fenced:
         return _unfenced(body, alone=True)
     # What stands in the fences is quoted or code, so the whole is a document.
@@ -179,20 +181,24 @@ def _as_found(body: str) -> Structure | None:
 
 
 def _unfenced(body: str, *, alone: bool) -> Structure | None:
-    found = _json_within(body, least_share=_MAIN_SHARE) or _markup_within(body, None, least_share=_MAIN_SHARE)
-    if found is None:
+    structure = _json_within(body, least_share=_MAIN_SHARE) or _markup_within(
+        body, None, least_share=_MAIN_SHARE
+    )
+    if structure is None:
         if looks_like(body, "yaml"):
-            found = _read(body, "yaml", alone=True)
-        if found is None and looks_like(body, "markdown"):
-            found = _read(body, "markdown", alone=True)
-    return found and Structure(found.format, found.tree, found.strict, found.alone and alone)
+            structure = _read(body, "yaml", alone=True)
+        if structure is None and looks_like(body, "markdown"):
+            structure = _read(body, "markdown", alone=True)
+    return structure and Structure(
+        structure.format, structure.tree, structure.strict, structure.alone and alone
+    )
 
 
 def _read(text: str, format_: Structured, *, alone: bool) -> Structure | None:
     """Read a text strictly, else repaired; None if neither succeeds."""
     if format_ == "json":
-        found = _json_within(text, least_share=0.0)
-        return found and Structure("json", found.tree, found.strict, found.alone and alone)
+        structure = _json_within(text, least_share=0.0)
+        return structure and Structure("json", structure.tree, structure.strict, structure.alone and alone)
     try:
         return Structure(format_, _STRICT[format_](text), strict=True, alone=alone)
     except UnreadableError as error:
@@ -219,18 +225,18 @@ def _json_within(text: str, *, least_share: float) -> Structure | None:
     else:
         # A bare string or number is prose as far as answers go.
         return None if isinstance(tree, str) else Structure("json", tree, strict=True, alone=True)
-    found = find_json(text)
-    if found is None or found.end - found.start < least_share * len(text):
+    excerpt = find_json(text)
+    if excerpt is None or excerpt.end - excerpt.start < least_share * len(text):
         return None
-    quoted = text[found.start + 1 : found.start + _PEEK].lstrip()[:1] in ("'", '"', "“")
-    if not found.strict and not quoted and not _has_values(found.tree):
+    quoted = text[excerpt.start + 1 : excerpt.start + _PEEK].lstrip()[:1] in ("'", '"', "“")
+    if not excerpt.strict and not quoted and not _has_values(excerpt.tree):
         # A bracket in prose is no array for having commas, and no object for having words.
         return None
-    if not found.strict and isinstance(found.tree, dict) and not all(map(_KEY.fullmatch, found.tree)):
+    if not excerpt.strict and isinstance(excerpt.tree, dict) and not all(map(_KEY.fullmatch, excerpt.tree)):
         # Neither is a block of code one for having colons.
         return None
-    alone = not text[: found.start].strip() and not text[found.end :].strip()
-    return Structure("json", found.tree, found.strict, alone)
+    alone = not text[: excerpt.start].strip() and not text[excerpt.end :].strip()
+    return Structure("json", excerpt.tree, excerpt.strict, alone)
 
 
 def _has_values(tree: Tree) -> bool:
@@ -260,7 +266,7 @@ def _markup_within(text: str, wanted: Structured | None, *, least_share: float) 
 def looks_like(text: str, format_: Structured) -> bool:
     """Return whether a stripped text may be YAML, or Markdown; the other formats have clearer marks."""
     if format_ == "yaml":
-        fields = [found[0].strip() for found in _YAML_FIELD.finditer(text)]
+        fields = [match[0].strip() for match in _YAML_FIELD.finditer(text)]
         # Keys of several words are headings of prose far more often than of records.
         single = sum(" " not in field.removeprefix("- ") for field in fields)
         if len(fields) < _LEAST_FIELDS or single < _SINGLE_WORD_SHARE * len(fields):

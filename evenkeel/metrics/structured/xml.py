@@ -124,16 +124,20 @@ def parse_soup(text: str, *, is_html: bool) -> Soup:
     """
     builder = _Builder(is_html=is_html)
     position, last_end = 0, text.rfind(">")
-    while (found := text.find("<", position)) >= 0:
-        builder.add_text(text[position:found])
-        after = _skip_declaration(text, found, builder)
+    while (opening := text.find("<", position)) >= 0:
+        builder.add_text(text[position:opening])
+        after = _skip_declaration(text, opening, builder)
         if after is None:
-            tag = _TAG.match(text, found)
-            if tag is None and found > last_end and text[found + 1 : found + 3].lstrip("/")[:1].isalpha():
+            tag = _TAG.match(text, opening)
+            if (
+                tag is None
+                and opening > last_end
+                and text[opening + 1 : opening + 3].lstrip("/")[:1].isalpha()
+            ):
                 # The text was cut within a tag.
                 builder.repairs += 1
                 return builder.finish()
-            after = tag.end() if tag else found + 1
+            after = tag.end() if tag else opening + 1
             if tag is None:
                 builder.add_text("<")
             elif builder.add_tag(tag):
@@ -174,19 +178,19 @@ class _Builder:
         if text:
             self._stack[-1].children.append(html.unescape(text) if "&" in text else text)
 
-    def add_tag(self, found: re.Match[str]) -> bool:
+    def add_tag(self, match: re.Match[str]) -> bool:
         """Open or close an element. Return whether raw text follows, which is to be skipped."""
-        name = found[2].lower() if self._is_html else found[2]
-        if found[1]:
+        name = match[2].lower() if self._is_html else match[2]
+        if match[1]:
             self._end(name)
             return False
         if self._is_html:
             ended = _ENDED_BY.get(name, frozenset())
             while self._stack[-1].tag in ended:
                 self._stack.pop()
-        element = Element(name, _attributes(found[3]))
+        element = Element(name, _attributes(match[3]))
         self._stack[-1].children.append(element)
-        if found[3].endswith("/") or (self._is_html and name in VOID):
+        if match[3].endswith("/") or (self._is_html and name in VOID):
             return False
         if self._is_html and name in _RAW:
             return True
@@ -213,8 +217,8 @@ class _Builder:
 
 def _attributes(text: str) -> dict[str, str]:
     return {
-        found[1].lower(): html.unescape((found[2] or "").strip("\"'"))
-        for found in _ATTRIBUTE.finditer(text.removesuffix("/"))
+        match[1].lower(): html.unescape((match[2] or "").strip("\"'"))
+        for match in _ATTRIBUTE.finditer(text.removesuffix("/"))
     }
 
 

@@ -65,10 +65,10 @@ def _failing_line(error: UnreadableError) -> int:
 
 
 def _quote(line: str) -> str:
-    if found := _PLAIN_VALUE.match(line):
-        return f"{found[1]}{found[2]}: {_quoted(found[3])}"
-    if (found := _PLAIN_ITEM.match(line)) and not _ENTRY.match(found[2]):
-        return f"{found[1]}{_quoted(found[2])}"
+    if match := _PLAIN_VALUE.match(line):
+        return f"{match[1]}{match[2]}: {_quoted(match[3])}"
+    if (match := _PLAIN_ITEM.match(line)) and not _ENTRY.match(match[2]):
+        return f"{match[1]}{_quoted(match[2])}"
     return line
 
 

@@ -85,8 +85,8 @@ class ExactText:
         Steps of three words or more that stand between the same neighbours, as many on both sides, are
         paired in their order: whether they say the same is not seen here, so they are no missing ones.
         """
-        found = _exact(reference, candidate)
-        return _arranged([*found, *_reworded(reference, candidate, found)], candidate)
+        matches = _exact(reference, candidate)
+        return _arranged([*matches, *_reworded(reference, candidate, matches)], candidate)
 
 
 class EncoderAligner:
@@ -152,8 +152,8 @@ class EncoderAligner:
             raise ValueError("a vector is not finite")
         lengths = numpy.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = vectors / numpy.where(lengths, lengths, 1)
-        place = {text: index for index, text in enumerate(texts)}
-        left, right = (vectors[[place[text] for text in side]] for side in (rows, columns))
+        row_of = {text: index for index, text in enumerate(texts)}
+        left, right = (vectors[[row_of[text] for text in side]] for side in (rows, columns))
         # Rounded, so that the same texts stay above a floor of 1 whatever the order of summing.
         return numpy.round(left @ right.T, 6)
 
@@ -182,28 +182,30 @@ def _exact(reference: Workflow, candidate: Workflow) -> list[StepMatch]:
             for number, index in zip(right, candidate.order, strict=True)
             if number in place_of
         ]
-    found: list[StepMatch] = []
+    matches: list[StepMatch] = []
     used: set[int] = set()
     for code in LCSseq.opcodes(left, right) if len(left) * len(right) <= _MOST_CELLS else ():
         if code.tag == "equal":
             for offset in range(code.src_end - code.src_start):
-                place = code.src_start + offset
-                used.add(place)
-                found.append(StepMatch(candidate.order[code.dest_start + offset], reference.order[place]))
-    taken = {match.candidate for match in found}
+                position = code.src_start + offset
+                used.add(position)
+                matches.append(
+                    StepMatch(candidate.order[code.dest_start + offset], reference.order[position])
+                )
+    taken = {match.candidate for match in matches}
     rest: dict[int, deque[int]] = defaultdict(deque)
-    for place, number in enumerate(left):
-        if place not in used:
-            rest[number].append(place)
-    for place, number in enumerate(right):
-        if candidate.order[place] not in taken and rest[number]:
-            found.append(StepMatch(candidate.order[place], reference.order[rest[number].popleft()]))
-    return found
+    for position, number in enumerate(left):
+        if position not in used:
+            rest[number].append(position)
+    for position, number in enumerate(right):
+        if candidate.order[position] not in taken and rest[number]:
+            matches.append(StepMatch(candidate.order[position], reference.order[rest[number].popleft()]))
+    return matches
 
 
-def _reworded(reference: Workflow, candidate: Workflow, found: Sequence[StepMatch]) -> Iterator[StepMatch]:
+def _reworded(reference: Workflow, candidate: Workflow, matches: Sequence[StepMatch]) -> Iterator[StepMatch]:
     """Yield the steps between the same neighbours, where there are as many on both sides."""
-    partner = {match.candidate: match.reference for match in found}
+    partner = {match.candidate: match.reference for match in matches}
     taken = set(partner.values())
     gaps: dict[int | None, list[int]] = defaultdict(list)
     before: int | None = None
@@ -212,21 +214,21 @@ def _reworded(reference: Workflow, candidate: Workflow, found: Sequence[StepMatc
             before = index
         else:
             gaps[before].append(index)
-    said: dict[int | None, list[int]] = defaultdict(list)
+    by_step: dict[int | None, list[int]] = defaultdict(list)
     before = None
     for index in candidate.order:
         if index in partner:
             before = partner[index]
         else:
-            said[before].append(index)
-    for place, steps in said.items():
-        if len(steps) == len(gaps[place]):
-            for index, other in zip(steps, gaps[place], strict=True):
+            by_step[before].append(index)
+    for position_of_step, steps in by_step.items():
+        if len(steps) == len(gaps[position_of_step]):
+            for index, other in zip(steps, gaps[position_of_step], strict=True):
                 texts = candidate.steps[index], reference.steps[other]
                 if all(len(text.split()) >= _LEAST_WORDS for text in texts):
                     yield StepMatch(index, other)
 
 
-def _arranged(found: Iterable[StepMatch], candidate: Workflow) -> Alignment:
-    rank = {index: place for place, index in enumerate(candidate.order)}
-    return Alignment(tuple(sorted(found, key=lambda match: rank[match.candidate])))
+def _arranged(matches: Iterable[StepMatch], candidate: Workflow) -> Alignment:
+    rank = {index: position for position, index in enumerate(candidate.order)}
+    return Alignment(tuple(sorted(matches, key=lambda match: rank[match.candidate])))

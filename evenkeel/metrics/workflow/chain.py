@@ -78,10 +78,10 @@ class ChainF1:
         Returns: ratio in [0, 1], see `chain_f1`. A `Failure` if an answer cannot be read as a workflow
             ("no_workflow", "malformed", "unknown_step", "cycle" …) or the steps cannot be aligned.
         """
-        found = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(found, Failure):
-            return found
-        return chain_f1(found.reference, found.candidate, found.alignment).f1
+        alignment = self._comparison.aligned(self.name, self.version, pair)
+        if isinstance(alignment, Failure):
+            return alignment
+        return chain_f1(alignment.reference, alignment.candidate, alignment.alignment).f1
 
 
 def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> ChainScore:
@@ -103,50 +103,50 @@ def chain_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> 
     Source: Qiao and others 2025 (WorFBench), all topological orders, where the code of WorkflowPerturb
         (appendix B.1) looks at the canonical one; the antichain by Dilworth 1950.
     """
-    rank = {index: place for place, index in enumerate(reference.order)}
-    places = [rank[match.reference] for match in alignment.matched]
-    length = longest_increasing(places)
+    rank = {index: position for position, index in enumerate(reference.order)}
+    positions = [rank[match.reference] for match in alignment.matched]
+    length = longest_increasing(positions)
     covered: Orders = "canonical"
     if reference.linear:
         covered = "only"
     else:
-        better = len(places) if length == len(places) else _longest_over_all(reference, places)
+        better = len(positions) if length == len(positions) else _longest_over_all(reference, positions)
         if better is not None:
             length, covered = better, "all"
     steps = len(reference.steps) + len(candidate.steps)
     return ChainScore(2 * length / steps if steps else 1.0, length, covered)
 
 
-def longest_increasing(places: Sequence[int]) -> int:
+def longest_increasing(positions: Sequence[int]) -> int:
     """Return the length of the longest strictly increasing subsequence, in time n · log n."""
     tails: list[int] = []
-    for place in places:
-        at = bisect_left(tails, place)
-        tails[at : at + 1] = [place]
+    for position in positions:
+        at = bisect_left(tails, position)
+        tails[at : at + 1] = [position]
     return len(tails)
 
 
-def _longest_over_all(reference: Workflow, places: Sequence[int]) -> int | None:
+def _longest_over_all(reference: Workflow, positions: Sequence[int]) -> int | None:
     """Return the longest chain over all orders; None if there are too many conflicts."""
     after = _required_after(reference)
     conflicts: list[list[int]] = []
     seen = count = 0
     where: dict[int, int] = {}
-    for later, place in enumerate(places):
+    for later, position in enumerate(positions):
         # A step conflicts with every earlier one that must come after it.
-        wrong = [where[bit] for bit in _bits(seen & after[place])]
+        wrong = [where[bit] for bit in _bits(seen & after[position])]
         count += len(wrong)
         if count > _MOST_CONFLICTS:
             return None
         conflicts.append(wrong)
-        where[place] = later
-        seen |= 1 << place
+        where[position] = later
+        seen |= 1 << position
     return largest_antichain(conflicts)
 
 
 def _required_after(reference: Workflow) -> list[int]:
     """Return, for each rank in canonical order, the ranks that must come after it, as bits."""
-    rank = {index: place for place, index in enumerate(reference.order)}
+    rank = {index: position for position, index in enumerate(reference.order)}
     _, after = neighbours(len(reference.steps), reference.edges)
     later = [0] * len(reference.steps)
     for index in reversed(reference.order):
@@ -156,9 +156,9 @@ def _required_after(reference: Workflow) -> list[int]:
 
 
 def _bits(number: int) -> list[int]:
-    found = []
+    bits = []
     while number:
         lowest = number & -number
-        found.append(lowest.bit_length() - 1)
+        bits.append(lowest.bit_length() - 1)
         number ^= lowest
-    return found
+    return bits

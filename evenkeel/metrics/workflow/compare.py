@@ -43,13 +43,13 @@ def read_both(metric: str, version: int, pair: Pair) -> Both | Failure:
     Returns: a `Failure` with the reason of the `WorkflowError` if an answer cannot be read, and which
         one in its detail. An answer that holds an empty workflow is read; one that holds none is not.
     """
-    found: list[Workflow] = []
+    workflows: list[Workflow] = []
     for side, answer in (("reference", pair.reference), ("candidate", pair.candidate)):
         try:
-            found.append(read_answer(answer))
+            workflows.append(read_answer(answer))
         except WorkflowError as error:
             return Failure(metric, version, error.reason, f"The {side} cannot be read: {error}"[:300])
-    return Both(*found)
+    return Both(*workflows)
 
 
 class WorkflowComparison:
@@ -81,12 +81,12 @@ class WorkflowComparison:
             alignment = self._aligner.align(both.reference, both.candidate)
         except CannotAlignError as error:
             return Failure(metric, version, error.reason, str(error))
-        found = WorkflowAlignment(both.reference, both.candidate, alignment)
+        aligned = WorkflowAlignment(both.reference, both.candidate, alignment)
         with self._lock:
-            self._kept[both] = found
+            self._kept[both] = aligned
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return aligned
 
 
 SHARED: Final = WorkflowComparison()

@@ -60,12 +60,12 @@ def assemble(nodes: Sequence[Node], edges: Iterable[NamedEdge] | None, *, by_id:
     names = _Names(nodes, by_text=not by_id)
     listed = list(edges)
     base = _base(nodes, listed)
-    found: list[tuple[int, int]] = []
+    assembled: list[tuple[int, int]] = []
     for edge in listed:
         before, after = names.find(edge.before, base), names.find(edge.after, base)
         if before is not None and after is not None:
-            found.append((before, after))
-    return workflow((node.text for node in nodes), found) if by_id else _without_ends(nodes, found)
+            assembled.append((before, after))
+    return workflow((node.text for node in nodes), assembled) if by_id else _without_ends(nodes, assembled)
 
 
 class _Names:
@@ -110,8 +110,8 @@ def _base(nodes: Sequence[Node], edges: Sequence[NamedEdge]) -> int | None:
     """Return the number from which steps without ids are counted; None if steps have ids."""
     if any(node.id is not None for node in nodes):
         return None
-    said = {int(name) for edge in edges for name in edge if _NUMBER.fullmatch(name.strip())}
-    return 0 if 0 in said and not said & {len(nodes), len(nodes) + 1} else 1
+    numbers = {int(name) for edge in edges for name in edge if _NUMBER.fullmatch(name.strip())}
+    return 0 if 0 in numbers and not numbers & {len(nodes), len(nodes) + 1} else 1
 
 
 def _without_ends(nodes: Sequence[Node], edges: list[tuple[int, int]]) -> Workflow:
@@ -125,10 +125,14 @@ def _without_ends(nodes: Sequence[Node], edges: list[tuple[int, int]]) -> Workfl
             or (_means(node, _ENDS) and index not in has_after and index in has_before)
         )
     ]
-    place = {index: rank for rank, index in enumerate(kept)}
+    rank_of = {index: rank for rank, index in enumerate(kept)}
     return workflow(
         (nodes[index].text for index in kept),
-        ((place[before], place[after]) for before, after in edges if before in place and after in place),
+        (
+            (rank_of[before], rank_of[after])
+            for before, after in edges
+            if before in rank_of and after in rank_of
+        ),
     )
 
 
@@ -170,17 +174,20 @@ def read_node_edge(text: str) -> Workflow:
     return assemble(nodes, None if edges is None else list(_edges(text[edges.end() :])), by_id=True)
 
 
-def write_node_edge(given: Workflow) -> str:
+def write_node_edge(written_workflow: Workflow) -> str:
     """Return a workflow in this form.
 
     `read_node_edge` reads it back unchanged, line breaks in steps aside.
     """
-    size = len(given.steps)
-    lines = [f"{number}: {' '.join(step.split())}" for number, step in enumerate(given.steps, 1)]
-    has_before, has_after = {edge.after for edge in given.edges}, {edge.before for edge in given.edges}
+    size = len(written_workflow.steps)
+    lines = [f"{number}: {' '.join(step.split())}" for number, step in enumerate(written_workflow.steps, 1)]
+    has_before, has_after = (
+        {edge.after for edge in written_workflow.edges},
+        {edge.before for edge in written_workflow.edges},
+    )
     edges = [
         *(f"(START,{index + 1})" for index in range(size) if index not in has_before),
-        *(f"({before + 1},{after + 1})" for before, after in given.edges),
+        *(f"({before + 1},{after + 1})" for before, after in written_workflow.edges),
         *(f"({index + 1},END)" for index in range(size) if index not in has_after),
     ]
     return "\n".join(["Node:", *lines, " ".join(["Edge:", *edges])])
@@ -188,40 +195,40 @@ def write_node_edge(given: Workflow) -> str:
 
 def _nodes(text: str) -> Iterator[Node]:
     number = ""
-    said: list[str] = []
+    steps: list[str] = []
     within = True
     for line in text.split("\n"):
-        if found := _STEP.match(line):
+        if match := _STEP.match(line):
             if number:
-                yield Node(number, " ".join(said))
-            number, said, within = found[1].lstrip("0") or "0", [found[2].strip()], True
+                yield Node(number, " ".join(steps))
+            number, steps, within = match[1].lstrip("0") or "0", [match[2].strip()], True
         elif not line.strip() or _TITLE.match(line):
             within = within and not number
         elif not number:
             raise WorkflowError("malformed", f"this line is no numbered step: {line.strip()[:_SHOWN]!r}")
         elif within:
-            said.append(line.strip())
+            steps.append(line.strip())
     if number:
-        yield Node(number, " ".join(said))
+        yield Node(number, " ".join(steps))
 
 
 def _edges(text: str) -> Iterator[NamedEdge]:
     """Yield the edges up to the first empty line behind one."""
-    found, said = False, ""
+    has_edges, kind = False, ""
     for line in text.split("\n"):
-        if found and not line.strip():
+        if has_edges and not line.strip():
             return
         at = _led_in(line, 0)
         while pair := _PAIR.match(line, at):
-            found = True
+            has_edges = True
             yield NamedEdge(pair[1], pair[2])
             at = _led_in(line, pair.end())
         rest = line[at:]
         if rest.startswith(("(", "[")):
             raise WorkflowError("malformed", f"this is no edge: {rest[:_SHOWN].strip()!r}")
-        said = said or rest.strip().strip("`")
-    if said and not found:
-        raise WorkflowError("malformed", f'there are no edges behind "Edge:" but {said[:_SHOWN]!r}')
+        kind = kind or rest.strip().strip("`")
+    if kind and not has_edges:
+        raise WorkflowError("malformed", f'there are no edges behind "Edge:" but {kind[:_SHOWN]!r}')
 
 
 def _led_in(line: str, at: int) -> int:

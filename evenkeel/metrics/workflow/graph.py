@@ -45,10 +45,10 @@ class GraphF1:
         Returns: ratio in [0, 1], see `graph_f1`. A `Failure` if an answer cannot be read as a workflow
             ("no_workflow", "malformed", "unknown_step", "cycle" …) or the steps cannot be aligned.
         """
-        found = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(found, Failure):
-            return found
-        return graph_f1(found.reference, found.candidate, found.alignment).f1
+        alignment = self._comparison.aligned(self.name, self.version, pair)
+        if isinstance(alignment, Failure):
+            return alignment
+        return graph_f1(alignment.reference, alignment.candidate, alignment.alignment).f1
 
 
 def graph_f1(reference: Workflow, candidate: Workflow, alignment: Alignment) -> GraphScore:
@@ -90,11 +90,11 @@ def _disputed(reference: Workflow, candidate: Workflow, alignment: Alignment) ->
         for before, after in candidate.edges
         if before in to_reference and after in to_reference
     }
-    found: dict[int, set[int]] = {}
+    disputed: dict[int, set[int]] = {}
     for before, after in sorted(wanted ^ proposed):
-        found.setdefault(before, set()).add(after)
-        found.setdefault(after, set()).add(before)
-    return found
+        disputed.setdefault(before, set()).add(after)
+        disputed.setdefault(after, set()).add(before)
+    return disputed
 
 
 def _pruned(disputed: Mapping[int, set[int]]) -> int:

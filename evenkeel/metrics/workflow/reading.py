@@ -80,10 +80,10 @@ def _unfenced(text: str) -> list[str]:
 
 
 def _items(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
-    found = [match for line in lines if (match := pattern.match(line))]
-    if not found:
+    matches = [match for line in lines if (match := pattern.match(line))]
+    if not matches:
         return []
-    margin = min(len(match[1]) for match in found)
+    margin = min(len(match[1]) for match in matches)
     items: list[list[str]] = []
     within = False
     for line in lines:
@@ -182,21 +182,21 @@ def _is_step_map(tree: Mapping[str, Tree]) -> bool:
 
 def _of(steps: Tree, edges: Tree | None) -> Workflow:
     nodes: list[Node] = []
-    found: list[NamedEdge] = []
-    said = edges is not None
+    named_edges: list[NamedEdge] = []
+    stated = edges is not None
     for name, entry in _entries(steps):
         node, own = _node(name, entry, len(nodes))
         if own is not None:
-            said = True
+            stated = True
             # Steps without ids are called by their number.
-            found += [
+            named_edges += [
                 NamedEdge(*(node.id or str(len(nodes) + 1) if end is None else end for end in edge))
                 for edge in own
             ]
         nodes.append(node)
     if edges is not None:
-        found += _edges(edges)
-    return assemble(nodes, found if said else None)
+        named_edges += _edges(edges)
+    return assemble(nodes, named_edges if stated else None)
 
 
 def _entries(steps: Tree) -> Iterator[tuple[str | None, Tree]]:
@@ -287,8 +287,8 @@ def _spoken(edge: str) -> Iterator[NamedEdge]:
     ends = _ARROW.split(edge.strip())
     if len(ends) >= _ENDS and all(ends):
         yield from (NamedEdge(*pair) for pair in pairwise(ends))
-    elif found := _PAIR.fullmatch(edge.strip()):
-        yield NamedEdge(found[1], found[2])
+    elif match := _PAIR.fullmatch(edge.strip()):
+        yield NamedEdge(match[1], match[2])
     else:
         raise WorkflowError("malformed", f"this is no edge: {edge[:_SHOWN]!r}")
 

@@ -57,12 +57,12 @@ class Tau:
             rising, or more. A `Failure` "too_few_aligned" if fewer than two steps are aligned, or as
             `WorkflowComparison.aligned`.
         """
-        found = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(found, Failure):
-            return found
-        tau = kendall_tau(found.reference, found.candidate, found.alignment).tau
+        alignment = self._comparison.aligned(self.name, self.version, pair)
+        if isinstance(alignment, Failure):
+            return alignment
+        tau = kendall_tau(alignment.reference, alignment.candidate, alignment.alignment).tau
         if tau is None:
-            detail = f"{len(found.alignment)} of the steps are aligned; order takes two."
+            detail = f"{len(alignment.alignment)} of the steps are aligned; order takes two."
             return Failure(self.name, self.version, "too_few_aligned", detail)
         return max(0.0, tau)
 
@@ -85,10 +85,10 @@ class WeightedTau:
             empty; 0 = none of them, or no order in them, or only one side has steps. See `TauScore`
             for a single aligned step. A `Failure` as `WorkflowComparison.aligned`.
         """
-        found = self._comparison.aligned(self.name, self.version, pair)
-        if isinstance(found, Failure):
-            return found
-        return max(0.0, kendall_tau(found.reference, found.candidate, found.alignment).weighted)
+        alignment = self._comparison.aligned(self.name, self.version, pair)
+        if isinstance(alignment, Failure):
+            return alignment
+        return max(0.0, kendall_tau(alignment.reference, alignment.candidate, alignment.alignment).weighted)
 
 
 def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) -> TauScore:
@@ -100,32 +100,32 @@ def kendall_tau(reference: Workflow, candidate: Workflow, alignment: Alignment) 
 
     Source: Kendall 1938; appendix B.5 of WorkflowPerturb; agrees with `scipy.stats.kendalltau`.
     """
-    rank = {index: place for place, index in enumerate(reference.order)}
-    places = [rank[match.reference] for match in alignment.matched]
-    coverage = len(places) / len(reference.steps) if reference.steps else float(not candidate.steps)
-    pairs = len(places) * (len(places) - 1) // 2
-    tau = (pairs - 2 * inversions(places)) / pairs if pairs else None
+    rank = {index: position for position, index in enumerate(reference.order)}
+    positions = [rank[match.reference] for match in alignment.matched]
+    coverage = len(positions) / len(reference.steps) if reference.steps else float(not candidate.steps)
+    pairs = len(positions) * (len(positions) - 1) // 2
+    tau = (pairs - 2 * inversions(positions)) / pairs if pairs else None
     return TauScore(tau, coverage)
 
 
-def inversions(places: Sequence[int]) -> int:
+def inversions(positions: Sequence[int]) -> int:
     """Count the pairs of different numbers in falling order, in time n · log n."""
-    return _sorted(list(places))[1]
+    return _sorted(list(positions))[1]
 
 
-def _sorted(places: list[int]) -> tuple[list[int], int]:
-    if len(places) <= 1:
-        return places, 0
-    half = len(places) // 2
-    left, first = _sorted(places[:half])
-    right, second = _sorted(places[half:])
+def _sorted(positions: list[int]) -> tuple[list[int], int]:
+    if len(positions) <= 1:
+        return positions, 0
+    half = len(positions) // 2
+    left, first = _sorted(positions[:half])
+    right, second = _sorted(positions[half:])
     merged: list[int] = []
     count = first + second
     here = 0
-    for place in right:
-        while here < len(left) and left[here] <= place:
+    for position in right:
+        while here < len(left) and left[here] <= position:
             merged.append(left[here])
             here += 1
-        merged.append(place)
+        merged.append(position)
         count += len(left) - here
     return merged + left[here:], count

@@ -111,20 +111,20 @@ class StepBertScore:
     def means(self, pairs: Sequence[Both]) -> list[float | Failure]:
         """Return the mean for each two workflows; the model is called once."""
         asked = [_in_turn(both.reference, both.candidate) for both in pairs]
-        given = iter(self._score.score_all([pair for steps in asked for pair in steps]))
-        found: list[float | Failure] = []
+        remaining = iter(self._score.score_all([pair for steps in asked for pair in steps]))
+        means: list[float | Failure] = []
         for both, steps in zip(pairs, asked, strict=True):
-            scores = [next(given) for _ in steps]
+            scores = [next(remaining) for _ in steps]
             failed = next((score for score in scores if isinstance(score, Failure)), None)
             if failed is not None:
-                found.append(replace(failed, metric=self.name, version=self.version))
+                means.append(replace(failed, metric=self.name, version=self.version))
             elif not scores:
-                found.append(float(both.reference.steps == both.candidate.steps))
+                means.append(float(both.reference.steps == both.candidate.steps))
             else:
-                found.append(
+                means.append(
                     math.fsum(score for score in scores if not isinstance(score, Failure)) / len(scores)
                 )
-        return found
+        return means
 
 
 def _in_turn(reference: Workflow, candidate: Workflow) -> list[Pair]:

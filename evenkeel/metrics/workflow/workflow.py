@@ -98,8 +98,8 @@ class Workflow:
         order = self.order
         if order == tuple(range(len(self.steps))):
             return self
-        place = {index: rank for rank, index in enumerate(order)}
-        return workflow(self.chain, ((place[before], place[after]) for before, after in self.edges))
+        rank_of = {index: rank for rank, index in enumerate(order)}
+        return workflow(self.chain, ((rank_of[before], rank_of[after]) for before, after in self.edges))
 
     def _cycle(self, order: Sequence[int]) -> str:
         """Return the step numbers of one cycle, joined by arrows.
@@ -114,9 +114,9 @@ class Workflow:
             seen[here] = None
             here = before[here]
         path = list(seen)
-        found = path[path.index(here) :][::-1]
-        first = found.index(min(found))
-        numbers = [str(index + 1) for index in found[first:] + found[:first]]
+        cycle = path[path.index(here) :][::-1]
+        first = cycle.index(min(cycle))
+        numbers = [str(index + 1) for index in cycle[first:] + cycle[:first]]
         shown = numbers[:_SHOWN_STEPS] + (["…"] if len(numbers) > _SHOWN_STEPS else [])
         return " → ".join([*shown, numbers[0]])
 
@@ -151,14 +151,14 @@ def neighbours(size: int, edges: Iterable[Edge]) -> tuple[list[list[int]], list[
 
 
 @lru_cache(maxsize=256)
-def _order(given: Workflow) -> tuple[int, ...]:
-    return tuple(_topological(len(given.steps), given.edges))
+def _order(ordered_workflow: Workflow) -> tuple[int, ...]:
+    return tuple(_topological(len(ordered_workflow.steps), ordered_workflow.edges))
 
 
 def _topological(size: int, edges: Iterable[Edge]) -> list[int]:
     """Return the indices by Kahn's algorithm, smallest first; those on a cycle or behind it are missing."""
     before, after = neighbours(size, edges)
-    waiting = [len(found) for found in before]
+    waiting = [len(predecessors) for predecessors in before]
     ready = [index for index, count in enumerate(waiting) if not count]
     heapify(ready)
     order: list[int] = []

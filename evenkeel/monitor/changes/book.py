@@ -76,24 +76,24 @@ class ChangeBook:
             self._history = history_of(self._store.runs(), noise=self._noise())
             self._revision = revision
         records = list(self._records())
-        found = any(record.silent is not None for record in records)
+        has_silent = any(record.silent is not None for record in records)
         return reports_of(
             records,
             self._history,
-            scores=self._store.scores() if found else {},
+            scores=self._store.scores() if has_silent else {},
             settings=self._settings(records),
             min_trials=self._min_trials,
         )
 
     def _settings(self, records: Sequence[ChangeRecord]) -> dict[str, tuple[str, ...]]:
-        found = {}
+        fingerprints = {}
         for record in records:
             for mark in record.marks:
                 if mark.kind == kinds.SETTINGS:
                     before, after = self._store.settings(mark.before), self._store.settings(mark.after)
                     if before is not None and after is not None:
-                        found[mark.after] = changed_settings(before, after)
-        return found
+                        fingerprints[mark.after] = changed_settings(before, after)
+        return fingerprints
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
@@ -107,10 +107,10 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> tup
 
 def latest_changes(monitors: Iterable[Iterable[ChangeRecord]]) -> list[ChangeRecord]:
     """Merge the changes of several monitors; of each change, the record with the most exchanges is kept."""
-    found: dict[str, ChangeRecord] = {}
+    latest: dict[str, ChangeRecord] = {}
     for records in monitors:
         for record in records:
-            known = found.get(record.id)
-            if known is None or known.since < record.since:
-                found[record.id] = record
-    return list(found.values())
+            record_before = latest.get(record.id)
+            if record_before is None or record_before.since < record.since:
+                latest[record.id] = record
+    return list(latest.values())

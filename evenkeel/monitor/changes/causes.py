@@ -131,12 +131,12 @@ def likely_cause(
     around = _overlapping(beside, falls)
     # Without a fall there is no interval, so every mark of the change may be why.
     noticed = _overlapping(marks, falls) if falls else list(marks)
-    found = _shown(noticed + around, experiments)
-    changed = _changed(noticed + around, falls, found)
-    moved = bool(falls) or differs or bool(found)
-    possible = _possible(experiments, changed.keys()) if moved and not found else {}
+    causes = _shown(noticed + around, experiments)
+    changed = _changed(noticed + around, falls, causes)
+    moved = bool(falls) or differs or bool(causes)
+    possible = _possible(experiments, changed.keys()) if moved and not causes else {}
     candidates = [
-        *(Candidate(cause, "shown", why) for cause, why in found.items()),
+        *(Candidate(cause, "shown", why) for cause, why in causes.items()),
         *(Candidate(cause, "changed", why) for cause, why in changed.items()),
         *(Candidate(cause, "possible", why) for cause, why in possible.items()),
     ]
@@ -157,19 +157,19 @@ def _decided(candidates: Sequence[Candidate]) -> Cause:
 def _shown(marks: Sequence[ChangeMark], experiments: Experiments) -> dict[Cause, str]:
     """Return the causes that an experiment shows, unless what the team changed explains its outcome."""
     noticed = {mark.kind for mark in marks}
-    found: dict[Cause, str] = {}
+    causes: dict[Cause, str] = {}
     renamed = noticed & {kinds.MODEL, kinds.REQUESTED_MODEL}
     asked_same = experiments.references == "moved" or kinds.REFERENCES in noticed
     if asked_same and not renamed:
-        found[Cause.PROVIDER] = "The same requests get different answers, whatever else changed."
+        causes[Cause.PROVIDER] = "The same requests get different answers, whatever else changed."
     rated_otherwise = noticed & {kinds.JUDGE, kinds.JUDGE_PANEL, kinds.SETTINGS}
     explained = renamed or kinds.PROMPT in noticed or (experiments.goldens_judged and rated_otherwise)
-    if experiments.goldens == "moved" and not explained and Cause.PROVIDER not in found:
-        found[Cause.PROVIDER] = "The goldens, which are the same questions, are answered differently."
+    if experiments.goldens == "moved" and not explained and Cause.PROVIDER not in causes:
+        causes[Cause.PROVIDER] = "The goldens, which are the same questions, are answered differently."
     panel = [mark for mark in marks if mark.kind == kinds.JUDGE_PANEL]
     if panel:
-        found[Cause.JUDGE] = f"The judge rates its panel differently: {panel[-1].after}, {_when(panel[-1])}."
-    return found
+        causes[Cause.JUDGE] = f"The judge rates its panel differently: {panel[-1].after}, {_when(panel[-1])}."
+    return causes
 
 
 def _changed(
@@ -197,17 +197,17 @@ def _possible(experiments: Experiments, named: AbstractSet[Cause]) -> dict[Cause
 
     Where an experiment shows a cause there is no need for others.
     """
-    found: dict[Cause, str] = {}
+    causes: dict[Cause, str] = {}
     asked = "same" in {experiments.references, experiments.goldens}
     if not named & {Cause.PROVIDER, Cause.MODEL} and not asked:
-        found[Cause.PROVIDER] = (
+        causes[Cause.PROVIDER] = (
             "Reference prompts, which would show a silent change, have not been asked often enough since."
         )
     if experiments.judged and experiments.panel != "same" and not named & {Cause.JUDGE, *_OURS}:
-        found[Cause.JUDGE] = "The judge's panel has not been rated again since."
+        causes[Cause.JUDGE] = "The judge's panel has not been rated again since."
     if not named:
-        found[Cause.TRAFFIC] = "Users may ask harder questions of the same length, language and task."
-    return found
+        causes[Cause.TRAFFIC] = "Users may ask harder questions of the same length, language and task."
+    return causes
 
 
 def _evidence(

@@ -115,8 +115,8 @@ class Comparison:
     @property
     def measured(self) -> bool:
         """True if any cell is precise enough for a difference of 30 points to show."""
-        found = (cell.content_delta.difference for cell in self.cells)
-        return any(sides is not None and sides.upper - sides.lower <= 2 * _TELLING for sides in found)
+        differences = (cell.content_delta.difference for cell in self.cells)
+        return any(sides is not None and sides.upper - sides.lower <= 2 * _TELLING for sides in differences)
 
 
 # Probability with which an interval may ever miss the truth: as for cells, so that a figure has one interval.

@@ -67,13 +67,13 @@ class Finding:
     """True if it rests on ratings, which depend on the judge and the settings."""
 
 
-def effect_of(findings: Sequence[Finding], *, known: bool) -> Effect:
+def effect_of(findings: Sequence[Finding], *, is_known: bool) -> Effect:
     """Return the gravest of several findings; `known` says whether enough was measured to find any."""
     effects = {finding.effect for finding in findings}
     for effect in _ORDER:
         if effect in effects:
             return effect
-    return "none_seen" if known else "unknown"
+    return "none_seen" if is_known else "unknown"
 
 
 def as_different(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -121,8 +121,8 @@ def _of_cell(cell: CellSides, control: CellSides | None) -> Iterator[Finding]:
         )
     if cell.robustness.moved:
         text = f"{name}: robustness is {{after}}, {{before}} before."
-        found = _moved(cell.robustness, control.robustness if control else None, text, up_is="better")
-        yield found
+        finding = _moved(cell.robustness, control.robustness if control else None, text, up_is="better")
+        yield finding
     elif cell.content_delta.moved or cell.excess.moved:
         sides = cell.content_delta if cell.content_delta.moved else cell.excess
         against = control.content_delta if control and sides is cell.content_delta else None
@@ -208,13 +208,13 @@ def leanings(scores: AnswerScores) -> list[Leaning]:
     answers that differ in it, at 5 % over all qualities together. Whatever else moved is a difference.
     """
     moved = [tally for tally in scores.tallies if tally.worse + tally.better + tally.changed]
-    found = []
+    leaning = []
     for tally in moved:
         effect: Found = "different"
         if scores.judged and _sign_test(tally.worse, tally.better) * len(moved) <= _CHANCE:
             effect = "worse" if tally.worse > tally.better else "better"
-        found.append(Leaning(tally, effect))
-    return found
+        leaning.append(Leaning(tally, effect))
+    return leaning
 
 
 def of_scores(scores: AnswerScores) -> Iterator[Finding]:

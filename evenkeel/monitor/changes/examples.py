@@ -58,10 +58,10 @@ def exhibits(silent: SilentSide, references: ReferenceStore | None) -> Exhibits:
         references: Store of the references; None if none are kept.
     """
     try:
-        found = list(_of_references(silent, references))[:MOST_EXAMPLES]
+        examples = list(_of_references(silent, references))[:MOST_EXAMPLES]
     except SealError:
         return Exhibits(unreadable=True)
-    return Exhibits(tuple(found))
+    return Exhibits(tuple(examples))
 
 
 def plain(
@@ -94,9 +94,9 @@ def both_sides(reference: Reference, evidence: ReferenceEvidence) -> BothSides |
 def _of_references(silent: SilentSide, references: ReferenceStore | None) -> Iterator[Example]:
     if references is None:
         return
-    for place in silent.routes:
-        for name in place.references.references:
+    for side in silent.routes:
+        for name in side.references.references:
             reference = references.find(name)
-            sides = None if reference is None else both_sides(reference, place.references)
+            sides = None if reference is None else both_sides(reference, side.references)
             if reference is not None and sides is not None:
-                yield Example(place.route, reference.request, sides.before.answer, sides.after.answer)
+                yield Example(side.route, reference.request, sides.before.answer, sides.after.answer)

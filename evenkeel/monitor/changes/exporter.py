@@ -52,6 +52,6 @@ class SilentCollector(ListedCollector):
         evidence, answers = metrics
         for report in self._reports():
             labels = [report.route, report.requested_model]
-            found, level = report.evidence_log10, report.level_log10
-            evidence.add_metric(labels, max(0.0, found) / level if level > 0 else 0.0)
+            evidence_log10, level = report.evidence_log10, report.level_log10
+            evidence.add_metric(labels, max(0.0, evidence_log10) / level if level > 0 else 0.0)
             answers.add_metric(labels, report.compared)

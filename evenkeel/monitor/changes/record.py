@@ -142,22 +142,22 @@ Mix = dict[str, Counter[str]]
 
 def mix_of(tallies: Iterable[ChangeTally]) -> Mix:
     """Return the traffic of several stretches together."""
-    found: Mix = {}
+    mix: Mix = {}
     for tally in tallies:
         for trait, values in tally.traits.items():
-            found.setdefault(trait, Counter()).update(values)
-    return found
+            mix.setdefault(trait, Counter()).update(values)
+    return mix
 
 
-def mix_distance(one: Mix, other: Mix) -> float:
+def mix_distance(first: Mix, other: Mix) -> float:
     """Return the total variation distance of the trait that differs most, in [0, 1]."""
-    return max((distance(one[trait], other[trait]) for trait in one.keys() & other.keys()), default=0.0)
+    return max((distance(first[trait], other[trait]) for trait in first.keys() & other.keys()), default=0.0)
 
 
-def distance(one: Counter[str], other: Counter[str]) -> float:
+def distance(first: Counter[str], other: Counter[str]) -> float:
     """Return the total variation distance of two distributions, in [0, 1]."""
-    here, there = max(1, one.total()), max(1, other.total())
-    return sum(abs(one[value] / here - other[value] / there) for value in one.keys() | other.keys()) / 2
+    here, there = max(1, first.total()), max(1, other.total())
+    return sum(abs(first[value] / here - other[value] / there) for value in first.keys() | other.keys()) / 2
 
 
 TOGETHER: Final = 60

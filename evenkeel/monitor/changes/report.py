@@ -225,7 +225,7 @@ def reports_of(
         settings: Settings that differ, by the fingerprint after the change.
         min_trials: Fewest observations for an estimate.
     """
-    found = []
+    reports = []
     for record, *others in _grouped(records):
         report = _of_record(
             record,
@@ -238,8 +238,8 @@ def reports_of(
         )
         ids = (_incident(record), *(record.id for record in others))
         also = dict.fromkeys(name for name in ids if name not in {"", record.id})
-        found.append(replace(report, also=tuple(also)))
-    return tuple(sorted(found, key=lambda report: (-report.at, report.id)))
+        reports.append(replace(report, also=tuple(also)))
+    return tuple(sorted(reports, key=lambda report: (-report.at, report.id)))
 
 
 def _marks_beside(record: ChangeRecord, records: Sequence[ChangeRecord]) -> list[ChangeMark]:
@@ -286,8 +286,8 @@ def _of_record(
 ) -> ChangeReport:
     comparison = compare(record.before, record.after, min_trials=min_trials)
     goldens = _goldens(gate)
-    found = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
-    found = found or tuple(noticed(record.marks))
+    findings = (*_of_silent(silent), *measured(comparison), *_of_goldens(goldens, judged=judged))
+    findings = findings or tuple(noticed(record.marks))
     causes = likely_cause(
         record.marks,
         Experiments(
@@ -298,13 +298,15 @@ def _of_record(
             judged=record.judged,
         ),
         beside=beside,
-        differs=bool(found),
+        differs=bool(findings),
     )
     if silent is not None:
         causes = causes._replace(ruled_out=(*ruled_out(record.kinds), *causes.ruled_out))
     if causes.cause in _YARDSTICKS or record.kinds & _JUDGE:
-        found = as_different(found)
-    known = comparison.measured or (gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE)
+        findings = as_different(findings)
+    is_measured = comparison.measured or (
+        gate is not None and gate.verdict is not GateVerdict.COULD_NOT_MEASURE
+    )
     differ: list[str] = []
     for mark in record.marks:
         if mark.kind == kinds.SETTINGS:
@@ -315,8 +317,8 @@ def _of_record(
         at=record.at,
         marks=record.marks,
         **causes._asdict(),
-        effect=effect_of(found, known=known),
-        findings=found,
+        effect=effect_of(findings, is_known=is_measured),
+        findings=findings,
         comparison=comparison,
         goldens=goldens,
         settings=tuple(differ),

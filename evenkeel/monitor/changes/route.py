@@ -131,15 +131,15 @@ class RouteWatch:
     @property
     def replaced(self) -> set[str]:
         """Models that were replaced in the latest changes, or whose replacement was reversed."""
-        found: set[str] = set()
+        models_replaced: set[str] = set()
         for record in self._records:
             for mark in record.marks:
                 if mark.kind == kinds.MODEL:
                     end = record.stay.end
                     gone, here = (mark.before, mark.after) if end is None else (mark.after, end.by)
-                    found.add(gone)
-                    found.discard(here)
-        return found
+                    models_replaced.add(gone)
+                    models_replaced.discard(here)
+        return models_replaced
 
     def observe(self, verdict: Verdict, outcome: RatedOutcome | str, offset: int) -> list[ChangeMark]:
         """Take the next verdict; return the marks to be passed to `mark`, mostly none.
@@ -157,17 +157,17 @@ class RouteWatch:
             self._records[-1].since += 1
         if not evenly_drawn(verdict):
             return []
-        found = self._stated(verdict, offset) if verdict.is_control else []
+        marks = self._stated(verdict, offset) if verdict.is_control else []
         rated_by = judge_value(verdict)
         if rated_by:
             self.judge = rated_by
-            found += self._switched(kinds.JUDGE, rated_by, verdict, offset)
+            marks += self._switched(kinds.JUDGE, rated_by, verdict, offset)
         if verdict.is_control and self._records:
             self._follow(verdict, offset)
-        if not found:
-            found = self._mix_moved(verdict, offset)
+        if not marks:
+            marks = self._mix_moved(verdict, offset)
         self._count(verdict, outcome)
-        return found
+        return marks
 
     def _follow(self, verdict: Verdict, offset: int) -> None:
         """Update whether the values of each change are still in the traffic.
@@ -186,13 +186,13 @@ class RouteWatch:
         self._old.merge(before)
 
     def _stated(self, verdict: Verdict, offset: int) -> list[ChangeMark]:
-        found: list[ChangeMark] = []
+        marks: list[ChangeMark] = []
         for kind, value in stated_values(verdict):
-            found += self._switched(kind, value, verdict, offset)
+            marks += self._switched(kind, value, verdict, offset)
         for switch in self._parameters.observe(verdict.origin.parameters):
             mark = ChangeMark(kinds.PARAMETERS, switch.before, switch.after, verdict.scored_at, offset)
-            found.append(mark)
-        return found
+            marks.append(mark)
+        return marks
 
     def _switched(self, kind: str, value: str, verdict: Verdict, offset: int) -> list[ChangeMark]:
         watch = self._values.get(kind)
@@ -238,10 +238,10 @@ class RouteWatch:
         recent = blocks[-max(1, run // _BLOCK) :]
         now = mix_of(recent)
         present = self._mixes[-1] if self._mixes else mix_of([self._old, *blocks[: -len(recent)]])
-        known = next((mix for mix in self._mixes[:-1] if mix_distance(mix, now) <= _SAME_MIX), None)
-        if known is not None:
-            self._mixes.remove(known)
-            self._mixes.append(known)
+        mix_before = next((mix for mix in self._mixes[:-1] if mix_distance(mix, now) <= _SAME_MIX), None)
+        if mix_before is not None:
+            self._mixes.remove(mix_before)
+            self._mixes.append(mix_before)
             self._forget(kinds.TRAFFIC)
             return False
         self._mixes = [*(self._mixes or [present]), now][-_MIXES_KEPT:]
@@ -282,7 +282,10 @@ class RouteWatch:
         began = self._time_before(run + max(run, LATEST)) if change.began is None else change.began
         change = replace(change, run=run, began=min(began, change.at))
         self.marks = [*self.marks, change][-_MARKS_KEPT:]
-        record = next((known for known in reversed(self._records) if known.takes(change)), None)
+        record = next(
+            (earlier_record for earlier_record in reversed(self._records) if earlier_record.takes(change)),
+            None,
+        )
         if record is not None:
             record.marks.append(change)
         else:
@@ -423,8 +426,8 @@ class RouteWatch:
             self._panel_at, self.changed = rated.at, True
         if not rated.shows_change:
             return None
-        said = f"{rated.stricter} of {len(rated.pairs)} pairs rated lower, {rated.lenient} rated higher"
-        return ChangeMark(kinds.JUDGE_PANEL, "as before", said, rated.at, offset, began=rated.since)
+        detail = f"{rated.stricter} of {len(rated.pairs)} pairs rated lower, {rated.lenient} rated higher"
+        return ChangeMark(kinds.JUDGE_PANEL, "as before", detail, rated.at, offset, began=rated.since)
 
     def _time_before(self, exchanges: int) -> float:
         """Return the time of the exchange so many before the latest, or of the block that held it."""

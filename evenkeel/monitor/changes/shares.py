@@ -245,8 +245,8 @@ def _edges(values: list[tuple[float, int]]) -> list[float]:
 def _classes(edges: Sequence[float]) -> list[str]:
     """Return the names of the classes that the edges begin, and of what lies below the first of them."""
     names = [f"below {edges[0]:.3g}"] if edges else []
-    for place, edge in enumerate(edges):
+    for index, edge in enumerate(edges):
         # An edge right above another closes the class of the one value between them.
-        above = place > 0 and edge == nextafter(edges[place - 1], inf)
+        above = index > 0 and edge == nextafter(edges[index - 1], inf)
         names.append(f"{'above' if above else 'at least'} {edge:.3g}")
     return names

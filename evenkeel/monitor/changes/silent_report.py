@@ -101,7 +101,7 @@ class SilentSide:
             ("State", STATES[self.state]),
             ("Began", self.when),
             ("Requested model", self.requested_model or "none named"),
-            ("Routes", listing([place.route for place in self.routes])),
+            ("Routes", listing([side.route for side in self.routes])),
             ("Reference prompts", _alike(self.references)),
             ("Returned model", self.models.said("no name was returned")),
             ("System fingerprint", self.fingerprints.said("none was returned")),
@@ -125,15 +125,15 @@ def silent_side(records: Sequence[ChangeRecord], scores: AnswerScores | None = N
             return Names("", after)
         return Names(switched[0].before, after or (switched[-1].after,))
 
-    found = leading.references
+    evidence = leading.references
     side = SilentSide(
         state=silent.state,
         requested_model=silent.requested_model,
         after=silent.after,
         since=silent.since,
         routes=routes,
-        models=names(kinds.MODEL, found.models),
-        fingerprints=names(kinds.FINGERPRINT, found.fingerprints),
+        models=names(kinds.MODEL, evidence.models),
+        fingerprints=names(kinds.FINGERPRINT, evidence.fingerprints),
         scores=scores,
     )
     return replace(side, summary=_summary(side))
@@ -152,11 +152,11 @@ def _route(record: ChangeRecord, silent: Silent) -> SilentRoute:
 
 
 def _summary(side: SilentSide) -> str:
-    model, found = side.requested_model or "The model", side.references
+    model, evidence = side.requested_model or "The model", side.references
     text = (
-        f"{model} on {listing([place.route for place in side.routes])} answers the same requests "
-        f"differently. It began {side.when}: new answers to reference prompts are {found.likeness:.0%} "
-        f"like the earlier ones, which are {found.own:.0%} like each other ({found.calls} calls)."
+        f"{model} on {listing([shown_route.route for shown_route in side.routes])} answers the same requests "
+        f"differently. It began {side.when}: new answers to reference prompts are {evidence.likeness:.0%} "
+        f"like the earlier ones, which are {evidence.own:.0%} like each other ({evidence.calls} calls)."
     )
     return text if side.scores is None else f"{text} {judged_words(side.scores)}".rstrip()
 
@@ -175,8 +175,8 @@ def ruled_out(noticed: frozenset[str]) -> Iterator[str]:
     yield "Noise: how far earlier answers to the same request differ from each other is the yardstick."
 
 
-def _alike(found: ReferenceEvidence) -> str:
+def _alike(evidence: ReferenceEvidence) -> str:
     return (
-        f"new answers are {found.likeness:.0%} like the earlier ones, which are {found.own:.0%} like "
-        f"each other ({count(found.calls, 'call')})"
+        f"new answers are {evidence.likeness:.0%} like the earlier ones, which are {evidence.own:.0%} like "
+        f"each other ({count(evidence.calls, 'call')})"
     )

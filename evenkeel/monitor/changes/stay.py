@@ -54,14 +54,14 @@ class StayTurn(NamedTuple):
 
 def turns_of(marks: Sequence[ChangeMark]) -> tuple[StayTurn, ...]:
     """Return the traits whose return to the old value can be seen in the traffic."""
-    found: dict[tuple[str, str], StayTurn] = {}
+    turns: dict[tuple[str, str], StayTurn] = {}
     for mark in marks:
         if mark.kind in _FOLLOWED:
             name = mark.after.partition(" ")[0] if mark.kind == kinds.PARAMETERS else ""
-            known = found.get((mark.kind, name))
-            before, after = (known.before, known.after) if known else (mark.before, ())
-            found[mark.kind, name] = StayTurn(mark.kind, name, before, (*after, mark.after))
-    return tuple(found.values())
+            turn = turns.get((mark.kind, name))
+            before, after = (turn.before, turn.after) if turn else (mark.before, ())
+            turns[mark.kind, name] = StayTurn(mark.kind, name, before, (*after, mark.after))
+    return tuple(turns.values())
 
 
 def is_new(turns: Sequence[StayTurn], verdict: Verdict) -> bool:

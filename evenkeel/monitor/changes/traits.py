@@ -32,8 +32,8 @@ def evenly_drawn(verdict: Verdict) -> bool:
     if verdict.selection.split_of or verdict.selection.exchange_weight >= 1:
         return not verdict.selection.split_of
     digest = hashlib.sha256(f"even/{verdict.exchange_id}".encode("utf-8", "surrogatepass")).digest()
-    place = int.from_bytes(digest[:_DRAWN_BYTES], "big")
-    return place < verdict.selection.exchange_weight * (1 << 8 * _DRAWN_BYTES)
+    number = int.from_bytes(digest[:_DRAWN_BYTES], "big")
+    return number < verdict.selection.exchange_weight * (1 << 8 * _DRAWN_BYTES)
 
 
 def stated_values(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -65,25 +65,25 @@ def judge_value(verdict: Verdict) -> str:
 
 def traffic(verdict: Verdict) -> dict[str, str | float]:
     """The traits of an exchange's prompt."""
-    found: dict[str, str | float] = {}
+    traits: dict[str, str | float] = {}
     if verdict.origin.prompt_chars:
-        found["length"] = float(verdict.origin.prompt_chars)
+        traits["length"] = float(verdict.origin.prompt_chars)
     if verdict.origin.template_share is not None:
-        found["template"] = round(verdict.origin.template_share, 2)
-    found["language"] = verdict.origin.prompt_language or "unknown"
-    found["task"] = verdict.origin.task or "none"
-    return found
+        traits["template"] = round(verdict.origin.template_share, 2)
+    traits["language"] = verdict.origin.prompt_language or "unknown"
+    traits["task"] = verdict.origin.task or "none"
+    return traits
 
 
 def counted_traffic(verdict: Verdict) -> dict[str, str]:
     """The same for counting: lengths by their octave, shares by their tenth."""
-    found = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
+    traits = {name: value for name, value in traffic(verdict).items() if isinstance(value, str)}
     if verdict.origin.template_share is not None:
-        found["template"] = tenth(verdict.origin.template_share)
+        traits["template"] = tenth(verdict.origin.template_share)
     if verdict.origin.prompt_chars:
         octave = verdict.origin.prompt_chars.bit_length()
-        found["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
-    return found
+        traits["length"] = f"{_OCTAVE ** (octave - 1)} to {_OCTAVE**octave - 1} characters"
+    return traits
 
 
 def tenth(share: float) -> str:

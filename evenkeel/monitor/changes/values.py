@@ -112,7 +112,9 @@ class ValueWatch:
             self._learn(value)
             self._quiet[value] = None
         elif len(self._since) > LATEST:
-            self._since = {value: place for value, place in self._since.items() if value in self._latest}
+            self._since = {
+                value: first_seen for value, first_seen in self._since.items() if value in self._latest
+            }
         return None
 
     def _slow(self, value: str, *, guessed: bool) -> Switch | None:
@@ -133,8 +135,8 @@ class ValueWatch:
         """Return the most frequent known value, counted over the latest exchanges first; None without one."""
         latest = self._latest[-LATEST:]
 
-        def often(one: str) -> tuple[int, int, int, str]:
-            return latest.count(one), self._latest.count(one), self._known[one], one
+        def often(value: str) -> tuple[int, int, int, str]:
+            return latest.count(value), self._latest.count(value), self._known[value], value
 
         return max((value for value in self._known if value != new), key=often, default=None)
 
@@ -154,9 +156,9 @@ class ValueWatch:
         first = self._latest.index(new, max(0, len(self._latest) - LATEST))
         earlier = [value for value in self._latest[:first] if value in self._known]
         there = sorted(value for value in set(earlier) if not _had_gone(value, earlier))
-        found = {value: self._chance(value) for value in there}
-        least = min(found, key=lambda value: found[value], default=None)
-        return least if least is not None and found[least] <= _CHANCE else None
+        chances = {value: self._chance(value) for value in there}
+        least = min(chances, key=lambda value: chances[value], default=None)
+        return least if least is not None and chances[least] <= _CHANCE else None
 
     def _chance(self, value: str) -> float:
         """Return the probability of so few of a value's exchanges among the latest in random order.
@@ -213,12 +215,12 @@ class ParameterWatch:
                 for _ in range(min(self._exchanges, KEPT)):
                     watch.observe(UNSET)
         self._exchanges += 1
-        found = []
+        changes = []
         for name, watch in sorted(self._watches.items()):
             switch = watch.observe(asked.get(name, UNSET))
             if switch is not None:
-                found.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
-        return found
+                changes.append(Switch(f"{name} {switch.before}", f"{name} {switch.after}"))
+        return changes
 
     def to_json(self) -> list[Any]:
         """Return the state as JSON values."""

@@ -218,13 +218,13 @@ class Alert:
         self, segments: Mapping[Dimension, str], observed: float | None, weight: float, effect: float
     ) -> str:
         """Pass a trial to its segments; return its client if that has a place among them."""
-        found = self.segments.observe(segments, observed, weight, effect)
-        if self.segment in found and observed is not None:
+        alarm = self.segments.observe(segments, observed, weight, effect)
+        if self.segment in alarm and observed is not None:
             watch = self._watches.get(Measure.SEGMENT)
             if watch is None:
                 watch = self._watches[Measure.SEGMENT] = self._watch(Measure.SEGMENT)
             watch.update(observed, "", weight, effect)
-        return next((name.value for name in found if name.dimension == "client"), "")
+        return next((name.value for name in alarm if name.dimension == "client"), "")
 
     def _raised(self) -> AlertChange | None:
         """Mark the measure with the most evidence as over if all measures together have enough."""
@@ -257,8 +257,8 @@ class Alert:
     @property
     def _is_segment_gone(self) -> bool:
         """Return whether the segment that is over its limit no longer comes."""
-        place = self.segments.places.get(self.segment) if self.segment else None
-        return place is None or self.segments.trials - place.last >= _GONE_AFTER
+        traffic_segment = self.segments.places.get(self.segment) if self.segment else None
+        return traffic_segment is None or self.segments.trials - traffic_segment.last >= _GONE_AFTER
 
     def _resolved(self) -> AlertChange | None:
         """Mark measures as back within their limits if evidence says so; the last one ends the alert."""

@@ -195,28 +195,28 @@ class _DriftRun:
         """Take wealth away from everybody alike."""
         self.wealth = [wealth * factor for wealth in self.wealth]
 
-    def add(self, place: Stratum, hit: int, expected: float, step: float) -> None:
+    def add(self, stratum: Stratum, hit: int, expected: float, step: float) -> None:
         """Add a trial to the run; the run ends when its sum of steps falls to 0."""
         self.step += step
         if self.step > 0:
             self.expected += expected
             self.trials += 1
             self.hits += hit
-            self.count(place, hit)
+            self.count(stratum, hit)
         elif self.trials:
             self.clear()
         else:
             self.step = 0.0
 
-    def count(self, place: Stratum, hit: int) -> None:
+    def count(self, stratum: Stratum, hit: int) -> None:
         """Count a trial of the run under its stratum."""
-        tally = self.counts.get(place)
+        tally = self.counts.get(stratum)
         if tally is None:
             tally = _Tally()
             if self.counts:
-                self.counts[place] = tally
+                self.counts[stratum] = tally
             else:
-                self.counts = {place: tally}
+                self.counts = {stratum: tally}
         tally.add(hit)
 
     def under(self, judge: str) -> _Tally:
@@ -230,7 +230,7 @@ class _DriftRun:
 
     def to_json(self) -> list[Any]:
         """Return the run as JSON values; floats survive exactly."""
-        counts = [[*place, tally.trials, tally.hits] for place, tally in self.counts.items()]
+        counts = [[*stratum, tally.trials, tally.hits] for stratum, tally in self.counts.items()]
         return [list(self.wealth), self.step, self.expected, self.trials, self.hits, counts]
 
     def read(self, raw: list[Any]) -> None:

@@ -444,16 +444,18 @@ def _needed_at_last(counts: Mapping[float, float], threshold: float, level: floa
 
 
 def _listed(reasons: Counter[str], what: str) -> str:
-    said = ", ".join(f"{reason}: {count}" for reason, count in reasons.most_common())
-    return f"{reasons.total()} {what} ({said})"
+    listed = ", ".join(f"{reason}: {count}" for reason, count in reasons.most_common())
+    return f"{reasons.total()} {what} ({listed})"
 
 
 def least_clusters(rules: GateRules) -> int:
     """Return the fewest clusters that can settle a pass, which is when no answer ever differs."""
-    found = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
-    assert found is not None, "evidence of no difference at all grows with every cluster"
+    clusters_needed = needed({0.0: 1.0}, -rules.limit, rules.beta * rules.sequential)
+    assert clusters_needed is not None, "evidence of no difference at all grows with every cluster"
     level = rules.beta * rules.last_look
-    return next((n for n in range(1, found) if p_value({0.0: n}, -rules.limit) <= level), found)
+    return next(
+        (n for n in range(1, clusters_needed) if p_value({0.0: n}, -rules.limit) <= level), clusters_needed
+    )
 
 
 def least_for_regression(rules: GateRules, measures: int) -> int:
@@ -463,7 +465,9 @@ def least_for_regression(rules: GateRules, measures: int) -> int:
         rules: Rules of the decision.
         measures: Number of measures that decide.
     """
-    found = needed({1.0: 1.0}, rules.tolerance, rules.alpha * rules.sequential / measures)
-    assert found is not None, "evidence of the largest difference grows with every cluster"
+    clusters_needed = needed({1.0: 1.0}, rules.tolerance, rules.alpha * rules.sequential / measures)
+    assert clusters_needed is not None, "evidence of the largest difference grows with every cluster"
     level = rules.alpha * rules.last_look / measures
-    return next((n for n in range(1, found) if p_value({1.0: n}, rules.tolerance) <= level), found)
+    return next(
+        (n for n in range(1, clusters_needed) if p_value({1.0: n}, rules.tolerance) <= level), clusters_needed
+    )

@@ -95,8 +95,8 @@ def scores(
     deviation = np.sqrt(np.maximum(n * (2 * fitted + threshold * (1 - threshold)), 0.0))
     distance = worse - better - n * threshold
     certain = np.where(distance > _SLACK, np.inf, 0.0)
-    found: NDArray[np.float64] = np.divide(distance, deviation, out=certain, where=deviation > _SLACK)
-    return found
+    deviations: NDArray[np.float64] = np.divide(distance, deviation, out=certain, where=deviation > _SLACK)
+    return deviations
 
 
 @lru_cache(maxsize=4096)
@@ -107,12 +107,12 @@ def _unconditional(pairs: Pairs, threshold: float) -> float:
         return 1.0
     fewest = _fewest_worse(score(pairs, threshold), n, threshold)
     low, high = max(0.0, -threshold), (1 - threshold) / 2
-    places = (np.arange(_GRID) + 0.5) / _GRID
-    found = _tails(fewest, n, threshold, low + (high - low) * np.sin(places * pi / 2) ** 2)
-    best = int(found.argmax())
+    means_tried = (np.arange(_GRID) + 0.5) / _GRID
+    tails = _tails(fewest, n, threshold, low + (high - low) * np.sin(means_tried * pi / 2) ** 2)
+    best = int(tails.argmax())
     near = np.linspace(max(best - 1, 0), min(best + 1, _GRID - 1), _REFINED)
     refined = low + (high - low) * np.sin((near + 0.5) / _GRID * pi / 2) ** 2
-    return min(1.0, float(max(found.max(), _tails(fewest, n, threshold, refined).max())))
+    return min(1.0, float(max(tails.max(), _tails(fewest, n, threshold, refined).max())))
 
 
 def _fewest_worse(least: float, n: int, threshold: float) -> NDArray[np.int64]:

@@ -210,32 +210,32 @@ class ReferenceTest:
 
         A failure says nothing, nor does an answer with fewer than two to compare it with.
         """
-        found = self._ranked(answered) or self._compared(answered)
-        if found is not None:
+        evidence = self._ranked(answered) or self._compared(answered)
+        if evidence is not None:
             self.forget()
-        return found
+        return evidence
 
     def _compared(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:
         """Return the evidence of a pooled comparison, if there is one that is extreme enough."""
-        said = answered.pooled
-        if said is None or said.p_value > (1 - RANKS_SHARE) * _LOOK_EVERY / self.level:
+        comparison = answered.pooled
+        if comparison is None or comparison.p_value > (1 - RANKS_SHARE) * _LOOK_EVERY / self.level:
             return None
         return ReferenceEvidence(
             requested_model=answered.requested_model,
-            models=said.models,
-            fingerprints=said.fingerprints,
+            models=comparison.models,
+            fingerprints=comparison.fingerprints,
             at=answered.at,
-            after=said.after,
-            since=said.since,
-            calls=said.calls,
-            evidence_log10=-log10(said.p_value),
-            likeness=said.likeness,
-            own=said.own,
+            after=comparison.after,
+            since=comparison.since,
+            calls=comparison.calls,
+            evidence_log10=-log10(comparison.p_value),
+            likeness=comparison.likeness,
+            own=comparison.own,
             versions=tuple(
                 AskedVersion(version.prompt_version, version.asked, version.likeness, version.own)
-                for version in said.versions
+                for version in comparison.versions
             ),
-            references=said.references,
+            references=comparison.references,
         )
 
     def _ranked(self, answered: ReferenceAnswered) -> ReferenceEvidence | None:

@@ -107,13 +107,13 @@ class Segments:
             effect: Design effect of the cell.
         """
         self.trials += 1
-        found = []
+        observed_segments = []
         for dimension, value in names.items():
             name = SegmentName(dimension, value)
             segment = self._places.get(name) or self._place(name)
             if segment is None:
                 continue
-            found.append(name)
+            observed_segments.append(name)
             segment.weight = segment.share_weight(self.trials) + 1
             segment.last = self.trials
             if difference is None:
@@ -127,7 +127,7 @@ class Segments:
         if factor < 1:
             for segment in self._places.values():
                 segment.detector.scale(factor)
-        return found
+        return observed_segments
 
     def _place(self, name: SegmentName) -> TrafficSegment | None:
         """Return a new segment if its dimension has a place for it."""
@@ -164,21 +164,21 @@ class Segments:
 
     def to_json(self) -> list[Any]:
         """Return the state as JSON values; floats survive exactly."""
-        places = []
+        segments_json = []
         for name, segment in self._places.items():
             run = segment.run
             differences = [[value, count] for value, count in segment.differences.items()]
             totals = [run.trials, run.total, run.drift, run.weight]
             wealth = segment.detector.wealth if segment.detector.evidence else []
-            places.append([*name, wealth, totals, differences, segment.weight, segment.last])
-        return [self.trials, self._limit.to_json(), self._line, places]
+            segments_json.append([*name, wealth, totals, differences, segment.weight, segment.last])
+        return [self.trials, self._limit.to_json(), self._line, segments_json]
 
     @classmethod
     def from_json(cls, raw: list[Any], line: float) -> Segments:
         """Read what `to_json` wrote; evidence under another limit starts again."""
         segments = cls(line)
-        segments.trials, limit, written, places = raw
-        for dimension, value, wealth, run, differences, weight, last in places:
+        segments.trials, limit, written, segments_json = raw
+        for dimension, value, wealth, run, differences, weight, last in segments_json:
             segment = segments._places[SegmentName(dimension, value)] = TrafficSegment(line)
             segment.differences = dict(map(tuple, differences))
             segment.weight, segment.last = weight, last

@@ -175,8 +175,8 @@ class DesignEffect(Struct):
             self.between += self.latest[0]
             self.within += self.latest[1]
         self.latest = between, max(within, 0.0)
-        known = _effect(_UNKNOWN, self.pairs, self.between, self.within)
-        self.earlier = known if known >= _CHANCE else 1.0
+        effect = _effect(_UNKNOWN, self.pairs, self.between, self.within)
+        self.earlier = effect if effect >= _CHANCE else 1.0
         between, within = self.between + self.latest[0], self.within + self.latest[1]
         self.by_stretches = _effect(self.usual, self.pairs + 1, between, within)
 

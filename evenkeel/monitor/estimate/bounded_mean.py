@@ -208,8 +208,8 @@ def _end(values: Column, bets: _Bets, mean: float, target: float, reach: float) 
     if mean <= 0:
         return 0.0
 
-    def curve(place: float) -> BoundPoint:
-        value, slope = log_capital(place, values, *bets)
+    def curve(mean: float) -> BoundPoint:
+        value, slope = log_capital(mean, values, *bets)
         return BoundPoint(value - target, slope)
 
     return _crossing(curve, mean, reach)
@@ -229,17 +229,17 @@ def _crossing(curve: Callable[[float], BoundPoint], inside: float, reach: float)
         reach: a guess of the distance from `inside` to the crossing, 0 if there is none. It only saves steps.
     """
     mean, outside = inside, 0.0
-    place = inside - min(reach or inf, inside / 2)
+    probe = inside - min(reach or inf, inside / 2)
     for _ in range(_MOST_STEPS):
-        value, slope = curve(place)
+        value, slope = curve(probe)
         if value < 0:
-            inside = place
+            inside = probe
         else:
-            outside = place
+            outside = probe
         step = value / slope if slope else 0.0
-        tolerance = _TOLERANCE * (mean - place)
+        tolerance = _TOLERANCE * (mean - probe)
         if inside - outside <= tolerance or (value >= 0 and slope and abs(step) <= tolerance):
             break
-        newton = place - step
-        place = newton if slope and outside < newton < inside else (inside + outside) / 2
+        newton = probe - step
+        probe = newton if slope and outside < newton < inside else (inside + outside) / 2
     return outside

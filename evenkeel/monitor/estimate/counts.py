@@ -198,12 +198,12 @@ class Spread(Struct):
         for sign, steps in self.steps.items():
             for step, count in steps.items():
                 histogram[step / STEPS, weight_of(sign)] = count
-        found = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials, effect=effect)
-        if found is None:
+        estimate = weighted_mean(histogram, low=low, alpha=alpha, min_observations=min_trials, effect=effect)
+        if estimate is None:
             return None
         mean = min(1.0, max(low, self.total / self.weight))
-        moved = mean - found.value
-        return Estimate(mean, max(low, found.lower + moved), min(1.0, found.upper + moved), found.n)
+        moved = mean - estimate.value
+        return Estimate(mean, max(low, estimate.lower + moved), min(1.0, estimate.upper + moved), estimate.n)
 
 
 def _shifted(outcome: RatedOutcome) -> bool:
@@ -379,8 +379,8 @@ class Counts(Struct):
         counted[sign] = counted.get(sign, 0) + 1
 
     def _fail(self, reason: str) -> None:
-        known = reason in self.failures or len(self.failures) < _MOST_REASONS
-        reason = reason if known else OTHER_REASON
+        has_room = reason in self.failures or len(self.failures) < _MOST_REASONS
+        reason = reason if has_room else OTHER_REASON
         self.failures[reason] = self.failures.get(reason, 0) + 1
 
     def estimates(self, *, alpha: float, min_trials: int) -> CellEstimates:
@@ -410,11 +410,11 @@ class Counts(Struct):
 
     def _by_sign(self, counted: Callable[[RatedOutcome], bool]) -> dict[str, int]:
         """Return the number of trials with some outcomes, by the sign of their weight."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for word, count in self.words.items():
             if counted(OUTCOMES[word[0]]):
-                found[word[1:]] = found.get(word[1:], 0) + count
-        return found
+                counts[word[1:]] = counts.get(word[1:], 0) + count
+        return counts
 
     def _share(
         self, part: Callable[[RatedOutcome], bool], whole: Callable[[RatedOutcome], bool]
@@ -499,18 +499,18 @@ class Counts(Struct):
         value = self.robustness_value(min_trials)
         if value is None:
             return None
-        known = self.content_trials - (self.shifted - self.quality_scored)
+        scored_trials = self.content_trials - (self.shifted - self.quality_scored)
         fewest = self._rate(_changed, _known, alpha=alpha, min_trials=1)
         most = self._rate(lambda outcome: outcome.perhaps_changed, _known, alpha=alpha, min_trials=1)
         assert fewest is not None
         assert most is not None
-        return Estimate(value, 1 - most.upper, 1 - fewest.lower, known)
+        return Estimate(value, 1 - most.upper, 1 - fewest.lower, scored_trials)
 
     def robustness_value(self, min_trials: int) -> float | None:
         """Return `robustness` without its interval, which takes most of the time."""
         shifted, scored = self.shifted, self.quality_scored
-        known = self.content_trials - (shifted - scored)
-        if known < max(min_trials, 1) or (shifted and not scored):
+        scored_trials = self.content_trials - (shifted - scored)
+        if scored_trials < max(min_trials, 1) or (shifted and not scored):
             return None
         return 1 - (self.content_delta_value or 0.0) * (self.quality_delta_value or 0.0)
 

@@ -69,8 +69,8 @@ class Lately(Generic[Found]):
 
     def look(self) -> None:
         """Read now."""
-        found = self._read()
-        self._found, self._found_at = found, self._timer()
+        snapshot = self._read()
+        self._found, self._found_at = snapshot, self._timer()
 
     def run(self, stop: threading.Event) -> None:
         """Read every second until `stop` is set. A failing store is tried again."""

@@ -54,15 +54,15 @@ def slots(incidents: Iterable[Incident]) -> dict[str, str]:
     """Return the slot of each incident by its id, equal for every monitor that knows the same incidents."""
     held: dict[str, list[tuple[int, float]]] = {}
     """Slots by route, each with the time until which it is taken."""
-    found = {}
+    slots_found = {}
     for incident in sorted(incidents, key=lambda one: (one.opened_at, one.id)):
         taken = held.setdefault(incident.routes[0], [])
         busy = {slot for slot, until in taken if until > incident.opened_at}
         slot = next(number for number in range(1, len(taken) + 2) if number not in busy)
         closed_at = incident.closed_at
         taken.append((slot, float("inf") if closed_at is None else closed_at + FREE_AFTER_S))
-        found[incident.id] = str(slot)
-    return found
+        slots_found[incident.id] = str(slot)
+    return slots_found
 
 
 def cases(incidents: Sequence[Incident], numbered: Mapping[str, str]) -> dict[str, str]:
@@ -105,12 +105,12 @@ class IncidentCollector(ListedCollector):
     def fill(self, *metrics: GaugeMetricFamily | CounterMetricFamily) -> None:
         """Fill the metrics as `ListedCollector.fill` describes."""
         open_, info, opened_at, *measured, on_route, route_info = metrics
-        known = self._incidents()
-        numbered = slots(known)
-        case = cases(known, numbered)
+        incidents = self._incidents()
+        numbered = slots(incidents)
+        case = cases(incidents, numbered)
         cells = {report.key: report for report in self._reports()}
         counts = dict.fromkeys(self._contacts, 0)
-        for incident in known:
+        for incident in incidents:
             if incident.state == "resolved":
                 continue
             for route in incident.routes:
@@ -120,8 +120,8 @@ class IncidentCollector(ListedCollector):
             key = [incident.routes[0], numbered[incident.id]]
             acknowledged = "yes" if incident.state == "acknowledged" else "no"
             about = [case[incident.id], change_of(incident.marks)]
-            said = [*about, incident.effect, incident.severity, acknowledged]
-            open_.add_metric([*key, *said], 1.0)
+            labels = [*about, incident.effect, incident.severity, acknowledged]
+            open_.add_metric([*key, *labels], 1.0)
             info.add_metric([*key, figures.listing(incident.routes), incident.model, *_models(incident)], 1.0)
             opened_at.add_metric(key, incident.opened_at)
             _measure(incident, key, cells, *measured)
@@ -161,16 +161,16 @@ def _measure(
             metric.add_metric(key, figure)
         limit.add_metric(key, furthest.detection.threshold)
     if moved and together_count(moved[0].key.perturbation) == 1:
-        places = {share.key.parts[:2] for share in moved}
+        cells_moved = {share.key.parts[:2] for share in moved}
         tried = sum(
-            name.parts[:2] in places
+            name.parts[:2] in cells_moved
             and name.perturbation != BASELINE
             and together_count(name.perturbation) == 1
             for name in cells
         )
         rewordings.add_metric([*key, "affected"], len(moved))
         rewordings.add_metric([*key, "tried"], tried)
-    found = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
-    if found is not None and found.value is not None and found.limit is not None:
-        references.add_metric([*key, "now"], found.value)
-        references.add_metric([*key, "before"], found.limit)
+    event = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
+    if event is not None and event.value is not None and event.limit is not None:
+        references.add_metric([*key, "now"], event.value)
+        references.add_metric([*key, "before"], event.limit)

@@ -112,25 +112,25 @@ def families(
         prefix: prefix of the names, after the one that all names have.
         scope: addition to the help texts.
     """
-    found = []
+    metric_families = []
     for rate in rates:
         name, what = f"evenkeel_{prefix}{rate.name}", f"{rate.what}{scope}"
-        found += [
+        metric_families += [
             Family(f"{name}_ratio", "gauge", what, labels),
             Family(f"{name}_lower_ratio", "gauge", f"{what}: lower end of the interval", labels),
             Family(f"{name}_upper_ratio", "gauge", f"{what}: upper end of the interval", labels),
             Family(f"{name}_observations", "gauge", f"Number of {rate.observed} behind {name}_ratio", labels),
         ]
-    return found
+    return metric_families
 
 
 def add(samples: Samples, first: int, labels: tuple[str, ...], estimate: Estimate | None) -> None:
     """Add an estimate to the four families from `first` on."""
     if estimate is not None:
-        for place, value in enumerate(
+        for column, value in enumerate(
             (estimate.value, estimate.lower, estimate.upper, estimate.n), start=first
         ):
-            samples[place].append(Sample(labels, value))
+            samples[column].append(Sample(labels, value))
 
 
 class SeriesBlock(NamedTuple):
@@ -155,9 +155,9 @@ def _cell(report: CellReport) -> Samples:
     return samples
 
 
-def _share(found: float, needed: float) -> float:
+def _share(evidence: float, needed: float) -> float:
     """Return evidence as a share of the alarm level, both as logarithms; 0 if nothing can raise one."""
-    return max(0.0, found) / needed if needed > 0 else 0.0
+    return max(0.0, evidence) / needed if needed > 0 else 0.0
 
 
 CELLS = SeriesBlock(_CELL_FAMILIES, _cell)
@@ -173,15 +173,15 @@ _DETAIL_FAMILIES = (
 def _detail(report: CellReport) -> Samples:
     cell = report.key.parts
     samples: Samples = [[] for _ in _DETAIL_FAMILIES]
-    place = 0
+    column = 0
     for rate in CELL_RATES:
-        add(samples, place, (*cell, "all", report.scorer), getattr(report.estimates, rate.field))
+        add(samples, column, (*cell, "all", report.scorer), getattr(report.estimates, rate.field))
         if rate in WINDOWED:
             for window, estimates in report.windows.items():
-                add(samples, place, (*cell, window, report.scorer), getattr(estimates, rate.field))
-        place += 4
+                add(samples, column, (*cell, window, report.scorer), getattr(estimates, rate.field))
+        column += 4
     verdicts, quality, invalid, pairs, failures, rated, effective, scored_at, alert, limit, blind, *drift = (
-        samples[place:]
+        samples[column:]
     )
     ratings = {0: 0, 1: 0, 2: 0, 3: 0} | report.counts.ratings
     verdicts += [Sample((*cell, str(rating or "unsure")), ratings[rating]) for rating in sorted(ratings)]
@@ -202,14 +202,14 @@ def _detail(report: CellReport) -> Samples:
     return samples
 
 
-def _add_drift(samples: Samples, cell: tuple[str, ...], found: DriftReport, alarm_log10: float) -> None:
+def _add_drift(samples: Samples, cell: tuple[str, ...], drift: DriftReport, alarm_log10: float) -> None:
     alert, evidence, baseline, trials, lower, upper = samples
-    alert += [Sample((*cell, side), int(found.state == side)) for side in ("fallen", "risen")]
-    evidence.append(Sample(cell, _share(found.evidence_log10, alarm_log10)))
-    baseline.append(Sample((*cell, "no" if found.provisional else "yes"), found.baseline))
-    trials.append(Sample(cell, found.trials))
-    lower.append(Sample(cell, found.lower))
-    upper.append(Sample(cell, found.upper))
+    alert += [Sample((*cell, side), int(drift.state == side)) for side in ("fallen", "risen")]
+    evidence.append(Sample(cell, _share(drift.evidence_log10, alarm_log10)))
+    baseline.append(Sample((*cell, "no" if drift.provisional else "yes"), drift.baseline))
+    trials.append(Sample(cell, drift.trials))
+    lower.append(Sample(cell, drift.lower))
+    upper.append(Sample(cell, drift.upper))
 
 
 DETAILS = SeriesBlock(_DETAIL_FAMILIES, _detail)
@@ -220,15 +220,15 @@ _PLACE_FAMILIES = (*families(PLACE_RATES, PLACE), *listed("place"))
 
 
 def _place(report: RollupReport) -> Samples:
-    place = (report.route, report.model)
+    route_and_model = (report.route, report.model)
     samples: Samples = [[] for _ in _PLACE_FAMILIES]
     since, whole = (report.windows.get(window) for window in ("since_change", "all"))
     for number, rate in enumerate(PLACE_RATES):
-        found = getattr(since, rate.field, None) or getattr(whole, rate.field, None)
-        add(samples, 4 * number, place, found)
-    samples[-2].append(Sample(place, report.trials))
+        estimate = getattr(since, rate.field, None) or getattr(whole, rate.field, None)
+        add(samples, 4 * number, route_and_model, estimate)
+    samples[-2].append(Sample(route_and_model, report.trials))
     if report.last_scored_at is not None:
-        samples[-1].append(Sample(place, report.last_scored_at))
+        samples[-1].append(Sample(route_and_model, report.last_scored_at))
     return samples
 
 
@@ -236,23 +236,23 @@ _COUNT_FAMILIES = listed("count")
 
 
 def _counts(reports: tuple[CellReport, ...]) -> Samples:
-    place = (reports[0].key.route, reports[0].key.model)
+    route_and_model = (reports[0].key.route, reports[0].key.model)
     rated: dict[tuple[str, str], int] = {}
     shifted: dict[str, int] = {}
     failed: dict[str, int] = {}
     for report in reports:
         trial = "control" if report.key.perturbation == BASELINE else "perturbed"
         for rating in (0, 1, 2, 3):
-            said = (trial, str(rating or "unsure"))
-            rated[said] = rated.get(said, 0) + report.counts.ratings.get(rating, 0)
+            labels = (trial, str(rating or "unsure"))
+            rated[labels] = rated.get(labels, 0) + report.counts.ratings.get(rating, 0)
         for quality, count in report.counts.qualities.items() if trial == "perturbed" else ():
             shifted[quality] = shifted.get(quality, 0) + count
         for reason, count in report.counts.failures.items():
             failed[reason] = failed.get(reason, 0) + count
     return [
-        [Sample((*place, *said), count) for said, count in sorted(rated.items())],
-        [Sample((*place, quality), count) for quality, count in sorted(shifted.items())],
-        [Sample((*place, reason), count) for reason, count in sorted(failed.items())],
+        [Sample((*route_and_model, *labels), count) for labels, count in sorted(rated.items())],
+        [Sample((*route_and_model, quality), count) for quality, count in sorted(shifted.items())],
+        [Sample((*route_and_model, reason), count) for reason, count in sorted(failed.items())],
     ]
 
 
@@ -267,13 +267,13 @@ _JUDGE_FAMILIES = (
 
 
 def _judge(report: CellReport) -> Samples:
-    place = (report.key.route, report.key.model)
+    route_and_model = (report.key.route, report.key.model)
     samples: Samples = [[] for _ in _JUDGE_FAMILIES]
     judge = report.judge
     estimates = (judge.noise, judge.swap_consistency, judge.group_agreement)
     for number, estimate in enumerate(estimates):
-        add(samples, 4 * number, place, estimate)
-    samples[-1] += [Sample((*place, stage), count) for stage, count in judge.decided.items()]
+        add(samples, 4 * number, route_and_model, estimate)
+    samples[-1] += [Sample((*route_and_model, stage), count) for stage, count in judge.decided.items()]
     return samples
 
 
@@ -287,11 +287,11 @@ def _limits(report: CellReport) -> Samples:
 
 
 def _every_limit(report: CellReport) -> Samples:
-    place = (report.key.route, report.key.model)
+    route_and_model = (report.key.route, report.key.model)
     # One word: what else a source says would be a series for each calibration.
     return [
         [
-            Sample((*place, measure, limit.source.partition(" ")[0]), limit.value)
+            Sample((*route_and_model, measure, limit.source.partition(" ")[0]), limit.value)
             for measure, limit in report.detection.limits.items()
         ]
     ]
@@ -326,10 +326,10 @@ def recent(reports: Sequence[CellReport]) -> list[CellReport]:
     rated: dict[tuple[str, str], float] = {}
     latest: dict[str, float] = {}
     for report in reports:
-        at, place = report.last_scored_at, report.key.parts[:2]
+        at, route_and_model = report.last_scored_at, report.key.parts[:2]
         if at is not None:
-            rated[place] = max(at, rated.get(place, at))
-            latest[place[0]] = max(at, latest.get(place[0], at))
+            rated[route_and_model] = max(at, rated.get(route_and_model, at))
+            latest[route_and_model[0]] = max(at, latest.get(route_and_model[0], at))
     return [
         report
         for report in reports
@@ -339,10 +339,10 @@ def recent(reports: Sequence[CellReport]) -> list[CellReport]:
 
 def by_place(reports: Sequence[CellReport]) -> list[tuple[CellReport, ...]]:
     """Return the reports of each route and model."""
-    found: dict[tuple[str, ...], list[CellReport]] = {}
+    by_cell: dict[tuple[str, ...], list[CellReport]] = {}
     for report in reports:
-        found.setdefault(report.key.parts[:2], []).append(report)
-    return [tuple(here) for here in found.values()]
+        by_cell.setdefault(report.key.parts[:2], []).append(report)
+    return [tuple(here) for here in by_cell.values()]
 
 
 _BUILD = Family("evenkeel_build_info", "gauge", "Version of evenkeel; the value is always 1", ("version",))
@@ -361,15 +361,15 @@ def _filled(reading: MonitorReading, *, detail: bool) -> Iterator[tuple[SeriesBl
     """Yield the blocks with their reports."""
     cells, rollups = reading.cells(), reading.rollups()
     shown = recent(cells)
-    places = by_place(shown)
-    known = {here[0].key.parts[:2] for here in places}
+    cell_groups = by_place(shown)
+    groups_filled = {here[0].key.parts[:2] for here in cell_groups}
     yield (
         PLACES,
-        [rollup for rollup in rollups if (rollup.route, rollup.model) in known],
+        [rollup for rollup in rollups if (rollup.route, rollup.model) in groups_filled],
     )
-    yield COUNTS, places
-    yield JUDGES, [here[0] for here in places]
-    yield LIMITS, [here[0] for here in places]
+    yield COUNTS, cell_groups
+    yield JUDGES, [here[0] for here in cell_groups]
+    yield LIMITS, [here[0] for here in cell_groups]
     yield CELLS, [report for report in shown if report.key.perturbation != BASELINE]
     yield CHANGES, reading.changes()
     if detail:

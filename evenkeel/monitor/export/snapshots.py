@@ -110,8 +110,8 @@ def _add_histogram(
     family: Metric, labels: dict[str, Any], bounds: list[float], counts: list[int], total: float
 ) -> None:
     """Add one histogram; `counts` are per bucket, with the bucket above all bounds last."""
-    known = _text(labels)
+    label_texts = _text(labels)
     for bound, cumulated in zip([*bounds, inf], accumulate(counts), strict=True):
-        family.add_sample(f"{family.name}_bucket", {**known, "le": _bound(bound)}, cumulated)
-    family.add_sample(f"{family.name}_count", known, sum(counts))
-    family.add_sample(f"{family.name}_sum", known, total)
+        family.add_sample(f"{family.name}_bucket", {**label_texts, "le": _bound(bound)}, cumulated)
+    family.add_sample(f"{family.name}_count", label_texts, sum(counts))
+    family.add_sample(f"{family.name}_sum", label_texts, total)

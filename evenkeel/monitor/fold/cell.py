@@ -201,10 +201,10 @@ class Cell:
 
     def windowed(self, settings: MonitorSettings, now: float, era: int) -> dict[Window, WindowEstimates]:
         """Return the estimates of every window: the same object as before unless one of them changed."""
-        place = (self.revision, *self.windows.place(now, era))
-        if place != self._windowed_at:
+        version = (self.revision, *self.windows.place(now, era))
+        if version != self._windowed_at:
             letters = self.windows.totals(now, era)
-            self._windowed_at = place
+            self._windowed_at = version
             if letters != self._letters:
                 windowed = {}
                 for window, counted in letters.items():
@@ -301,8 +301,8 @@ class Cell:
 
 
 def _limits(settings: MonitorSettings, key: CellKey) -> dict[str, Limit]:
-    found = settings.limits_of(key.route, together_count(key.perturbation))
-    limits = {measure.value: limit for measure, limit in found.items()}
+    usual_limits = settings.limits_of(key.route, together_count(key.perturbation))
+    limits = {measure.value: limit for measure, limit in usual_limits.items()}
     return limits | {"drift": settings.tolerance_of(key.route)}
 
 

@@ -179,19 +179,19 @@ def change_raised(record: ChangeRecord, offset: int) -> AlertEvent:
     """Return the event of a silent change that was found, at its place in the log."""
     silent = record.silent
     assert silent is not None
-    found = silent.references
+    evidence = silent.references
     event = _change_event(record.route, silent.requested_model, record.id, "raised", silent.at, offset)
     return replace(
         event,
         id=_named("change", "raised", record.id, "references"),
         incident=silent.incident or record.id,
         measure="references",
-        trials=found.calls,
-        run_trials=found.calls,
+        trials=evidence.calls,
+        run_trials=evidence.calls,
         after=silent.after,
         since=silent.since,
-        value=1 - found.likeness,
-        limit=1 - found.own,
+        value=1 - evidence.likeness,
+        limit=1 - evidence.own,
         facts=AlertFacts(
             beside=tuple(mark for mark in record.marks if mark.kind in kinds.STATED),
             also_on=tuple(silent.also_on),

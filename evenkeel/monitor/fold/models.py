@@ -119,16 +119,16 @@ class RouteModels:
         traffic = self._placed.get(model)
         if traffic is None or traffic.at is None:
             return False
-        quiet, given = self._exchanges - traffic.last, min(_GAPS * traffic.gap, IDLE)
+        quiet, allowed = self._exchanges - traffic.last, min(_GAPS * traffic.gap, IDLE)
         if replaced:
-            return quiet >= max(_RUN, given)
+            return quiet >= max(_RUN, allowed)
         given_s = min(max(_SHORTEST_S, _GAPS * traffic.gap_s), _LONGEST_S)
-        return quiet >= given and self._at - traffic.at > given_s
+        return quiet >= allowed and self._at - traffic.at > given_s
 
     def _wait(self, model: str, at: float) -> str | None:
         since = self._exchanges - LATEST
         if len(self._waiting) > LATEST:
-            self._waiting = {name: places for name, places in self._waiting.items() if places[-1] > since}
+            self._waiting = {name: offsets for name, offsets in self._waiting.items() if offsets[-1] > since}
         numbers = [number for number in self._waiting.get(model, ()) if number > since]
         numbers.append(self._exchanges)
         self._waiting[model] = numbers

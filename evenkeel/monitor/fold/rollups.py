@@ -92,7 +92,7 @@ class Rollup(Struct, dict=True):
                 self.since[word] = self.since.get(word, 0) + 1
 
     def report(
-        self, place: tuple[str, str], settings: MonitorSettings, era: int, unfinished: list[OpenExchange]
+        self, group: tuple[str, str], settings: MonitorSettings, era: int, unfinished: list[OpenExchange]
     ) -> RollupReport:
         """Return the report of its place; estimates are made again only where something changed."""
         verdicts = self.verdicts + sum(row.tally.trials + row.tally.resends for row in unfinished)
@@ -100,7 +100,7 @@ class Rollup(Struct, dict=True):
             since = self.since if self.era == era else {}
             self._shown_at = (verdicts, era)
             self._shown = RollupReport(
-                *place,
+                *group,
                 trials=self.trials + sum(row.tally.trials for row in unfinished),
                 last_scored_at=unfinished[-1].at if unfinished else self.scored_at,
                 scorer=unfinished[-1].scorer if unfinished else self.scorer,
@@ -173,9 +173,11 @@ class Rollups:
             if row.tally != _NOTHING:
                 unfinished.setdefault((exchange.route, exchange.model), []).append(row)
         reports = []
-        for place in sorted(self.groups):
-            group = self.groups[place]
-            reports.append(group.report(place, settings, era(place[0]), unfinished.get(place, [])))
+        for rollup_key in sorted(self.groups):
+            group = self.groups[rollup_key]
+            reports.append(
+                group.report(rollup_key, settings, era(rollup_key[0]), unfinished.get(rollup_key, []))
+            )
         return reports
 
     @property

@@ -75,13 +75,15 @@ class MonitorSettings:
             Measure.QUALITY: Limit(0.1),
             Measure.INVALID: Limit(0.1),
         }
-        found = {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
-        content = found[Measure.CONTENT]
-        found[Measure.SEGMENT] = Limit(min(content.value + SEGMENT_MARGIN, _LARGEST_TOGETHER), content.source)
+        limits = {**usual, **self.limits.get("", {}), **self.limits.get(route, {})}
+        content = limits[Measure.CONTENT]
+        limits[Measure.SEGMENT] = Limit(
+            min(content.value + SEGMENT_MARGIN, _LARGEST_TOGETHER), content.source
+        )
         return (
-            found
+            limits
             if together == 1
-            else {measure: _together(limit, together) for measure, limit in found.items()}
+            else {measure: _together(limit, together) for measure, limit in limits.items()}
         )
 
     def tolerance_of(self, route: str) -> Limit:

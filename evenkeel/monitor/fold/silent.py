@@ -133,13 +133,15 @@ class ModelTests:
         return self.references.add(answer)
 
     def _renews(self, answer: ReferenceAnswered) -> bool:
-        known = self._bags.pop(answer.reference, 0)
+        left_in_bag = self._bags.pop(answer.reference, 0)
         self._bags[answer.reference] = answer.compared
         if len(self._bags) > _MOST_REFERENCES:
             del self._bags[next(iter(self._bags))]
         if self._renewed is None or answer.reference in self._renewed:
             return True
-        if answer.compared > known > 0 or (answer.compared > _NEW_BAG and answer.compared >= known):
+        if answer.compared > left_in_bag > 0 or (
+            answer.compared > _NEW_BAG and answer.compared >= left_in_bag
+        ):
             return False
         self._renewed.add(answer.reference)
         return True
@@ -152,14 +154,14 @@ class ModelTests:
         """Compare all answers again from now on."""
         self._renewed = None
 
-    def is_back(self, known: OpenChange, evidence: ReferenceEvidence) -> bool:
+    def is_back(self, open_change: OpenChange, evidence: ReferenceEvidence) -> bool:
         """Return whether the answers of a finding are back to those before an earlier finding.
 
         They are if they are nearer to being as like those as those were to each other than to being as unlike
         them as the answers in between.
         """
         former = [alike for at, alike in self._former if at >= evidence.since]
-        return bool(former) and sum(former) / len(former) > sum(known.alike) / 2
+        return bool(former) and sum(former) / len(former) > sum(open_change.alike) / 2
 
     @property
     def is_quiet(self) -> bool:
@@ -195,8 +197,10 @@ class ModelTests:
         tests = cls(route, model, level)
         tests.references = ReferenceTest.from_json(raw["references"], level)
         tests.compared = raw["compared"]
-        known = raw["open"]
-        tests.open = None if known is None else OpenChange(**{**known, "alike": tuple(known["alike"])})
+        open_json = raw["open"]
+        tests.open = (
+            None if open_json is None else OpenChange(**{**open_json, "alike": tuple(open_json["alike"])})
+        )
         tests._bags = raw["bags"]
         tests._renewed = None if raw["renewed"] is None else set(raw["renewed"])
         tests._former.extend((at, alike) for at, alike in raw["former"])
@@ -235,9 +239,9 @@ class SilentChanges:
         if tests is None:
             return events
         tests.changed = True
-        found = tests.answered(sighting)
-        if found is not None:
-            events += self._find(tests, found, offset)
+        evidence = tests.answered(sighting)
+        if evidence is not None:
+            events += self._find(tests, evidence, offset)
         elif sighting.p_value is not None:
             self._watch(sighting.route).note_reference(sighting.at, same=tests.is_quiet)
         return events
@@ -281,8 +285,8 @@ class SilentChanges:
         tests = self.tests.get((route, model))
         if tests is None:
             return []
-        known = tests.open
-        events = [] if known is None else [self._close(tests, known, "settled", offset, now)]
+        open_change = tests.open
+        events = [] if open_change is None else [self._close(tests, open_change, "settled", offset, now)]
         del self.tests[route, model]
         self.dropped += 1
         self._schedule()
@@ -326,24 +330,24 @@ class SilentChanges:
         incident = self._incident(tests, opened)
         opened.incident = incident.id
         for route, change in incident.changes.items():
-            known = self._watch(route).silent(change)
-            if known is not None:
+            silent = self._watch(route).silent(change)
+            if silent is not None:
                 others = tuple(name for name in incident.changes if name != route)
-                entered = replace(known, incident=incident.id, also_on=others)
+                entered = replace(silent, incident=incident.id, also_on=others)
                 self._watch(route).update_silent(change, entered)
         record = watch.record(opened.change) or record
         return [change_raised(record, offset)]
 
     def _incident(self, tests: ModelTests, opened: OpenChange) -> SilentIncident:
         name = _name(tests.route, tests.model)
-        known = self._incidents.get(name)
-        own = None if known is None else known.changes.get(tests.route, opened.change)
-        if known is None or own != opened.change or abs(opened.at - known.at) > DAY_S:
-            known = self._incidents[name] = SilentIncident(opened.change, opened.at)
+        incident = self._incidents.get(name)
+        own = None if incident is None else incident.changes.get(tests.route, opened.change)
+        if incident is None or own != opened.change or abs(opened.at - incident.at) > DAY_S:
+            incident = self._incidents[name] = SilentIncident(opened.change, opened.at)
             if len(self._incidents) > _MOST_INCIDENTS:
                 del self._incidents[min(self._incidents, key=lambda one: self._incidents[one].at)]
-        known.changes[tests.route] = opened.change
-        return known
+        incident.changes[tests.route] = opened.change
+        return incident
 
     def _close(
         self, tests: ModelTests, opened: OpenChange, closed: Closed, offset: int, at: float
@@ -363,9 +367,9 @@ class SilentChanges:
 
     def _enter(self, route: str, change: str, closed: Closed, at: float) -> None:
         watch = self._watch(route)
-        known = watch.silent(change)
-        if known is not None:
-            watch.update_silent(change, replace(known, closed=closed, closed_at=at))
+        silent = watch.silent(change)
+        if silent is not None:
+            watch.update_silent(change, replace(silent, closed=closed, closed_at=at))
 
     def _watch(self, route: str) -> RouteWatch:
         watch = self._routes.get(route)

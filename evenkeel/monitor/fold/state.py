@@ -496,23 +496,23 @@ class MonitorState:
 
     def _retired(self) -> set[tuple[str, str]]:
         """Return route and model of the models that no longer answer."""
-        found = set()
+        retired = set()
         for route, model in {cell.key.parts[:2] for cell in self._sorted}:
             watch = self._routes.get(route)
             replaced = watch is not None and model in watch.replaced
             if self._places(route).is_gone(model, replaced=replaced):
-                found.add((route, model))
-        return found
+                retired.add((route, model))
+        return retired
 
     def _report(self, cell: Cell, *, retired: bool) -> CellReport:
         route, model, _ = cell.key.parts
         control = self._cells.get((route, model, BASELINE))
         rules = self.settings
-        known = control.estimates(rules) if control else None
+        control_estimates = control.estimates(rules) if control else None
         return cell_report(
             cell,
             rules,
-            noise_floor=known.content_delta if known else None,
+            noise_floor=control_estimates.content_delta if control_estimates else None,
             judged=self._judges.estimates(route, model, alpha=rules.alpha, min_trials=rules.min_trials),
             windows=cell.windowed(rules, self._clock.now, self._era(route)),
             retired=retired,
@@ -531,9 +531,9 @@ class MonitorState:
             if whole or watch.changed:
                 parts[route_name(route)] = compact(watch.to_json()).encode()
                 watch.changed = False
-        for place, rollup in self._rollups.groups.items():
+        for group, rollup in self._rollups.groups.items():
             if whole or rollup.changed:
-                parts[rollup_name(*place)] = msgspec.json.encode(rollup)
+                parts[rollup_name(*group)] = msgspec.json.encode(rollup)
                 rollup.changed = False
         for (route, model), tests in self._silent.tests.items():
             if whole or tests.changed:
@@ -565,7 +565,7 @@ class MonitorState:
         """Return the whole state as bytes; `from_bytes` restores an equal one."""
         parts: dict[str, Any] = {cell_name(key): cell.to_json() for key, cell in self._cells.items()}
         parts |= {route_name(route): watch.to_json() for route, watch in self._routes.items()}
-        parts |= {rollup_name(*place): rollup for place, rollup in self._rollups.groups.items()}
+        parts |= {rollup_name(*group): rollup for group, rollup in self._rollups.groups.items()}
         parts |= {tests_name(*key): tests.to_json() for key, tests in self._silent.tests.items()}
         parts |= {
             incident_name(incident.id): msgspec.to_builtins(incident) for incident in self._incidents.all()
@@ -592,8 +592,8 @@ class MonitorState:
             CheckpointError: if the data are not a checkpoint of this version.
         """
         try:
-            known = {name: json.loads(part) for name, part in parts.items()}
-            return cls._read(json.loads(head), known, settings)
+            decoded = {name: json.loads(part) for name, part in parts.items()}
+            return cls._read(json.loads(head), decoded, settings)
         except UNREADABLE as error:
             raise CheckpointError(f"checkpoint cannot be read: {error!r}") from error
 

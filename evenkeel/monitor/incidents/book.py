@@ -72,7 +72,7 @@ class IncidentBook:
             incident = self.find(event.incident)
         elif event.kind != "raised":
             key = PartKey.of(event)
-            incident = next((known for known in self.all() if _is_up(known, key)), None)
+            incident = next((candidate for candidate in self.all() if _is_up(candidate, key)), None)
         else:
             incident = self._of_change(event) if event.what == "change" else self._of_cell(event)
             event = replace(event, marks=incident.marks)
@@ -87,28 +87,30 @@ class IncidentBook:
 
     def _forget(self, route: str) -> None:
         here = self._known.get(route, [])
-        over = [known for known in here if known.closed_at is not None and not _any_up(known)]
-        for known in over[: max(0, len(over) - KEPT)]:
-            here.remove(known)
-            self.changed.pop(known.id, None)
+        over = [incident for incident in here if incident.closed_at is not None and not _any_up(incident)]
+        for incident in over[: max(0, len(over) - KEPT)]:
+            here.remove(incident)
+            self.changed.pop(incident.id, None)
             self.dropped += 1
 
     def all(self) -> list[Incident]:
         """Return every incident, of each route the latest first."""
-        return [known for of_route in self._known.values() for known in reversed(of_route)]
+        return [incident for of_route in self._known.values() for incident in reversed(of_route)]
 
     def _open(self, name: str, event: AlertEvent, change: str, marks: tuple[ChangeMark, ...]) -> Incident:
-        taken = any(known.id == name for known in self.all())
+        taken = any(incident.id == name for incident in self.all())
         opened = Incident(event.id if taken else name, event.at, event.offset, change, marks[:MOST_MARKS])
         self._known.setdefault(event.route, []).append(opened)
         return opened
 
     def _of_change(self, event: AlertEvent) -> Incident:
         """Find or open the incident of a silent change, looking on its own route first."""
-        own = next((known for known in self._here(event.route) if known.change == event.change), None)
-        known = own or next((known for known in self.all() if known.id == event.incident), None)
-        if known is not None:
-            return known
+        own = next(
+            (incident for incident in self._here(event.route) if incident.change == event.change), None
+        )
+        incident = own or next((incident for incident in self.all() if incident.id == event.incident), None)
+        if incident is not None:
+            return incident
         watch = self._routes.get(event.route)
         marks = watch.marks_of(event.change) if watch else ()
         return self._open(event.incident, event, event.change, marks)
@@ -118,19 +120,21 @@ class IncidentBook:
         watch = self._routes.get(event.route)
         change, marks = watch.latest_change(event.at, EXPLAINS_S, SLACK_S) if watch else ("", ())
         here = self._here(event.route)
-        known = next((known for known in here if change and known.change == change), None)
-        if known is not None and known.ending in _GONE_BACK:
-            known, change, marks = None, "", ()
-        if known is not None:
-            return known
+        incident = next((incident for incident in here if change and incident.change == change), None)
+        if incident is not None and incident.ending in _GONE_BACK:
+            incident, change, marks = None, "", ()
+        if incident is not None:
+            return incident
         going = self._at_work(event.route)
         if any(mark.kind != kinds.RATINGS for mark in marks) and going is None:
-            early = next((known for known in here if known.closed_at is None and not known.stated), None)
+            early = next(
+                (incident for incident in here if incident.closed_at is None and not incident.stated), None
+            )
             if early is None or not _may_explain(marks, early):
                 return self._open(change, event, change, marks)
             early.learn(change, marks)
             return early
-        going = going or next((known for known in here if known.closed_at is None), None)
+        going = going or next((incident for incident in here if incident.closed_at is None), None)
         return going or self._open(change or event.id, event, change, marks)
 
     def explain(self, route: str, at: float) -> IncidentCause | None:
@@ -144,16 +148,18 @@ class IncidentBook:
         if all(mark.kind == kinds.RATINGS for mark in marks):
             return None
         here = [
-            known for known in self._here(route) if known.closed_at is None and _may_explain(marks, known)
+            incident
+            for incident in self._here(route)
+            if incident.closed_at is None and _may_explain(marks, incident)
         ]
-        known = next((known for known in here if known.change == change), None) or next(
-            (known for known in here if not known.stated), None
+        incident = next((incident for incident in here if incident.change == change), None) or next(
+            (incident for incident in here if not incident.stated), None
         )
-        if known is None:
+        if incident is None:
             return None
-        kept = known.marks if known.stated else ()
+        kept = incident.marks if incident.stated else ()
         more = tuple(mark for mark in marks if all(mark.kind != noticed.kind for noticed in kept))
-        return IncidentCause(known, change, (*kept, *more)[:MOST_MARKS]) if more else None
+        return IncidentCause(incident, change, (*kept, *more)[:MOST_MARKS]) if more else None
 
     def follow(self, route: str, at: float) -> IncidentCause | None:
         """Find the incident that was open when a change of its route came.
@@ -161,21 +167,26 @@ class IncidentBook:
         Returns: None if there is none, or if it knows the change already.
         """
         _, marks = self._routes[route].latest_change(at, EXPLAINS_S, SLACK_S)
-        known = self._at_work(route)
-        if known is None:
+        incident = self._at_work(route)
+        if incident is None:
             return None
-        values = [(mark.kind, mark.before, mark.after) for mark in (*known.marks, *known.later)]
+        values = [(mark.kind, mark.before, mark.after) for mark in (*incident.marks, *incident.later)]
         more = [
             mark
             for mark in marks
             if mark.kind in kinds.STATED and (mark.kind, mark.before, mark.after) not in values
         ]
-        return IncidentCause(known, known.change, (*known.later, *more)[-MOST_MARKS:]) if more else None
+        return (
+            IncidentCause(incident, incident.change, (*incident.later, *more)[-MOST_MARKS:]) if more else None
+        )
 
     def _at_work(self, route: str) -> Incident | None:
         """Return the open incident of a route whose change is in the traffic."""
         here = self._here(route)
-        return next((known for known in here if known.closed_at is None and known.up and known.stated), None)
+        return next(
+            (incident for incident in here if incident.closed_at is None and incident.up and incident.stated),
+            None,
+        )
 
     def _here(self, route: str) -> list[Incident]:
         """Return the incidents of a route, the latest first."""
@@ -188,33 +199,33 @@ class IncidentBook:
         somebody said so; mostly none.
         """
         decided: dict[str | None, list[Incident]] = {}
-        for known in self._known.get(verdict.route, ()):
-            before = known.counters
-            decided.setdefault(known.observe(verdict), []).append(known)
-            if known.counters != before:
-                self.changed[known.id] = known
+        for incident in self._known.get(verdict.route, ()):
+            before = incident.counters
+            decided.setdefault(incident.observe(verdict), []).append(incident)
+            if incident.counters != before:
+                self.changed[incident.id] = incident
         return decided.get("reversed", []), decided.get("not_rolled_back", [])
 
     def find(self, incident: str) -> Incident | None:
         """Return an incident by its id; None if it is not known or no longer kept."""
-        return next((known for known in self.all() if known.id == incident), None)
+        return next((candidate for candidate in self.all() if candidate.id == incident), None)
 
     def read(self, incidents: Iterable[Any]) -> None:
         """Take the records of a checkpoint, as JSON values."""
         read = (from_plain(raw, Incident) for raw in incidents)
-        for known in sorted(read, key=lambda known: known.opened_offset):
-            self._known.setdefault(known.routes[0], []).append(known)
+        for incident in sorted(read, key=lambda known: known.opened_offset):
+            self._known.setdefault(incident.routes[0], []).append(incident)
 
 
 # Endings after which a new alert is about something else.
 _GONE_BACK: Final = frozenset(("reversed", "retired"))
 
 
-def _may_explain(marks: tuple[ChangeMark, ...], known: Incident) -> bool:
+def _may_explain(marks: tuple[ChangeMark, ...], incident: Incident) -> bool:
     """Return whether a change may explain an incident: not if it came much later or left its model."""
     left = {mark.before for mark in marks if mark.kind == kinds.MODEL}
-    return known.opened_at >= marks[0].at - _EARLY_S and not any(
-        part.raised.model in left for part in known.up
+    return incident.opened_at >= marks[0].at - _EARLY_S and not any(
+        part.raised.model in left for part in incident.up
     )
 
 

@@ -78,9 +78,9 @@ def _joined(marks: Iterable[tuple[ChangeMark, ...]]) -> tuple[ChangeMark, ...]:
 def cause_of(incident: Incident) -> frozenset[tuple[str, str]]:
     """Return the change that other routes may share; empty if there is none."""
     for those in _CAUSES:
-        found = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
-        if found:
-            return found
+        pairs_changed = frozenset((mark.before, mark.after) for mark in incident.marks if mark.kind in those)
+        if pairs_changed:
+            return pairs_changed
     return frozenset()
 
 

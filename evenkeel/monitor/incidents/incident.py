@@ -157,27 +157,27 @@ class Incident:
         if event.route not in self.routes:
             self.routes.append(event.route)
         key = PartKey.of(event)
-        place = next((place for place, part in enumerate(self.parts) if part.key == key), None)
+        index = next((index for index, part in enumerate(self.parts) if part.key == key), None)
         if event.kind == "raised":
             if self.closed_at is not None and self.decided is None and event.direction != "fallen":
                 self._reopen()
-            if place is None:
+            if index is None:
                 self.parts.append(Part(event))
             else:
-                self.parts[place] = Part(event)
+                self.parts[index] = Part(event)
             if not event.is_more:
                 self.learn(event.change, event.marks)
             return
-        if place is not None:
-            self.parts[place].over = event
+        if index is not None:
+            self.parts[index].over = event
         if not self.up and self.closed_at is None:
             self._close(event.at, event.reason or "recovered")
 
     def learn(self, change: str, marks: tuple[ChangeMark, ...]) -> None:
         """Record a change that explains it; an empty one erases nothing."""
-        known = self.stated
+        marks_before = self.stated
         self.change, self.marks = change or self.change, marks[:MOST_MARKS] or self.marks
-        self.learned = self.learned or (not known and bool(self.stated))
+        self.learned = self.learned or (not marks_before and bool(self.stated))
 
     def _decide(self, event: AlertEvent) -> None:
         if event.kind == "explained":
@@ -255,8 +255,8 @@ class Incident:
     @property
     def effect(self) -> Effect:
         """Gravest effect of the alerts that are up, or of all alerts once it is over."""
-        said = {part.effect for part in self.up or self.parts}
-        return next((effect for effect in GRAVEST if effect in said), "fragile")
+        effects = {part.effect for part in self.up or self.parts}
+        return next((effect for effect in GRAVEST if effect in effects), "fragile")
 
     @property
     def severity(self) -> str:
@@ -364,4 +364,4 @@ class IncidentBoard:
 
     def find(self, incident: str) -> Incident | None:
         """Return one of them by its id."""
-        return next((known for known in self.all() if known.id == incident), None)
+        return next((candidate for candidate in self.all() if candidate.id == incident), None)

@@ -41,13 +41,13 @@ def verdicts_behind(log: VerdictLog, event: AlertEvent, *, most: int = MOST_VERD
         return []  # it rests on answers and references, which are in the report on the change
     wanted = min(most, event.run_trials or most)
     narrow = Narrow.by(route=event.route, perturbation=event.perturbation, rating=(1, 2, 3))
-    found: list[LoggedVerdict] = []
+    verdicts: list[LoggedVerdict] = []
     at, looked_at = event.offset + 1, 0
-    while at > 0 and len(found) < wanted and looked_at < _SCANNED:
+    while at > 0 and len(verdicts) < wanted and looked_at < _SCANNED:
         stretch = log.read_before(at, _AT_ONCE, narrow)
-        found += [logged for logged in stretch.verdicts if _counts(logged, event)]
+        verdicts += [logged for logged in stretch.verdicts if _counts(logged, event)]
         at, looked_at = stretch.reached, looked_at + max(1, stretch.looked_at)
-    return found[:wanted]
+    return verdicts[:wanted]
 
 
 def _counts(logged: LoggedVerdict, event: AlertEvent) -> bool:
@@ -61,15 +61,15 @@ def worst_trials(log: VerdictLog, incident: Incident, most: int = WORST) -> list
     Better answers come last. Each is of another exchange; among trials that are rated the same, of other
     routes and rewordings first, and of one rewording rather than several together.
     """
-    found: dict[str, Verdict] = {}
+    worst: dict[str, Verdict] = {}
     parts = [part for part in incident.present or incident.parts if part.raised.perturbation != BASELINE]
     for part in sorted(parts, key=_rank)[:_LOOKED_INTO]:
         for logged in verdicts_behind(log, part.raised):
             verdict = logged.verdict
             if verdict.shifted and verdict.control.shifted is False:
-                found[verdict.id] = verdict
+                worst[verdict.id] = verdict
     chosen: list[Verdict] = []
-    left = list(found.values())
+    left = list(worst.values())
     while left and len(chosen) < most:
         named = [(verdict.route, verdict.perturbation) for verdict in chosen]
         best = min(

@@ -68,9 +68,9 @@ def summary(event: AlertEvent) -> str:
 
 def event_json(event: AlertEvent) -> dict[str, Any]:
     """Return an event for machines, with its summary in place of the facts behind it."""
-    found = asdict(event)
-    del found["facts"]
-    return {**found, "summary": summary(event)}
+    fields_of_event = asdict(event)
+    del fields_of_event["facts"]
+    return {**fields_of_event, "summary": summary(event)}
 
 
 def incident_json(incident: Incident) -> dict[str, Any]:
@@ -103,12 +103,12 @@ def _excess(event: AlertEvent) -> str:
     """Describe which measure crossed which limit, and the source of the limit."""
     verbs = _RAISED if event.kind == "raised" else _RESOLVED
     verb = verbs.get(event.measure, verbs["content"])
-    said = _MEASURED.get(event.measure, _MEASURED["content"]).format(points=100 * (event.value or 0.0))
+    sentence = _MEASURED.get(event.measure, _MEASURED["content"]).format(points=100 * (event.value or 0.0))
     clients = f" {figures.clients(event.clients)}." if len(event.clients) > 1 else ""
     segment = f", {event.facts.segment} alone" if event.facts.segment else ""
     source = f" ({event.limit_source})" if event.limit_source else ""
     return (
-        f"{verb} for {_place(event)}{segment}: {said} over the last {event.run_trials} trials, "
+        f"{verb} for {_place(event)}{segment}: {sentence} over the last {event.run_trials} trials, "
         f"limit {figures.limit(event.limit or 0.0)}{source}.{clients}"
     )
 

@@ -175,9 +175,9 @@ class Channel:
             cases: cases of the events by the id of an incident.
         """
         now = self._clock()
-        known = {event.id for waiting in self._waiting.values() for event in waiting.events}
+        waiting_ids = {event.id for waiting in self._waiting.values() for event in waiting.events}
         for event in events:
-            if event.id not in known:
+            if event.id not in waiting_ids:
                 case = cases.get(event.incident)
                 name = case.id if case else event.incident or event.id
                 waiting = self._waiting.setdefault(name, _Waiting(now, now))
@@ -222,7 +222,7 @@ class Channel:
         if receipt is None:
             return False
         first = sent.receipt if sent and sent.receipt else receipt
-        said = ChannelState(
+        state = ChannelState(
             number,
             phase,
             incident.effect,
@@ -231,7 +231,7 @@ class Channel:
             incident.state,
             len(incident.in_vain),
         )
-        self._store.put_sent(case.id, self._sink.name, said)
+        self._store.put_sent(case.id, self._sink.name, state)
         return True
 
     def _show(self, case: Case, sent: ChannelState) -> bool:

@@ -335,7 +335,7 @@ class Writer:
 
     def facts(self, incident: Incident) -> tuple[str, ...]:
         """Return later changes, how far answers moved, under how many rewordings, and reference evidence."""
-        found = [
+        facts_listed = [
             *([_came_later(incident)] if incident.later else ()),
             *self._rewordings(incident),
             *self._tools(incident),
@@ -344,7 +344,7 @@ class Writer:
             *_context(incident),
             *self._unjudged(incident),
         ]
-        return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in found)
+        return tuple(f"{sentence[0].upper()}{sentence[1:]}." for sentence in facts_listed)
 
     def _rewordings(self, incident: Incident) -> list[str]:
         parts = [part for part in incident.present if part.raised.what == "excess"]
@@ -356,9 +356,9 @@ class Writer:
             key=lambda part: part.raised.value or 0.0,
         )
         clients = worst.raised.clients
-        said = [figures.clients(clients)] if len(clients) > 1 else []
+        sentences = [figures.clients(clients)] if len(clients) > 1 else []
         measured = _measured(worst, self._report(worst)) if incident.stated else _lately(worst)
-        return [f"{measured}, {self._affected(parts, known=incident.stated != ())}", *said]
+        return [f"{measured}, {self._affected(parts, is_known=incident.stated != ())}", *sentences]
 
     def _tools(self, incident: Incident) -> list[str]:
         """Describe the change in tool calls that the incident's rewordings cause most."""
@@ -366,14 +366,14 @@ class Writer:
         change = largest_change([report.tools for report in reports if report and report.tools])
         return [change] if change else []
 
-    def _affected(self, parts: Sequence[Part], *, known: bool) -> str:
+    def _affected(self, parts: Sequence[Part], *, is_known: bool) -> str:
         """Describe how many tried rewordings have these alerts; "so far" unless the others hold.
 
         Groups count only if no single rewording has an alert: a group moves with any of its rewordings.
 
         Args:
             parts: the alerts.
-            known: whether the beginning is known, so that estimates hold no trials from before it.
+            is_known: whether the beginning is known, so that estimates hold no trials from before it.
         """
         cells = {(part.raised.route, part.raised.model) for part in parts}
         parts = by_themselves(parts, lambda part: part.raised.perturbation)
@@ -387,7 +387,7 @@ class Writer:
             and report.key.parts not in affected
             and (together_count(report.key.perturbation) > 1) == groups
         ]
-        so_far = "" if all(known and _holds(report) for report in others) else " so far"
+        so_far = "" if all(is_known and _holds(report) for report in others) else " so far"
         routes = {route for route, _ in cells}
         on = f" on {len(routes)} routes" if len(routes) > 1 else ""
         of = "groups of rewordings" if groups else "rewordings"
@@ -426,19 +426,21 @@ class Writer:
         if of == "resends":
             return [f"answers to identical resends changed in {share}{before}"]
         name = named(event.perturbation)
-        return [f"answers changed in {share} trials of {name}{before}, {self._affected(those, known=False)}"]
+        return [
+            f"answers changed in {share} trials of {name}{before}, {self._affected(those, is_known=False)}"
+        ]
 
     def _last(self, incident: Incident) -> tuple[str, ...]:
-        said = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
+        sentences = [f"It was opened at {figures.date_and_time(incident.opened_at)}"]
         if incident.acknowledged_by:
-            said.append(f"acknowledged by {incident.acknowledged_by}")
+            sentences.append(f"acknowledged by {incident.acknowledged_by}")
         if incident.decided_by:
-            said.append(f"closed by {incident.decided_by}")
+            sentences.append(f"closed by {incident.decided_by}")
         note = (incident.note.rstrip("."),) if incident.decided and incident.note else ()
         had = past_effect(incident)
         came = (_came_later(incident),) if incident.later else ()
         return tuple(
-            f"{sentence[0].upper()}{sentence[1:]}." for sentence in (", ".join(said), had, *came, *note)
+            f"{sentence[0].upper()}{sentence[1:]}." for sentence in (", ".join(sentences), had, *came, *note)
         )
 
 
@@ -471,26 +473,26 @@ def _news(incident: Incident, sent: ChannelState | None) -> list[str]:
         return []
     if sent.phase == "resolved":
         return ["It goes on, after it was reported as over."]
-    found = []
+    lines = []
     if incident.effect != sent.effect:
-        found.append(f"The last message said that {_HAD[cast('Effect', sent.effect)]}.")
+        lines.append(f"The last message said that {_HAD[cast('Effect', sent.effect)]}.")
     if len(incident.routes) > sent.routes:
-        found.append(f"Now on {len(incident.routes)} routes, before on {sent.routes}.")
-    return found
+        lines.append(f"Now on {len(incident.routes)} routes, before on {sent.routes}.")
+    return lines
 
 
 def _context(incident: Incident) -> list[str]:
     """Return the change before an incident, and who works on it."""
-    found = []
+    lines = []
     if _always(incident):
-        found.append("how they were before that is not known")
+        lines.append("how they were before that is not known")
     elif not incident.stated:
-        found.append("no change of model, prompt, parameters or judge was noticed before it")
+        lines.append("no change of model, prompt, parameters or judge was noticed before it")
     if len(incident.routes) > _MOST_ROUTES:
-        found.append(f"routes: {_few(incident.routes)}")
+        lines.append(f"routes: {_few(incident.routes)}")
     if incident.acknowledged_by:
-        found.append(f"acknowledged by {incident.acknowledged_by}")
-    return found
+        lines.append(f"acknowledged by {incident.acknowledged_by}")
+    return lines
 
 
 def _came_later(incident: Incident) -> str:
@@ -516,8 +518,8 @@ def headline(incident: Incident) -> str:
 def log_line(incident: Incident) -> str:
     """Return the state of an incident as one line for the log."""
     by = f" by {incident.acknowledged_by}" if incident.state == "acknowledged" else ""
-    said = resolved_line(incident) if incident.state == "resolved" else headline(incident)
-    return f"[evenkeel] INCIDENT {incident.state}{by}: {said}"
+    line = resolved_line(incident) if incident.state == "resolved" else headline(incident)
+    return f"[evenkeel] INCIDENT {incident.state}{by}: {line}"
 
 
 def _always(incident: Incident) -> bool:
@@ -607,7 +609,7 @@ def _limit(part: Part) -> tuple[str, ...]:
 
 def _alerted(part: Part, more: tuple[str, ...]) -> str:
     points = 100 * (part.raised.value or 0.0)
-    said = {
+    fields_of_alert = {
         "content": f"{points:.0f} points above noise",
         "segment": f"{points:.0f} points above noise for {part.raised.facts.segment}",
         "similarity": f"answers to reworded questions {points:.0f} points less similar than repeats",
@@ -615,13 +617,15 @@ def _alerted(part: Part, more: tuple[str, ...]) -> str:
         "invalid": f"{points:.0f}% of the answers are invalid",
     }
     bounds = ", ".join((*_limit(part), *more))
-    return said.get(part.raised.measure, f"{points:.0f} points") + (f" ({bounds})" if bounds else "")
+    return fields_of_alert.get(part.raised.measure, f"{points:.0f} points") + (
+        f" ({bounds})" if bounds else ""
+    )
 
 
 def _referenced(incident: Incident) -> list[str]:
-    found = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
-    if found is None:
+    event = next((part.raised for part in incident.up if part.raised.measure == "references"), None)
+    if event is None:
         return []
-    if found.value is None or found.limit is None:
+    if event.value is None or event.limit is None:
         return ["reference prompts are answered differently"]
-    return [f"reference prompts: {found.value:.0%} different, {found.limit:.0%} before"]
+    return [f"reference prompts: {event.value:.0%} different, {event.limit:.0%} before"]

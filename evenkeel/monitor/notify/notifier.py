@@ -51,9 +51,9 @@ class Notifier:
         for channel in self._channels:  # First: the store that is read below may be what is away.
             channel.report_causes()
         waiting = self._store.undelivered(_LIMIT)
-        known = self._incidents.all() if waiting else ()
-        self._announce_states(known, {event.incident for event in waiting})
-        cases = cases_of(known)
+        incidents = self._incidents.all() if waiting else ()
+        self._announce_states(incidents, {event.incident for event in waiting})
+        cases = cases_of(incidents)
         for channel, settled in zip(self._channels, self._settled, strict=True):
             settled.update(channel.take([event for event in waiting if event.id not in settled], cases))
         delivered = 0
@@ -65,9 +65,9 @@ class Notifier:
                 delivered += 1
         return delivered
 
-    def _announce_states(self, known: Sequence[Incident], changed: set[str]) -> None:
+    def _announce_states(self, incidents: Sequence[Incident], changed: set[str]) -> None:
         """Announce each new state or effect of the incidents that have events."""
-        for incident in known:
+        for incident in incidents:
             state = incident.state, incident.effect
             if incident.id in changed and self._announced.get(incident.id) != state:
                 self._announced[incident.id] = state

@@ -118,8 +118,8 @@ class Webhook(_Poster):
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
-        told = f"{message.title}{self._clock() // 60}".encode("utf-8", "replace")
-        name = hashlib.sha256(told).hexdigest()[:16]
+        digest_text = f"{message.title}{self._clock() // 60}".encode("utf-8", "replace")
+        name = hashlib.sha256(digest_text).hexdigest()[:16]
         body = {"schema": "evenkeel.message/1", "source": "evenkeel", "id": name}
         return self._signed(
             name, {**body, "title": message.title, "text": message.body, "good": message.good}
@@ -178,8 +178,8 @@ class Slack(_Poster):
 
     def tell(self, message: NoticeMessage) -> bool:
         """Post a message about the monitor itself."""
-        said = {"channel": self._channel, "text": f"*{_escaped(message.title)}*\n{_escaped(message.body)}"}
-        return self._call("chat.postMessage", said) is not None
+        payload = {"channel": self._channel, "text": f"*{_escaped(message.title)}*\n{_escaped(message.body)}"}
+        return self._call("chat.postMessage", payload) is not None
 
     def _shown(self, notice: Notice) -> dict[str, Any]:
         mark = ":large_green_circle:" if notice.good else _MARKS[notice.incident.severity]
@@ -206,15 +206,15 @@ class Slack(_Poster):
         if response is None:
             return None
         try:
-            said = response.json()
+            reply = response.json()
         except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict) or said.get("ok") is not True:
-            error = said.get("error") if isinstance(said, dict) else None
+            reply = None
+        if not isinstance(reply, dict) or reply.get("ok") is not True:
+            error = reply.get("error") if isinstance(reply, dict) else None
             self.problem = f"Slack says {error}" if isinstance(error, str) else "no answer of Slack's"
             self._refused = error in _OF_THE_FIRST
             return None
-        return str(said.get("ts", ""))
+        return str(reply.get("ts", ""))
 
 
 _MARKS: Final = {
@@ -399,8 +399,8 @@ class AppriseSink:
         with warnings.catch_warnings():
             # Its services load modules that newer Pythons lack, and warn of it.
             warnings.simplefilter("ignore")
-            known = self._service.add(url)
-        if not known:
+            is_accepted = self._service.add(url)
+        if not is_accepted:
             raise UnknownServiceError(f"{name} holds no address that apprise knows")
         kinds = apprise.NotifyType
         self._good, self._more, self._bad = kinds.SUCCESS, kinds.INFO, kinds.FAILURE

@@ -99,7 +99,7 @@ def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
         its words cannot be put differently.
     """
     texts: dict[int, str] = {}
-    said = False
+    changed = False
     for segment in view.segments:
         if segment.kind == "history" or segment.type in ("document", "code"):
             continue
@@ -110,7 +110,7 @@ def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
         if not prescribes(segment.text):
             continue
         lines = segment.text.split("\n")
-        for place, line in enumerate(lines):
+        for index, line in enumerate(lines):
             if not prescribes(line):
                 continue
             if speaks_of_translation(line):
@@ -121,10 +121,10 @@ def readdressed(view: PromptView, target: str) -> LanguageEdit | NotApplicable:
                     "language_prescribed",
                     f"the prompt says in which language to answer, in words that know no {target}",
                 )
-            said = said or new.named
-            lines[place] = new.text
+            changed = changed or new.named
+            lines[index] = new.text
         texts[segment.index] = "\n".join(lines)
-    return LanguageEdit(view.with_texts(texts), said)
+    return LanguageEdit(view.with_texts(texts), changed)
 
 
 class _LanguageLine(NamedTuple):

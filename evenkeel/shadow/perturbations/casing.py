@@ -59,8 +59,8 @@ def _eligible(match: re.Match[str]) -> bool:
     return word == "I" or opens_a_sentence(match)
 
 
-def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
-    word = place[0]
+def _rewrite(match: re.Match[str], rng: random.Random) -> str | None:
+    word = match[0]
     if word.islower():
         # Capitals for the whole word twice as often as for its first letter.
         new = word.upper() if rng.randrange(3) else word[0].upper() + word[1:]

@@ -73,22 +73,22 @@ def catalogue(
 
     Raises: ValueError if a language is no tag.
     """
-    known = {contrast.name: contrast for contrast in (*BUILTIN, *CONTRASTS)}
+    by_names = {contrast.name: contrast for contrast in (*BUILTIN, *CONTRASTS)}
     if rewriter:
         by_rewriter: tuple[Perturbation, ...] = (Tone(by="rewriter"), *LISTED)
-        known |= {kind.name: kind for kind in by_rewriter}
+        by_names |= {kind.name: kind for kind in by_rewriter}
     more: list[Perturbation] = [*map(Multilingual, languages), *(pairs(languages) if languages else ())]
     for kind in more:
-        known.setdefault(kind.name, kind)
+        by_names.setdefault(kind.name, kind)
     for extension in extensions(ENTRY_POINTS):
         for offered in _offered(extension):
-            if offered.name in known:
+            if offered.name in by_names:
                 log.error("%s offers %s, a name that is taken: it is left out", extension, offered.name)
             else:
-                known[offered.name] = offered
-    found = sorted(known.values(), key=lambda one: one.rewording.category.order)
-    publish((kind.name, kind.rewording) for kind in found)
-    return tuple(found)
+                by_names[offered.name] = offered
+    ordered = sorted(by_names.values(), key=lambda one: one.rewording.category.order)
+    publish((kind.name, kind.rewording) for kind in ordered)
+    return tuple(ordered)
 
 
 def _offered(extension: Extension) -> tuple[Perturbation, ...]:
@@ -119,28 +119,32 @@ def _check(offered: Perturbation) -> None:
         getattr(offered, member)
 
 
-def by_name(patterns: Iterable[str], known: Iterable[Perturbation] | None = None) -> tuple[Perturbation, ...]:
+def by_name(
+    patterns: Iterable[str], available: Iterable[Perturbation] | None = None
+) -> tuple[Perturbation, ...]:
     """Return the perturbations of the given names, in that order, without duplicates.
 
     Args:
         patterns: Names ("general.spelling"), categories ("format") or patterns ("crosslingual.*_to_en").
-        known: What there is to choose from; `BUILTIN` if not given.
+        available: What there is to choose from; `BUILTIN` if not given.
 
     Raises: ValueError for one that names nothing, with names near to it.
     """
-    names = {perturbation.name: perturbation for perturbation in (BUILTIN if known is None else known)}
+    names = {
+        perturbation.name: perturbation for perturbation in (BUILTIN if available is None else available)
+    }
     chosen: dict[str, Perturbation] = {}
     for pattern in patterns:
         wanted = pattern if "." in pattern or "*" in pattern else f"{pattern}.*"
-        found = [name for name in names if fnmatch.fnmatchcase(name, wanted)]
-        if not found:
+        matching = [name for name in names if fnmatch.fnmatchcase(name, wanted)]
+        if not matching:
             raise ValueError(f"unknown perturbation {pattern!r}: {_hint(pattern, names)}")
-        chosen.update((name, names[name]) for name in found)
+        chosen.update((name, names[name]) for name in matching)
     return tuple(chosen.values())
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    names = tuple(known)
+def _hint(name: str, available: Iterable[str]) -> str:
+    names = tuple(available)
     categories = dict.fromkeys(name.partition(".")[0] for name in names)
     full = {name: name for name in names}
     full |= {name.partition(".")[2]: name for name in names}

@@ -85,23 +85,23 @@ class Compound:
         seeds = [rng.getrandbits(_SEED_BITS) for _ in self.parts]
         return self._from(0, view, severity, seeds)
 
-    def _from(self, place: int, view: PromptView, severity: float, seeds: list[int]) -> Outcome:
+    def _from(self, index: int, view: PromptView, severity: float, seeds: list[int]) -> Outcome:
         """Return the outcome of the parts from `place` on, given the outcome of the earlier ones."""
-        if place == len(self.parts):
+        if index == len(self.parts):
             return view
-        part = self.parts[place]
+        part = self.parts[index]
         strength = severity if part.graded else 1.0
-        return self._after(place, part.apply(view, strength, random.Random(seeds[place])), severity, seeds)
+        return self._after(index, part.apply(view, strength, random.Random(seeds[index])), severity, seeds)
 
-    def _after(self, place: int, outcome: Outcome, severity: float, seeds: list[int]) -> Outcome:
+    def _after(self, index: int, outcome: Outcome, severity: float, seeds: list[int]) -> Outcome:
         """Apply the remaining parts to a part's outcome, as soon as there is a prompt to apply them to."""
         match outcome:
             case NotApplicable(reason, detail):
-                return NotApplicable(f"part_{reason}", f"{self.parts[place].name}: {detail or reason}")
+                return NotApplicable(f"part_{reason}", f"{self.parts[index].name}: {detail or reason}")
             case Draft(tasks, finish):
-                return Draft(tasks, lambda texts: self._after(place, finish(texts), severity, seeds))
+                return Draft(tasks, lambda texts: self._after(index, finish(texts), severity, seeds))
             case _:
-                return self._from(place + 1, outcome, severity, seeds)
+                return self._from(index + 1, outcome, severity, seeds)
 
 
 def _merged(name: str, parts: Sequence[Perturbation]) -> AnswerForm:

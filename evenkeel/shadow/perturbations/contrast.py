@@ -69,10 +69,10 @@ class AnotherNumber:
             return NO_INPUT
         if len(segment.text) > _SHORT_CHARS:
             return NotApplicable("too_long", "a long text names numbers that the answer does not depend on")
-        found = list(_NUMBER.finditer(segment.text))
-        if not found:
+        numbers = list(_NUMBER.finditer(segment.text))
+        if not numbers:
             return NOTHING_TO_CHANGE
-        match = rng.choice(found)
+        match = rng.choice(numbers)
         text = f"{segment.text[: match.start()]}{int(match[0]) * 3 + 4}{segment.text[match.end() :]}"
         return view.with_texts({segment.index: text})
 

@@ -86,8 +86,8 @@ class CrossLingual:
             base = base_tag(self._target)
             return NotApplicable("already_in_language", f"the prompt and its answer are in {base} already")
         instructions = instructions_of(own.view)
-        known = language_of_segments(instructions) is not None
-        request = answer_request(self._target, _ENGLISH if known else base_tag(self._source))
+        is_identified = language_of_segments(instructions) is not None
+        request = answer_request(self._target, _ENGLISH if is_identified else base_tag(self._source))
 
         def ask(prompt: PromptView) -> PromptView | NotApplicable:
             if prompt.segments == view.segments and own.said:

@@ -183,7 +183,7 @@ def _cores(amount: str) -> Iterator[tuple[int, str]]:
     """
     for token in _TOKEN.finditer(amount):
         backwards = enumerate(reversed(token[0]))
-        behind = next((place for place, letter in backwards if letter.isdecimal()), None)
+        behind = next((offset for offset, letter in backwards if letter.isdecimal()), None)
         if behind is None:
             continue
         end = token.end() - behind
@@ -215,10 +215,10 @@ def lost_passages(task: RewriteTask, text: str) -> list[str]:
             at = start + len(passage)
     text = "".join((*pieces, text[at:]))
     lost: list[str] = []
-    for place, passage in enumerate(sorted(missing.elements(), key=len, reverse=True)):
-        found = _as_a_whole(passage).search(text) if place < _MOST_SEARCHES else None
-        if found:
-            text = f"{text[: found.start()]}\0{text[found.end() :]}"
+    for number, passage in enumerate(sorted(missing.elements(), key=len, reverse=True)):
+        match = _as_a_whole(passage).search(text) if number < _MOST_SEARCHES else None
+        if match:
+            text = f"{text[: match.start()]}\0{text[match.end() :]}"
         else:
             lost.append(passage)
     return lost
@@ -247,10 +247,10 @@ def invented_numbers(task: RewriteTask, text: str) -> list[str]:
     A translation may number a month for each date of the original ("May 3" → "5月3日"), and write in
     digits what English spells out ("two" → "2つ").
     """
-    known = Counter(_NUMERAL.findall(task.text.translate(_DIGITS)))
+    numerals = Counter(_NUMERAL.findall(task.text.translate(_DIGITS)))
     if task.kind == "translation":
-        known.update(_SPELLED[word] for word in _WORD.findall(task.text.lower()) if word in _SPELLED)
-    invented = Counter(_NUMERAL.findall(text.translate(_DIGITS))) - known
+        numerals.update(_SPELLED[word] for word in _WORD.findall(task.text.lower()) if word in _SPELLED)
+    invented = Counter(_NUMERAL.findall(text.translate(_DIGITS))) - numerals
     if invented and task.kind == "translation":
         dates = sum(span.rule == "date" for span in protected_spans(task.text))
         invented -= Counter([element for element in invented.elements() if element in _MONTHS][:dates])
@@ -355,14 +355,14 @@ def speaks(before: str, after: str, target: str | None) -> str:
     wanted = language_of(before) if target is None else base_tag(target)
     if wanted is None or wanted not in identifiable():
         return ""
-    found = language_of(after)
-    if found is None:
+    language = language_of(after)
+    if language is None:
         # An original that says little in words ("PowerShell 7, Excel, SharePoint?") gives a result like it.
         unclear = weight(after) >= _SHORT and language_of(before) is not None
         return f"The reply is not clearly in {english_name(target or wanted)}." if unclear else ""
-    if found == wanted or any({found, wanted} <= group for group in _ALIKE):
+    if language == wanted or any({language, wanted} <= group for group in _ALIKE):
         return ""
-    return f"The reply is in {english_name(found)}, it must be in {english_name(target or wanted)}."
+    return f"The reply is in {english_name(language)}, it must be in {english_name(target or wanted)}."
 
 
 @dataclass(frozen=True, slots=True)

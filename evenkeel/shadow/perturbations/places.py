@@ -69,17 +69,17 @@ def change_places(
         return _ABOUT_WORDING
     if any(_COMMAND.match(segment.text) for segment in inputs):
         return _IS_COMMAND
-    places: list[re.Match[str]] = []
+    matches: list[re.Match[str]] = []
     owners: list[int] = []
     for segment in inputs:
-        places += _unprotected(find(segment.text), protected_spans(segment.text), margin)
-        owners += [segment.index] * (len(places) - len(owners))
-    changes = _choose(places, severity, rng, rewrite)
+        matches += _unprotected(find(segment.text), protected_spans(segment.text), margin)
+        owners += [segment.index] * (len(matches) - len(owners))
+    changes = _choose(matches, severity, rng, rewrite)
     if not changes:
         return NOTHING_TO_CHANGE
     own: dict[int, list[tuple[re.Match[str], str]]] = {}
     for index, new in changes.items():
-        own.setdefault(owners[index], []).append((places[index], new))
+        own.setdefault(owners[index], []).append((matches[index], new))
     return view.with_texts({owner: _rewritten(view.segments[owner].text, new) for owner, new in own.items()})
 
 
@@ -181,38 +181,42 @@ def with_request(view: PromptView, sentence: str) -> PromptView | NotApplicable:
     if text.rstrip().endswith((":", "\uff1a", '"""')):
         return NotApplicable("open_end", "the prompt ends in words that the answer is to complete")
     *before, last = _BLANK_LINE.split(text.strip())
-    known = any(segment.kind == "template" for segment in own)
-    swallowed = not known and not asks(last) and any(orders(segment) or points(segment) for segment in before)
+    is_template_known = any(segment.kind == "template" for segment in own)
+    swallowed = (
+        not is_template_known
+        and not asks(last)
+        and any(orders(segment) or points(segment) for segment in before)
+    )
     gap = "" if text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
     edge = own[0] if swallowed else own[-1]
-    said = f"{sentence}\n\n" if swallowed else f"{gap}{sentence}"
-    added = replace(edge, kind="template", type="output_instructions", text=said)
-    place = edge.index if swallowed else edge.index + 1
-    return view.recut([*view.segments[:place], added, *view.segments[place:]])
+    addition = f"{sentence}\n\n" if swallowed else f"{gap}{sentence}"
+    added = replace(edge, kind="template", type="output_instructions", text=addition)
+    index = edge.index if swallowed else edge.index + 1
+    return view.recut([*view.segments[:index], added, *view.segments[index:]])
 
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t\r]*\n\s*")
 
 
 def _choose(
-    places: list[re.Match[str]], severity: float, rng: random.Random, rewrite: Rewriter
+    matches: list[re.Match[str]], severity: float, rng: random.Random, rewrite: Rewriter
 ) -> dict[int, str]:
     """New texts by place, in the order of the places."""
-    if not places or severity == 0:
+    if not matches or severity == 0:
         return {}
     # Rounding up or down at random keeps the expected share exact on short texts.
-    count = max(1, math.floor(severity * len(places) + rng.random()))
-    chosen = sorted(rng.sample(range(len(places)), min(count, len(places))))
+    count = max(1, math.floor(severity * len(matches) + rng.random()))
+    chosen = sorted(rng.sample(range(len(matches)), min(count, len(matches))))
     changes: dict[int, str] = {}
     for index in chosen:
-        new = rewrite(places[index], rng)
+        new = rewrite(matches[index], rng)
         if new is not None:
             changes[index] = new
     if changes:
         return changes
     # Every chosen place declined: take the first one that does not, so that the variant differs.
-    for index, place in enumerate(places):
-        new = rewrite(place, rng)
+    for index, match in enumerate(matches):
+        new = rewrite(match, rng)
         if new is not None:
             return {index: new}
     return {}

@@ -120,12 +120,12 @@ def _places(text: str) -> Iterator[re.Match[str]]:
         yield from _UNENDED.finditer(text, end, end)
 
 
-def _rewrite(place: re.Match[str], rng: random.Random) -> str | None:
-    kind = place.lastgroup
+def _rewrite(match: re.Match[str], rng: random.Random) -> str | None:
+    kind = match.lastgroup
     assert kind is not None  # every alternative is named
-    choices = [choice for choice in _CHOICES[kind] if choice != place[0]]
-    ends_line = _AT_LINE_END.match(place.string, place.end()) is not None
-    if "question" in kind and ends_line and _asks(place.string, place.start()):
+    choices = [choice for choice in _CHOICES[kind] if choice != match[0]]
+    ends_line = _AT_LINE_END.match(match.string, match.end()) is not None
+    if "question" in kind and ends_line and _asks(match.string, match.start()):
         choices.append("")
     return rng.choice(choices)
 

@@ -163,11 +163,11 @@ class Spelling:
                 return _JAPANESE_PLACES.finditer(text)
             return _places(text, languages[text])
 
-        def rewrite(place: re.Match[str], rng: random.Random) -> str | None:
-            language = languages[place.string]
+        def rewrite(match: re.Match[str], rng: random.Random) -> str | None:
+            language = languages[match.string]
             if language == "ja":
-                return _JAPANESE[place[0]]
-            return _rewrite(place[0], _slips_for(language), real_words(language), rng)
+                return _JAPANESE[match[0]]
+            return _rewrite(match[0], _slips_for(language), real_words(language), rng)
 
         return change_places(view, severity, rng, find=find, rewrite=rewrite)
 
@@ -218,9 +218,9 @@ def _places(text: str, language: str | None) -> Iterator[re.Match[str]]:
 
 
 def _rewrite(word: str, slips: Slips, real: frozenset[str], rng: random.Random) -> str | None:
-    known = slips.misspelled.get(word.lower())
-    if known is not None and (len(word) < _LEAST_LETTERS or _below(2, rng)):
-        return word[0] + known[1:]
+    misspelled = slips.misspelled.get(word.lower())
+    if misspelled is not None and (len(word) < _LEAST_LETTERS or _below(2, rng)):
+        return word[0] + misspelled[1:]
     marks = list(slips.dropped.finditer(word.lower())) if slips.bare and not word.isascii() else []
     if marks and _below(2, rng):
         mark = marks[_below(len(marks), rng)]

@@ -72,9 +72,9 @@ class Together:
         changed, applied, seed = view, 0, rng.getrandbits(_SEED_BITS)
         for kind in self.kinds:
             chosen = random.Random(_part_seed(kind, seed))
-            found = attempt(kind, changed, severity if kind.graded else 1.0, chosen)
-            if not isinstance(found, (NotApplicable, Draft)):
-                changed, applied = found, applied + 1
+            outcome = attempt(kind, changed, severity if kind.graded else 1.0, chosen)
+            if not isinstance(outcome, (NotApplicable, Draft)):
+                changed, applied = outcome, applied + 1
         if applied < _FEWEST:
             return NotApplicable("too_few", f"{applied} of {len(self.kinds)} rewordings apply")
         if changed.text == view.text:

@@ -154,23 +154,23 @@ def _by_rule(
     def find(text: str) -> Iterator[re.Match[str]]:
         if text not in texts:
             return
-        for place in _places(text, language, tone):
+        for match in _places(text, language, tone):
             # One greeting and one close for the whole input, wherever it is cut.
-            if (place.lastgroup == "opening" and text != first) or (
-                place.lastgroup == "closing" and (text != last or not closes)
+            if (match.lastgroup == "opening" and text != first) or (
+                match.lastgroup == "closing" and (text != last or not closes)
             ):
                 continue
-            yield place
+            yield match
 
-    def rewrite(place: re.Match[str], rng: random.Random) -> str | None:
-        return _rewritten(place, rng, manner, spaceless=language in SPACELESS)
+    def rewrite(match: re.Match[str], rng: random.Random) -> str | None:
+        return _rewritten(match, rng, manner, spaceless=language in SPACELESS)
 
     return change_places(view, severity, rng, find=find, rewrite=rewrite, keeps_letters=True)
 
 
-def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spaceless: bool) -> str:
-    text, found = place.string, place[0]
-    match place.lastgroup:
+def _rewritten(match: re.Match[str], rng: random.Random, manner: Manner, *, spaceless: bool) -> str:
+    text, word = match.string, match[0]
+    match match.lastgroup:
         case "opening":
             phrase = manner.openers[rng.randrange(len(manner.openers))]
             # Before a list, a heading, a label or code it gets a paragraph of its own.
@@ -180,12 +180,12 @@ def _rewritten(place: re.Match[str], rng: random.Random, manner: Manner, *, spac
             return phrase + (("" if spaceless else " ") if flows else "\n\n")
         case "closing":
             phrase = manner.closers[rng.randrange(len(manner.closers))]
-            flows = text[place.start() - 1] in _CLOSED
+            flows = text[match.start() - 1] in _CLOSED
             return (("" if spaceless else " ") if flows else "\n\n") + phrase
         case _:
-            plain = found.lower().replace("’", "'")
+            plain = word.lower().replace("’", "'")
             new = manner.swaps.get(plain) or manner.swaps[f"^{plain}"]
-            return new[0].upper() + new[1:] if found[0].isupper() else new
+            return new[0].upper() + new[1:] if word[0].isupper() else new
 
 
 def _places(text: str, language: str, tone: str) -> Iterator[re.Match[str]]:

@@ -122,9 +122,9 @@ class UnrelatedTool:
             "properties": {parameter: {"type": "string"}},
             "required": [parameter],
         }
-        place = rng.randrange(len(tools) + 1)
+        position = rng.randrange(len(tools) + 1)
         added = _shaped_like(tools[0], {"name": name, "description": description}, schema)
-        return _with_tools(view, [*tools[:place], added, *tools[place:]])
+        return _with_tools(view, [*tools[:position], added, *tools[position:]])
 
 
 class ToolDescription:
@@ -347,8 +347,8 @@ def _last_result(view: PromptView) -> Segment | None:
 def _members(text: str) -> list[str]:
     """Return the members of a JSON object as they are written; none if a text is no such object."""
     try:
-        found = outermost(text)
+        members = outermost(text)
     except (UnreadablePrompt, json.JSONDecodeError, RecursionError):
         return []
-    keys = {member.key for member in found}
-    return [text[member.start : member.value.end] for member in found] if len(keys) == len(found) else []
+    keys = {member.key for member in members}
+    return [text[member.start : member.value.end] for member in members] if len(keys) == len(members) else []

@@ -69,7 +69,7 @@ def _places(text: str) -> Iterator[re.Match[str]]:
     yield from _TEXT_END.finditer(text, len(text))
 
 
-def _rewrite(place: re.Match[str], rng: random.Random) -> str:
-    kind = place.lastgroup
+def _rewrite(match: re.Match[str], rng: random.Random) -> str:
+    kind = match.lastgroup
     assert kind is not None  # every alternative is named
-    return rng.choice(_CHOICES[kind]).format(place[0])
+    return rng.choice(_CHOICES[kind]).format(match[0])

@@ -233,10 +233,10 @@ class _Scanner:
         labels = Counter(match[1].lower() for match in PAIR_LABEL.finditer(text))
         # One pair may be the open question; two are a demonstration and the question.
         self._pairs = {
-            label: place
+            label: index
             for pair in PAIRS
             if all(labels[block] for block in pair) and sum(labels[block] for block in pair) > len(pair)
-            for place, label in enumerate(pair)
+            for index, label in enumerate(pair)
         }
 
     def blocks(self) -> tuple[TypedText, ...]:
@@ -245,18 +245,18 @@ class _Scanner:
             return ()
         starts = [*self._found, (self._open.type, self._open.start)]
         bounds = [start for _, start in starts[1:]] + [len(self._text)]
-        found: list[_Stretch] = []
+        stretches: list[_Stretch] = []
         for (type_, start), end in zip(starts, bounds, strict=True):
             if end > start:
-                self._append(found, _Stretch(type_, start, end))
+                self._append(stretches, _Stretch(type_, start, end))
         return tuple(
-            TypedText(block.type, self._text[block.start : block.end]) for block in self._freed(found)
+            TypedText(block.type, self._text[block.start : block.end]) for block in self._freed(stretches)
         )
 
-    def _freed(self, found: Sequence[_Stretch]) -> Iterator[_Stretch]:
+    def _freed(self, stretches: Sequence[_Stretch]) -> Iterator[_Stretch]:
         """The stretches; paragraphs behind the last of some documents that ask for something are text."""
-        for place, block in enumerate(found):
-            behind = found[place + 1] if place + 1 < len(found) else None
+        for index, block in enumerate(stretches):
+            behind = stretches[index + 1] if index + 1 < len(stretches) else None
             if block.type != "document" or (behind is not None and behind.type == "document"):
                 yield block
                 continue
@@ -282,27 +282,27 @@ class _Scanner:
             end = start
         return document.start + end
 
-    def _append(self, found: list[_Stretch], new: _Stretch) -> None:
+    def _append(self, stretches: list[_Stretch], new: _Stretch) -> None:
         """Blanks join the block before them; neighbours join unless each is a thing of its own."""
         text = self._text
         if new.type == "list" and "\n" not in text[new.start : new.end].strip():
             new = _Stretch("text", new.start, new.end)  # one item is no list
-        last = found[-1] if found else None
+        last = stretches[-1] if stretches else None
         if last is not None and text[new.start].isspace():
             word = _first_mark(text, new.start, new.end)
             line = text.rfind("\n", new.start, word) + 1 or new.start
-            last = found[-1] = _Stretch(last.type, last.start, line)
+            last = stretches[-1] = _Stretch(last.type, last.start, line)
             new = _Stretch(new.type, line, new.end)
         if new.start == new.end:
             return
         if last is None:
-            found.append(new)
+            stretches.append(new)
         elif _blank(text, new) or (new.type == last.type and new.type in _JOINED):
-            found[-1] = _Stretch(last.type, last.start, new.end)
-        elif len(found) == 1 and _blank(text, last):
-            found[0] = _Stretch(new.type, last.start, new.end)
+            stretches[-1] = _Stretch(last.type, last.start, new.end)
+        elif len(stretches) == 1 and _blank(text, last):
+            stretches[0] = _Stretch(new.type, last.start, new.end)
         else:
-            found.append(new)
+            stretches.append(new)
 
     def line(self, at: int, end: int) -> None:
         """Read the next line."""
@@ -379,10 +379,10 @@ class _Scanner:
 
     def _pair_or_output(self, label: str, rule: str, at: int, end: int) -> None:
         word = label.strip("#* \t:\uff1a0123456789").lower()
-        place = self._pairs.get(word)
-        if self._open.type == "examples" and (place == 1 or (self._open.labelled and not self._blank)):
+        partner = self._pairs.get(word)
+        if self._open.type == "examples" and (partner == 1 or (self._open.labelled and not self._blank)):
             return
-        if place == 0:
+        if partner == 0:
             self._begin("examples", at)
         elif rule == "output" and not self._waits(at, end):
             self._output(at, end)

@@ -76,8 +76,8 @@ class Body:
 
     def get(self, key: str) -> Any:
         """Return the value of a top-level key, None if absent; the last one where a key repeats."""
-        found = last(self.members, key)
-        return None if found is None else found.decoded
+        value = last(self.members, key)
+        return None if value is None else value.decoded
 
 
 def outermost(text: str) -> tuple[Member, ...]:
@@ -105,12 +105,12 @@ def listed(text: str, members: tuple[Member, ...], key: str) -> tuple[Value, ...
 
     Raises: UnreadablePrompt "no_messages" or "unsupported_shape".
     """
-    found = last(members, key)
-    if found is None or found.decoded in (None, []):
+    value = last(members, key)
+    if value is None or value.decoded in (None, []):
         raise UnreadablePrompt("no_messages", f"the body has no '{key}'")
-    if not isinstance(found.decoded, list):
+    if not isinstance(value.decoded, list):
         raise UnreadablePrompt("unsupported_shape", f"'{key}' is not an array")
-    return elements_of(text, found.start)
+    return elements_of(text, value.start)
 
 
 def role_of(index: int, message: Value) -> str:
@@ -173,10 +173,10 @@ def read_part(text: str, number: int, part: Value, text_types: Collection[str]) 
     note = f"[{kind or 'part'}]"
     if kind is None or kind not in text_types:
         return ContentPart(None, note)
-    found = last(members_of(text, part.start)[0], "text")
-    if found is None or not isinstance(found.decoded, str):
+    text_value = last(members_of(text, part.start)[0], "text")
+    if text_value is None or not isinstance(text_value.decoded, str):
         return ContentPart(None, note)
-    return ContentPart(Slot(found.start, found.end, found.decoded, number), note)
+    return ContentPart(Slot(text_value.start, text_value.end, text_value.decoded, number), note)
 
 
 def type_of(value: Value) -> str | None:

@@ -62,8 +62,8 @@ def parameters_of(view: PromptView) -> str:
 
     Returns: below 1,000 characters; "none" if the request asks for nothing.
     """
-    found = {name: value for name, value in _found(view) if value}
-    return " ".join(f"{name}={found[name]}" for name in sorted(found)) or NO_PARAMETERS
+    parameters = {name: value for name, value in _found(view) if value}
+    return " ".join(f"{name}={parameters[name]}" for name in sorted(parameters)) or NO_PARAMETERS
 
 
 def _found(view: PromptView) -> Iterator[tuple[str, str]]:

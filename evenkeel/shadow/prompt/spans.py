@@ -62,9 +62,9 @@ def value_at(text: str, start: int) -> Value:
 
 def skip_whitespace(text: str, at: int) -> int:
     """The first position from `at` on that holds no JSON whitespace; at most `len(text)`."""
-    found = _WHITESPACE.match(text, at)
-    assert found is not None  # the pattern matches the empty string
-    return found.end()
+    match = _WHITESPACE.match(text, at)
+    assert match is not None  # the pattern matches the empty string
+    return match.end()
 
 
 def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
@@ -72,7 +72,7 @@ def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
 
     Raises: json.JSONDecodeError, RecursionError as `value_at`.
     """
-    found: list[Member] = []
+    members: list[Member] = []
     at = skip_whitespace(text, start + 1)
     if text.startswith("}", at):
         return (), at + 1
@@ -84,10 +84,10 @@ def members_of(text: str, start: int) -> tuple[tuple[Member, ...], int]:
         if not text.startswith(":", colon):
             raise json.JSONDecodeError("Expecting ':'", text, colon)
         value = value_at(text, skip_whitespace(text, colon + 1))
-        found.append(Member(key.decoded, at, value))
+        members.append(Member(key.decoded, at, value))
         at, closed = _after_value(text, value.end, "}")
         if closed:
-            return tuple(found), at
+            return tuple(members), at
 
 
 def elements_of(text: str, start: int) -> tuple[Value, ...]:
@@ -95,16 +95,16 @@ def elements_of(text: str, start: int) -> tuple[Value, ...]:
 
     Raises: json.JSONDecodeError, RecursionError as `value_at`.
     """
-    found: list[Value] = []
+    elements: list[Value] = []
     at = skip_whitespace(text, start + 1)
     if text.startswith("]", at):
         return ()
     while True:
         value = value_at(text, at)
-        found.append(value)
+        elements.append(value)
         at, closed = _after_value(text, value.end, "]")
         if closed:
-            return tuple(found)
+            return tuple(elements)
 
 
 def _after_value(text: str, end: int, closing: str) -> tuple[int, bool]:

@@ -116,13 +116,13 @@ class PromptView:
     @property
     def asked(self) -> tuple[tuple[int, int], ...]:
         """Return spans in `text` of the user's last input: the typed words, else all input."""
-        found: dict[str, list[tuple[int, int]]] = {}
+        asked_spans: dict[str, list[tuple[int, int]]] = {}
         at = 0
         for message in self.messages:
             start = at + len(message.role) + 2
             here: dict[str, list[tuple[int, int]]] = {"typed": [], "input": []}
-            for place, segment in enumerate(message.segments):
-                if place and segment.part != message.segments[place - 1].part:
+            for index, segment in enumerate(message.segments):
+                if index and segment.part != message.segments[index - 1].part:
                     start += 1
                 end = start + len(segment.text)
                 if segment.kind == "input" and segment.text.strip():
@@ -130,9 +130,9 @@ class PromptView:
                     if segment.source == "typed":
                         here["typed"].append((start, end))
                 start = end
-            found |= {name: spans for name, spans in here.items() if spans}
+            asked_spans |= {name: spans for name, spans in here.items() if spans}
             at += len(f"{message.role}: {message.text}\n\n")
-        return tuple(found.get("typed", found.get("input", [])))
+        return tuple(asked_spans.get("typed", asked_spans.get("input", [])))
 
     @property
     def input_text(self) -> str:
@@ -145,11 +145,11 @@ class PromptView:
 
         Of what users typed only the last message counts: it is the one that is being answered.
         """
-        found = [
+        typed = [
             segment for segment in self.segments if segment.source in self.inputs and segment.text.strip()
         ]
-        last = max((segment.message for segment in found if segment.source == "typed"), default=None)
-        return tuple(segment for segment in found if segment.source != "typed" or segment.message == last)
+        last = max((segment.message for segment in typed if segment.source == "typed"), default=None)
+        return tuple(segment for segment in typed if segment.source != "typed" or segment.message == last)
 
     @property
     def last_user_slot(self) -> tuple[int, int | None] | None:
@@ -192,7 +192,9 @@ class PromptView:
 
         Raises: KeyError if a segment names a slot that the prompt does not have.
         """
-        slots = {(slot.message, slot.part): (place, slot.role) for place, slot in enumerate(self.slots)}
+        slots = {
+            (slot.message, slot.part): (slot_index, slot.role) for slot_index, slot in enumerate(self.slots)
+        }
         placed = sorted(segments, key=lambda one: slots[one.slot][0])
         numbered: list[Segment] = []
         for index, segment in enumerate(placed):
@@ -282,8 +284,8 @@ def _cut(slots: Sequence[SlotText], cut: Sequence[Sequence[Block]]) -> tuple[Seg
         if "".join(block.text for block in blocks) != slot.text:
             raise ValueError(f"the classifier changed the text of message {slot.message}")
         for block in blocks:
-            place = len(segments)
+            position = len(segments)
             segments.append(
-                Segment(place, slot.role, block.kind, block.type, block.text, slot.message, slot.part)
+                Segment(position, slot.role, block.kind, block.type, block.text, slot.message, slot.part)
             )
     return tuple(segments)

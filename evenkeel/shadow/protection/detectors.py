@@ -113,8 +113,8 @@ class Pattern:
 def luhn_valid(digits: str) -> bool:
     """Return whether a number ends in the check digit of payment cards (ISO/IEC 7812-1)."""
     total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (1 + place % 2)
+    for position, digit in enumerate(reversed(digits)):
+        value = int(digit) * (1 + position % 2)
         total += value - 9 if value > 9 else value  # noqa: PLR2004 - the sum of its two digits
     return total % 10 == 0
 
@@ -150,15 +150,15 @@ _IBAN_LENGTHS: Final = {
 }
 
 
-def _iban(found: str) -> int:
-    wanted = _IBAN_LENGTHS.get(found[:2].upper(), 0)
+def _iban(text: str) -> int:
+    wanted = _IBAN_LENGTHS.get(text[:2].upper(), 0)
     taken = ""
-    for place, letter in enumerate(found, start=1):
+    for position, letter in enumerate(text, start=1):
         if letter.isalnum():
             taken += letter
         if wanted and len(taken) == wanted:
-            whole = place == len(found) or not found[place].isalnum()
-            return place if whole and iban_valid(taken) else 0
+            whole = position == len(text) or not text[position].isalnum()
+            return position if whole and iban_valid(taken) else 0
     return 0
 
 
@@ -170,17 +170,17 @@ _CARD_GROUPS: Final = re.compile(
 )
 
 
-def _card(found: str) -> int:
+def _card(text: str) -> int:
     """The whole number, or four groups of it with a date or a code behind them."""
-    grouped = _CARD_GROUPS.match(found)
+    grouped = _CARD_GROUPS.match(text)
     if grouped is not None and _is_card(grouped[0]):
         return grouped.end()
-    loose = any(mark in found for mark in (".", *_LOOSE_MARKS))
-    return len(found) if not loose and _is_card(found) else 0
+    loose = any(mark in text for mark in (".", *_LOOSE_MARKS))
+    return len(text) if not loose and _is_card(text) else 0
 
 
-def _is_card(found: str) -> bool:
-    digits = _MARK.sub("", found)
+def _is_card(text: str) -> bool:
+    digits = _MARK.sub("", text)
     return luhn_valid(digits) and len(set(digits)) > 1
 
 
@@ -189,32 +189,32 @@ _AT_HOME: Final = re.compile(r"\(?0[1-9]")
 _NORTH_AMERICA: Final = re.compile(r"(?:1[ .\-])?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .\-])[2-9]\d\d[ .\-]\d{4}")
 
 
-def _phone(found: str) -> int:
-    found = found.translate(_PLAIN_MARKS)
-    digits = sum(letter.isdigit() for letter in found)
-    if _ABROAD.match(found):
-        return len(found) if 8 <= digits <= 15 else 0  # noqa: PLR2004 - ITU-T E.164
-    if _AT_HOME.match(found):
-        return len(found) if 9 <= digits <= 12 else 0  # noqa: PLR2004 - with the 0 that stands for the country
-    return len(found) if _NORTH_AMERICA.fullmatch(found) else 0
+def _phone(text: str) -> int:
+    text = text.translate(_PLAIN_MARKS)
+    digits = sum(letter.isdigit() for letter in text)
+    if _ABROAD.match(text):
+        return len(text) if 8 <= digits <= 15 else 0  # noqa: PLR2004 - ITU-T E.164
+    if _AT_HOME.match(text):
+        return len(text) if 9 <= digits <= 12 else 0  # noqa: PLR2004 - with the 0 that stands for the country
+    return len(text) if _NORTH_AMERICA.fullmatch(text) else 0
 
 
-def _basic(found: str) -> int:
+def _basic(text: str) -> int:
     """Credentials of HTTP's Basic scheme (RFC 7617): a name, a colon and a password in base64."""
     try:
-        opened = base64.b64decode(found.rstrip("=") + "=" * (-len(found.rstrip("=")) % 4), validate=True)
-        said = opened.decode()
+        opened = base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), validate=True)
+        decoded = opened.decode()
     except (binascii.Error, UnicodeDecodeError):
         return 0
-    return len(found) if ":" in said and said.isprintable() else 0
+    return len(text) if ":" in decoded and decoded.isprintable() else 0
 
 
 # Fewer groups are times and ratios, such as 12:30.
 _GROUPS_V6 = 3
 
 
-def _address(found: str) -> int:
-    bare = found.rstrip(".:") if not found.endswith("::") else found
+def _address(text: str) -> int:
+    bare = text.rstrip(".:") if not text.endswith("::") else text
     if ":" in bare and sum(bool(group) for group in bare.split(":")) < _GROUPS_V6:
         return 0  # "a::b" is an address by the book, and mostly two names in a program
     try:
@@ -347,9 +347,10 @@ def _compiled(kind: str, written: str) -> Any:
     try:
         return re2.compile(written, options)
     except re2.error as error:
-        said = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        problem = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         raise ProtectionError(
-            f"the pattern of {kind} is not one of RE2 ({said}), which knows no lookaround and no references"
+            f"the pattern of {kind} is not one of RE2 ({problem}): "
+            "RE2 knows no lookaround and no references"
         ) from error
 
 

@@ -139,14 +139,14 @@ def _collect(
         if match[group] is None or _of_the_api(name, match[group]):
             continue
         start, end = match.start(group) - 1, match.end(group) + 1
-        one = _Text(number, start, end, _string(line[start:end]))
+        text = _Text(number, start, end, _string(line[start:end]))
         if name in _STREAMED:
             seen[name] += 1
-            pieced[name, seen[name], told_apart].append(one)
+            pieced[name, seen[name], told_apart].append(text)
         else:
-            redacted = redact_text(one.text, redact)
-            if redacted != one.text:
-                changes[number].append((one, redacted))
+            redacted = redact_text(text.text, redact)
+            if redacted != text.text:
+                changes[number].append((text, redacted))
 
 
 def _with_texts(line: str, changed: list[tuple[_Text, str]]) -> str:
@@ -248,27 +248,27 @@ class Placeholders:
         self._searched += len(text)
         if self._searched > _MOST_CHARS:
             raise Unredactable("too_long")
-        found = self._found(text, ())
+        spans = self._found(text, ())
         for _ in range(_MOST_SEARCHES):
-            if not found:
+            if not spans:
                 break
-            text = self._replaced(text, found)
-            found = self._found(text, [match.span() for match in _PLACEHOLDER.finditer(text)])
+            text = self._replaced(text, spans)
+            spans = self._found(text, [match.span() for match in _PLACEHOLDER.finditer(text)])
         return text
 
     def _found(self, text: str, placeholders: Sequence[tuple[int, int]]) -> list[SensitiveSpan]:
         """The values of a text in order, none of which lies in a placeholder or cuts one in two."""
-        found: list[SensitiveSpan] = []
+        spans: list[SensitiveSpan] = []
         for detector in self._detectors:
             values = sorted(value for value in detector.find(text) if not _spoils(value, placeholders))
             if values:
-                found = _with_free(found, values)
-        return found
+                spans = _with_free(spans, values)
+        return spans
 
-    def _replaced(self, text: str, found: Sequence[SensitiveSpan]) -> str:
+    def _replaced(self, text: str, spans: Sequence[SensitiveSpan]) -> str:
         pieces: list[str] = []
         at = 0
-        for span in found:
+        for span in spans:
             pieces += (text[at : span.start], self._placeholder(span.kind, text[span.start : span.end]))
             at = span.end
         return "".join(pieces) + text[at:]
@@ -282,16 +282,16 @@ class Placeholders:
         return self._known[key]
 
 
-def _spoils(one: SensitiveSpan, placeholders: Sequence[tuple[int, int]]) -> bool:
+def _spoils(span: SensitiveSpan, placeholders: Sequence[tuple[int, int]]) -> bool:
     """Return whether a value lies inside a placeholder, or overlaps one without containing it."""
-    at_start = bisect(placeholders, (one.start, one.start)) - 1
-    at_end = bisect(placeholders, (one.end, 0)) - 1
+    at_start = bisect(placeholders, (span.start, span.start)) - 1
+    at_end = bisect(placeholders, (span.end, 0)) - 1
     for at in {at_start, at_start + 1, at_end}:
         if not 0 <= at < len(placeholders):
             continue
         start, end = placeholders[at]
-        apart = one.end <= start or end <= one.start
-        contains = one.start <= start and end <= one.end and (one.start, one.end) != (start, end)
+        apart = span.end <= start or end <= span.start
+        contains = span.start <= start and end <= span.end and (span.start, span.end) != (start, end)
         if not apart and not contains:
             return True
     return False
@@ -300,14 +300,14 @@ def _spoils(one: SensitiveSpan, placeholders: Sequence[tuple[int, int]]) -> bool
 def _with_free(chosen: list[SensitiveSpan], values: list[SensitiveSpan]) -> list[SensitiveSpan]:
     """Return an ordered list with those further ordered values that overlap no other. Takes linear time."""
     merged: list[SensitiveSpan] = []
-    place = 0
+    position = 0
     for value in values:
-        while place < len(chosen) and chosen[place].start < value.end:
-            merged.append(chosen[place])
-            place += 1
+        while position < len(chosen) and chosen[position].start < value.end:
+            merged.append(chosen[position])
+            position += 1
         if not merged or merged[-1].end <= value.start:
             merged.append(value)
-    return [*merged, *chosen[place:]]
+    return [*merged, *chosen[position:]]
 
 
 _EVENTS = "text/event-stream"

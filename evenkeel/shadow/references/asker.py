@@ -181,9 +181,9 @@ class ReferenceAsker:
             asked = responded(of_day(before, route, now), suspected, noticed.found, self._pace, now)
             if asked != before:
                 self._store.put_asked(asked)
-            found = next_round(own, asked, seen, self._pace, now, call_usd=standing.call_usd)
-            if found is not None:
-                due.append((asked, found))
+            round_due = next_round(own, asked, seen, self._pace, now, call_usd=standing.call_usd)
+            if round_due is not None:
+                due.append((asked, round_due))
         return due
 
     def _prune(self, now: float) -> None:
@@ -214,7 +214,7 @@ class ReferenceAsker:
                 if (state.route, state.requested_model) != (change.route, change.requested_model):
                     continue
                 if state.changed_at < int(change.at) and state.taken_at <= change.at:
-                    self._store.update(state.id, partial(_after, found=change))
+                    self._store.update(state.id, partial(_after, change=change))
                     changed = True
         if noticed.renamed and now >= self._renamed_at + _RENAMED_EVERY_S:
             self._renamed_at = now
@@ -350,8 +350,8 @@ class ReferenceAsker:
         self._verdicts.note(failed)
 
 
-def _after(reference: Reference, *, found: FoundChange) -> Reference:
-    return reference.renewed(lambda answer: answer.at > found.at, at=found.at, since=found.since)
+def _after(reference: Reference, *, change: FoundChange) -> Reference:
+    return reference.renewed(lambda answer: answer.at > change.at, at=change.at, since=change.since)
 
 
 def _noted(
@@ -367,7 +367,7 @@ def _noted(
     look: PooledComparison | None = None,
 ) -> ReferenceAnswered:
     """Return the log entry of a call."""
-    said = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
+    ranks = ranking or Ranking(0, 0, 0, 0.0, 0.0, None)
     return ReferenceAnswered(
         id=reference_answer_id(reference.id, at),
         at=at,
@@ -377,7 +377,7 @@ def _noted(
         prompt_version=reference.prompt_version,
         reference=reference.id,
         asked=why,
-        **said._asdict(),
+        **ranks._asdict(),
         system_fingerprint=fingerprint,
         failure=failure,
         cost_usd=cost_usd,

@@ -96,10 +96,10 @@ class ReferenceCaller:
 
     def _quote(self, reference: Reference, view: PromptView, models: Iterable[str | None]) -> Quote:
         """Quote an answer as long as the longest of the earlier ones."""
-        known = [answer.answer for answer in (*reference.answers, *reference.former)]
-        prompt_tokens = max((answer.prompt_tokens or 0 for answer in known), default=0)
+        answers = [answer.answer for answer in (*reference.answers, *reference.former)]
+        prompt_tokens = max((answer.prompt_tokens or 0 for answer in answers), default=0)
         completion_tokens = max(
-            (answer.completion_tokens or estimate_tokens(answer.text) for answer in known), default=0
+            (answer.completion_tokens or estimate_tokens(answer.text) for answer in answers), default=0
         )
         return Quote(self._prices, models, view.for_replay(), prompt_tokens, completion_tokens)
 

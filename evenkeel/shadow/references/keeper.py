@@ -139,8 +139,13 @@ class ReferenceKeeper:
             if state.route == exchange.route and state.requested_model == requested
         ]
         sketch = sketch_of(view)
-        known = any(float(_normalised(sketch) @ self._sketch(state.id)) >= _LIKE for state in own)
-        if len(own) >= _EMBEDDINGS or known or len(body) > _LONGEST_EMBEDDED or refusal(view) is not None:
+        is_like_another = any(float(_normalised(sketch) @ self._sketch(state.id)) >= _LIKE for state in own)
+        if (
+            len(own) >= _EMBEDDINGS
+            or is_like_another
+            or len(body) > _LONGEST_EMBEDDED
+            or refusal(view) is not None
+        ):
             return
         reference = Reference(
             id=exchange.id,
@@ -228,12 +233,12 @@ class ReferenceKeeper:
         return None
 
     def _sketch(self, reference_id: str) -> NDArray[np.float64]:
-        found = self._sketches.get(reference_id)
-        if found is None:
+        vector = self._sketches.get(reference_id)
+        if vector is None:
             reference = self._store.find(reference_id)
-            found = _normalised(reference.sketch if reference else ())
-            self._sketches[reference_id] = found
-        return found
+            vector = _normalised(reference.sketch if reference else ())
+            self._sketches[reference_id] = vector
+        return vector
 
 
 def _own(of_route: Sequence[ReferenceState], original: Original) -> list[ReferenceState]:
@@ -252,9 +257,9 @@ def _leaving(of_route: Sequence[ReferenceState], now: float) -> str:
     """Return the reference of a full route to replace: an idle one, else a ripe one of the largest set."""
     sizes = Counter(state.requested_model for state in of_route)
 
-    def rank(one: ReferenceState) -> tuple[bool, int, bool, float, str]:
-        size = sizes[one.requested_model]
-        return not _is_idle(one, now), -size, not one.ripe, one.taken_at, one.id
+    def rank(state: ReferenceState) -> tuple[bool, int, bool, float, str]:
+        size = sizes[state.requested_model]
+        return not _is_idle(state, now), -size, not state.ripe, state.taken_at, state.id
 
     return min(of_route, key=rank).id
 

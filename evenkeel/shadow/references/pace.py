@@ -90,7 +90,7 @@ def of_day(asked: AskedToday | None, route: str, now: float) -> AskedToday:
 
 
 def responded(
-    asked: AskedToday, suspicions: Iterable[Suspicion], found: Iterable[FoundChange], pace: Pace, now: float
+    asked: AskedToday, suspicions: Iterable[Suspicion], changes: Iterable[FoundChange], pace: Pace, now: float
 ) -> AskedToday:
     """Begin a burst where a change is suspected, and end it once the change is found.
 
@@ -99,7 +99,7 @@ def responded(
     Args:
         asked: today, on a route.
         suspicions: those `concerning` the route.
-        found: on any route.
+        changes: on any route.
         pace: what may be asked.
         now: Unix time in seconds.
     """
@@ -118,7 +118,7 @@ def responded(
         change.route == asked.route
         and change.requested_model == asked.burst_model
         and change.at >= asked.suspected_at
-        for change in found
+        for change in changes
     )
     if asked.burst_left and over:
         asked = replace(asked, spare=asked.spare + asked.burst_left, burst_left=0)
@@ -140,14 +140,14 @@ def concerning(
     """
     models = {state.requested_model for state in states}
     latest = max(sorted(models), key=lambda model: seen.get(model, 0.0), default="")
-    found = []
+    changes = []
     for suspicion in suspicions:
         named = suspicion.requested_model
         if suspicion.route == route and named is None:
-            found.append(suspicion._replace(requested_model=latest))
+            changes.append(suspicion._replace(requested_model=latest))
         elif named is not None and named in models and (suspicion.route == route or named):
-            found.append(suspicion)
-    return found
+            changes.append(suspicion)
+    return changes
 
 
 def next_round(
@@ -194,16 +194,16 @@ def _is_asked(state: ReferenceState, seen: Mapping[str, float], now: float) -> b
 
 def _of_burst(able: Sequence[ReferenceState], asked: AskedToday) -> tuple[str, ...]:
     """Return references of the suspected model: first those not asked in this burst, with most to compare."""
-    found = [
+    references = [
         state
         for state in able
         if state.requested_model == asked.burst_model and state.answers >= _COMPARABLE and not state.failed
     ]
     began = int(asked.burst_at)
-    found.sort(
+    references.sort(
         key=lambda state: (state.asked_at if state.asked_at >= began else 0.0, -state.answers, state.id)
     )
-    return tuple(change.id for change in found)
+    return tuple(change.id for change in references)
 
 
 def _in_turn(

@@ -102,7 +102,7 @@ def pooled(
     times = sorted(
         answer.at for reference in kept for answer in reference.answers if answer.source == "asked"
     )
-    found: PooledComparison | None = None
+    comparison: PooledComparison | None = None
     done: set[float] = set()
     for number, window in enumerate(WINDOWS):
         if len(times) < window // 2:
@@ -111,15 +111,15 @@ def pooled(
         if since in done:
             break
         done.add(since)
-        sides = [one for reference in kept if (one := _sides(reference, since, alike)) is not None]
+        sides = [sides_of for reference in kept if (sides_of := _sides(reference, since, alike)) is not None]
         if len(sides) < _FEWEST:
             continue
         p_value = min(1.0, len(WINDOWS) * _p_value(sides, level))
-        if found is None or p_value < found.p_value:
+        if comparison is None or p_value < comparison.p_value:
             larger = WINDOWS[min(number + 1, len(WINDOWS) - 1)]
             after = times[max(0, len(times) - larger)]
-            found = _said(sides, p_value, since, min(after, since))
-    return found
+            comparison = _said(sides, p_value, since, min(after, since))
+    return comparison
 
 
 def _sides(reference: Reference, since: float, alike: Callable[[str, str], float]) -> _Sides | None:
@@ -130,9 +130,9 @@ def _sides(reference: Reference, since: float, alike: Callable[[str, str], float
         return None
     texts = [text_of(answer.answer) for answer in answers]
     matrix = np.ones((len(texts), len(texts)))
-    for place in range(len(texts)):
-        for other in range(place):
-            matrix[place, other] = matrix[other, place] = alike(texts[other], texts[place])
+    for index in range(len(texts)):
+        for other in range(index):
+            matrix[index, other] = matrix[other, index] = alike(texts[other], texts[index])
     return _Sides(reference, answers, new, matrix)
 
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 _SAME: Final = 1e-9
 
 
-def alike(one: str, other: str) -> float:
+def alike(first: str, other: str) -> float:
     """Return how like two answers are, in [0, 1]: the cosine of vectors, the likeness of texts."""
-    found = cosine(one, other)
-    return likeness(one, other) if found is None else found
+    similarity = cosine(first, other)
+    return likeness(first, other) if similarity is None else similarity
 
 
 class Ranking(NamedTuple):
@@ -51,12 +51,12 @@ def ranked(
     count = len(texts)
     sums = [0.0] * count
     within = 0.0
-    for place in range(count):
-        for other in range(place):
-            found = alike(texts[other], texts[place])
-            sums[place] += found
-            sums[other] += found
-            within += found if place < count - 1 else 0.0
+    for index in range(count):
+        for other in range(index):
+            similarity = alike(texts[other], texts[index])
+            sums[index] += similarity
+            sums[other] += similarity
+            within += similarity if index < count - 1 else 0.0
     mine = sums[-1]
     pairs = (count - 1) * (count - 2) / 2
     former = [alike(text_of(answer), texts[-1]) for answer in before]

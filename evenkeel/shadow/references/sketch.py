@@ -36,9 +36,9 @@ def sketch_of(view: PromptView) -> tuple[int, ...]:
 
     What users and documents say weighs four times what the application's template does.
     """
-    said = [segment.text for segment in view.segments if segment.kind == "input"]
+    texts = [segment.text for segment in view.segments if segment.kind == "input"]
     rest = [segment.text for segment in view.segments if segment.kind != "input"]
-    both = _INPUT_WEIGHT * _projected(said) + math.sqrt(1 - _INPUT_WEIGHT**2) * _projected(rest)
+    both = _INPUT_WEIGHT * _projected(texts) + math.sqrt(1 - _INPUT_WEIGHT**2) * _projected(rest)
     length = float(np.linalg.norm(both))
     if not length:
         return (0,) * _DIMENSIONS
@@ -67,8 +67,8 @@ def _grams(words: Sequence[str]) -> Iterable[str]:
     for word in words:
         yield word
         marked = f"<{word}>"
-        for place in range(len(marked) - _GRAM + 1):
-            yield marked[place : place + _GRAM]
+        for start in range(len(marked) - _GRAM + 1):
+            yield marked[start : start + _GRAM]
     for word, other in pairwise(words):
         yield f"{word} {other}"
 

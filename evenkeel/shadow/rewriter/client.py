@@ -272,26 +272,26 @@ class Rewriter:
             temperature=0.0 if number == 0 else 0.5,
             seed=_FIRST_SEED + number,
         )
-        said = await reply_to(self._model, request, budget)
-        if isinstance(said, Fault):
-            patience = before.patience * (2 if said.reason == "truncated" else 1)
-            return _FailedAttempt(Rejection(said.reason, said.detail), before.feedback, patience)
-        if declines(said) and not declines(task.text):
+        reply = await reply_to(self._model, request, budget)
+        if isinstance(reply, Fault):
+            patience = before.patience * (2 if reply.reason == "truncated" else 1)
+            return _FailedAttempt(Rejection(reply.reason, reply.detail), before.feedback, patience)
+        if declines(reply) and not declines(task.text):
             return _FailedAttempt(Rejection("refused", "The model declined in words."), before.feedback, 1)
         # In a thread: the first question about a language reads the model, which takes half a second.
-        faults = await asyncio.to_thread(faults_of, task, said, marker_tag(messages))
+        faults = await asyncio.to_thread(faults_of, task, reply, marker_tag(messages))
         if faults:
-            feedback = RejectedText(said, tuple(fault.detail for fault in faults))
+            feedback = RejectedText(reply, tuple(fault.detail for fault in faults))
             return _FailedAttempt(Rejection(faults[0].reason, faults[0].detail), feedback, before.patience)
         # A list of blocks has no meaning to keep: it is checked by rule where it is used.
         wanted = task.kind != "contrast"
         same: bool | None = wanted
         if self._equal_meaning is not None and task.kind != "blocks":
-            same = await self._equal_meaning(task.text, said)
+            same = await self._equal_meaning(task.text, reply)
         if same is None:
             unknown = Rejection(_UNCHECKED, "The judge could not say whether it means the same.")
             return _FailedAttempt(unknown, before.feedback, before.patience)
         if same is not wanted:
             wrong = _MEANING if wanted else _NO_CONTRAST
-            return _FailedAttempt(Rejection("meaning", wrong), RejectedText(said, (wrong,)), before.patience)
-        return said
+            return _FailedAttempt(Rejection("meaning", wrong), RejectedText(reply, (wrong,)), before.patience)
+        return reply

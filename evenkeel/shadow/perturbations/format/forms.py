@@ -132,8 +132,10 @@ class Form:
         if left is not None:
             return left
         reworded = any(texts[segment.index] != segment.text for segment in asking)
-        said = (self.format == "free" and reworded) or named_format("\n".join(texts.values())) == self.format
-        if asking and missing is None and (shown or said):
+        is_stated = (self.format == "free" and reworded) or named_format(
+            "\n".join(texts.values())
+        ) == self.format
+        if asking and missing is None and (shown or is_stated):
             return changed
         sentence = (
             self.request if speech is None else speech.request.format(answer=speech.answer[self.format])
@@ -168,19 +170,19 @@ class Form:
         for segment in view.segments:
             if segment.kind != "history" and segment.type not in _NOT_SAID:
                 own_words.append(segment.text)
-        said = "\n".join(own_words)
-        if _ARTEFACT.search(said):
+        text = "\n".join(own_words)
+        if _ARTEFACT.search(text):
             return NotApplicable(
                 "own_form", "the prompt asks for a file or a page that has a format of its own"
             )
-        if stated is None and _OWN_FORM.search(said):
+        if stated is None and _OWN_FORM.search(text):
             return NotApplicable("own_form", "the prompt asks for a form of its own, or for a bare answer")
         for segment in asking:
             if any(skeleton.node is None for skeleton in skeletons(segment.text, named)):
                 return NotApplicable(
                     "unreadable_structure", "the structure that the prompt shows cannot be read"
                 )
-        if self.format in _TEXT_ONLY and _MARKUP.search(said):
+        if self.format in _TEXT_ONLY and _MARKUP.search(text):
             return NotApplicable("markup_wanted", "the prompt asks for headings, lists or tables")
         for segment in view.segments:
             if stated is not None and segment.type == "examples" and _shows(segment.text, stated):
@@ -260,14 +262,14 @@ def _language(view: PromptView, asking: Sequence[Segment]) -> str:
     """Return the language of the prompt's own words about its answers."""
     own = [segment for segment in view.segments if segment.kind == "template" and segment.type != "document"]
     words = "\n".join(_words(segment.text, None) for segment in asking)
-    found = language_of(words)
-    if found in (*SPEECHES, _ENGLISH):
-        return found or _ENGLISH
-    told = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
-    if any(told.values()):
-        return max(_TELLS, key=lambda tag: told[tag])
-    found = language_of("\n".join(segment.text for segment in own)) or language_of(view.input_text)
-    return found or ("zh" if _HAN.search(view.text) and not _KANA.search(view.text) else _ENGLISH)
+    language = language_of(words)
+    if language in (*SPEECHES, _ENGLISH):
+        return language or _ENGLISH
+    counts = {tag: len(pattern.findall(words)) for tag, pattern in _TELLS.items()}
+    if any(counts.values()):
+        return max(_TELLS, key=lambda tag: counts[tag])
+    language = language_of("\n".join(segment.text for segment in own)) or language_of(view.input_text)
+    return language or ("zh" if _HAN.search(view.text) and not _KANA.search(view.text) else _ENGLISH)
 
 
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
@@ -291,16 +293,18 @@ def _shows(text: str, format_: Format) -> bool:
 
 def _asking(view: PromptView) -> list[Segment]:
     """Return the segments that say how to answer, including skeletons in code segments after them."""
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for segment in view.segments:
         earlier = segment.role == "user" and segment.slot != view.last_user_slot
         if segment.kind == "history" or earlier:
             continue
-        follows = bool(found) and found[-1].index == segment.index - 1 and found[-1].slot == segment.slot
-        shown = follows and segment.type == "code" and found[-1].text.rstrip().endswith(":")
+        follows = (
+            bool(segments) and segments[-1].index == segment.index - 1 and segments[-1].slot == segment.slot
+        )
+        shown = follows and segment.type == "code" and segments[-1].text.rstrip().endswith(":")
         if segment.type == "output_instructions" or shown:
-            found.append(segment)
-    return found
+            segments.append(segment)
+    return segments
 
 
 def _shows_form(segment: Segment) -> bool:
@@ -318,14 +322,14 @@ def _reminders(view: PromptView) -> dict[int, Format]:
 
     Not those of a user's message, in which such a line may describe a tool or belong to an earlier question.
     """
-    found: dict[int, Format] = {}
+    formats: dict[int, Format] = {}
     for segment in view.segments:
         is_told = segment.kind == "template" and segment.type in ("instructions", "text")
         if is_told and segment.role != "user":
             asked = _asked_in(segment.text)
             if asked is not None:
-                found[segment.index] = asked
-    return found
+                formats[segment.index] = asked
+    return formats
 
 
 def _is_named_by_user(view: PromptView) -> bool:

@@ -128,8 +128,8 @@ def merged(first: Node, other: Node) -> Node:
     """Return one item that combines two examples of an item."""
     match first, other:
         case Record(), Record():
-            known = {field.name for field in first.fields}
-            return Record((*first.fields, *(field for field in other.fields if field.name not in known)))
+            names = {field.name for field in first.fields}
+            return Record((*first.fields, *(field for field in other.fields if field.name not in names)))
         case Leaf(text=text), Leaf(text=further) if further not in (text, ANYTHING.text, "..."):
             return Leaf(f"{text} | {further}")
         case _:
@@ -201,11 +201,13 @@ def _leaf(schema: Mapping[str, Any]) -> Leaf:
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:
-    found: Any = root
+    schema: Any = root
     for step in reference.removeprefix("#").strip("/").split("/"):
         if step:
-            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-    return found
+            schema = (
+                schema.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(schema, dict) else None
+            )
+    return schema
 
 
 _SCHEMAS: Final = ("guided_json",)

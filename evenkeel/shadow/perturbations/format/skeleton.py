@@ -145,8 +145,8 @@ def _listing(text: str, start: int, depth: int) -> ParsedValue:
         if records > _MOST_EXAMPLES:
             raise UnreadableSkeleton("a list of so many objects is data")
         at, note = _after_value(text, read.end)
-        one = noted(read.node, note)
-        item = one if item is None else merged(item, one)
+        node = noted(read.node, note)
+        item = node if item is None else merged(item, node)
     return ParsedValue(Listing(ANYTHING if item is None else item), at + 1)
 
 

@@ -104,14 +104,14 @@ class Layout:
         object.__setattr__(self, "parts", tuple(map(self._part, groups)))
 
     def _part(self, group: Sequence[int]) -> Part:
-        told = {self.units[number].part for number in group} - {"other"}
-        return told.pop() if len(told) == 1 else "other"
+        parts = {self.units[number].part for number in group} - {"other"}
+        return parts.pop() if len(parts) == 1 else "other"
 
-    def are_alike(self, one: int, other: int) -> bool:
+    def are_alike(self, number: int, other_number: int) -> bool:
         """Return whether two groups are of one part and may change places."""
-        if one < 0:
+        if number < 0:
             return False
-        first, second = (self.units[self.groups[group][0]] for group in (one, other))
+        first, second = (self.units[self.groups[group][0]] for group in (number, other_number))
         return first.free and second.free and first.part == second.part
 
     def holds(self, order: Sequence[int]) -> bool:
@@ -151,14 +151,14 @@ class Layout:
     def _is_fixed(self, group: int) -> bool:
         return any(self.units[number].fixed for number in self.groups[group])
 
-    def _reads_on(self, one: int, other: int) -> bool:
+    def _reads_on(self, first: int, other: int) -> bool:
         """Return whether a unit would read as the end of the document or of the demonstrations before it."""
-        part = self.units[one].part
+        part = self.units[first].part
         if part not in ("context", "examples") or part == self.units[other].part:
             return False
         if other and self.units[other - 1].part == part:
             return False  # it stood behind one already
-        return not (_CLOSED.search(self.written(one)) or _LABELLED.match(self.written(other)))
+        return not (_CLOSED.search(self.written(first)) or _LABELLED.match(self.written(other)))
 
     def written(self, number: int) -> str:
         """Return the text of a unit without the blanks behind it."""
@@ -173,8 +173,8 @@ class Layout:
         """
         blank = "\r\n\r\n" if "\r\n" in self.text else "\n\n"
         groups = self.groups
-        for place, group in enumerate(order):
-            following = order[place + 1] if place + 1 < len(order) else None
+        for position, group in enumerate(order):
+            following = order[position + 1] if position + 1 < len(order) else None
             for number in groups[group]:
                 unit, core = self.units[number], self.written(number)
                 gap = self.text[unit.start + len(core) : unit.end]
@@ -219,12 +219,12 @@ def laid_out(view: PromptView, layout: Layout, order: Sequence[int]) -> PromptVi
 
 def slots_of(view: PromptView) -> list[tuple[Slot, list[Segment]]]:
     """Return the slots of a prompt whose parts may move: no history, no earlier turns, and some text."""
-    found: dict[Slot, list[Segment]] = {}
+    segments_of: dict[Slot, list[Segment]] = {}
     for segment in view.segments:
-        found.setdefault(segment.slot, []).append(segment)
+        segments_of.setdefault(segment.slot, []).append(segment)
     last = view.last_user_slot
     movable: list[tuple[Slot, list[Segment]]] = []
-    for slot, segments in found.items():
+    for slot, segments in segments_of.items():
         is_earlier = segments[0].role == "user" and last is not None and slot[0] != last[0]
         is_history = any(segment.kind == "history" for segment in segments)
         has_text = any(segment.text.strip() for segment in segments)
@@ -292,35 +292,37 @@ def _bound(text: str, units: Sequence[Unit]) -> list[Unit]:
     everything stays on its side. What follows a document or an example that has no closing mark may be its
     last paragraph, unless it has a label.
     """
-    found = list(units)
+    bound_units = list(units)
     for number, unit in enumerate(units):
         before = units[number - 1] if number else None
         if before is not None and before.part in ("context", "examples") and before.part != unit.part:
             is_open = not _CLOSED.search(text[before.start : before.end])
             if is_open and not _LABELLED.match(text, unit.start):
-                found[number] = replace(unit, joined=True)
+                bound_units[number] = replace(unit, joined=True)
         if unit.part in ("context", "examples"):
             continue
         written = text[unit.start : unit.end].strip()
-        said = _said(written)
+        words = _said(written)
         is_labelled = _LABELLED.match(written) is not None
         asks = written.endswith(("?", "\uff1f", "؟")) and not is_labelled
-        points_at = points_back(said) or (refers(said) and not is_labelled)
+        points_at = points_back(words) or (refers(words) and not is_labelled)
         if number and (points_at or asks):
             back = frozenset(range(number))
-            found[number] = replace(
-                found[number], joined=found[number].joined or points_at, needs=found[number].needs | back
+            bound_units[number] = replace(
+                bound_units[number],
+                joined=bound_units[number].joined or points_at,
+                needs=bound_units[number].needs | back,
             )
-        last_line = said.rpartition("\n")[2]
+        last_line = words.rpartition("\n")[2]
         if unit.part == "output":
             ahead = points_ahead(last_line) or announces_input(written)
         else:
-            ahead = points_ahead(said)
+            ahead = points_ahead(words)
         if ahead and number + 1 < len(units):
-            found[number + 1] = replace(found[number + 1], joined=True)
+            bound_units[number + 1] = replace(bound_units[number + 1], joined=True)
             for other in range(number + 1, len(units)):
-                found[other] = replace(found[other], needs=found[other].needs | {number})
-    return found
+                bound_units[other] = replace(bound_units[other], needs=bound_units[other].needs | {number})
+    return bound_units
 
 
 def _said(unit: str) -> str:
@@ -342,7 +344,7 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
             values.append((at, at + len(segment.text.rstrip())))
         at += len(segment.text)
     opened = open_input(text)
-    found: list[tuple[Part, int, int]] = []
+    parts: list[tuple[Part, int, int]] = []
     start = end = value = 0
     for type_, piece in _pieces(text):
         end += len(piece)
@@ -357,15 +359,15 @@ def _parts(segments: Sequence[Segment]) -> Iterator[tuple[Part, str]]:
         is_long = start <= before[0] and before[1] - before[0] >= _LONG_VALUE
         if part == "other" and composed and is_long and not labels_a_request(piece):
             part = "context"
-        if found and text[start - 1] != "\n":
+        if parts and text[start - 1] != "\n":
             # What stands in one line with other words is no part by itself.
-            found[-1] = ("other", found[-1][1], end)
+            parts[-1] = ("other", parts[-1][1], end)
         else:
-            found.append((part, start, end))
+            parts.append((part, start, end))
         start = end
     if start < len(text):
-        found.append(("question" if opened else "other", start, len(text)))
-    for part, begin, stop in found:
+        parts.append(("question" if opened else "other", start, len(text)))
+    for part, begin, stop in parts:
         yield part, text[begin:stop]
 
 
@@ -414,16 +416,16 @@ def _enclosed(text: str, units: Sequence[Unit]) -> list[Unit]:
         elif not mark["close"]:
             opened[name] = mark.start()
     spans.sort()
-    found: list[Unit] = []
+    enclosed: list[Unit] = []
     reach = 0
-    place = 0
+    position = 0
     for unit in units:
         inside = unit.start < reach
-        while place < len(spans) and spans[place][0] < unit.end:
-            reach = max(reach, spans[place][1])
-            place += 1
-        found.append(replace(unit, joined=True) if inside else unit)
-    return found
+        while position < len(spans) and spans[position][0] < unit.end:
+            reach = max(reach, spans[position][1])
+            position += 1
+        enclosed.append(replace(unit, joined=True) if inside else unit)
+    return enclosed
 
 
 def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
@@ -442,10 +444,10 @@ def _sections(text: str, units: Sequence[Unit]) -> list[Unit]:
 
 def _level(text: str, unit: Unit) -> int:
     """Return the level of the heading that a unit begins with; 0 if it has none."""
-    found = _HEADING.match(text, unit.start)
-    if found is None:
+    match = _HEADING.match(text, unit.start)
+    if match is None:
         return 0
-    written = found[0].lstrip()
+    written = match[0].lstrip()
     return len(written) - len(written.lstrip("#")) or _BELOW_MARKS
 
 
@@ -455,7 +457,7 @@ _BELOW_MARKS: Final = 7
 
 def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
     """Return the units, those set free that may change places with their neighbours of one part."""
-    found: list[Unit] = list(units)
+    freed: list[Unit] = list(units)
     for part in ("context", "examples"):
         for head, last in _runs(units, part):
             line = text[units[head].start : units[head].end].strip()
@@ -469,8 +471,8 @@ def _freed(text: str, units: Sequence[Unit]) -> list[Unit]:
             followed = last < len(units) and units[last].joined
             open_end = followed or ("\n\n" in written[-1].strip() and not _CLOSED.search(written[-1]))
             for number in range(first, last - open_end):
-                found[number] = replace(units[number], free=True)
-    return found
+                freed[number] = replace(units[number], free=True)
+    return freed
 
 
 def _runs(units: Sequence[Unit], part: Part) -> Iterator[tuple[int, int]]:
@@ -495,13 +497,13 @@ class Items:
 
 def unordered_lists(view: PromptView) -> list[Items]:
     """Return the bulleted lists whose introduction says that their order means nothing."""
-    found: list[Items] = []
+    lists: list[Items] = []
     above = ""
     for segment in view.segments:
         if segment.kind != "history" and segment.type not in ("code", "document"):
-            found += _lists_in(segment, above)
+            lists += _lists_in(segment, above)
         above = segment.text.rstrip().rpartition("\n")[2]
-    return found
+    return lists
 
 
 def _lists_in(segment: Segment, introduction: str) -> Iterator[Items]:

@@ -55,10 +55,10 @@ def numbered(slot: Slot, segments: Sequence[Segment]) -> NumberedSlot | None:
             values += 1
             lines[-1] += f"{{{segment.type} {values}}}"
             core = segment.text.rstrip()
-            for place, mark in enumerate(segment.text[len(core) :], len(core)):
+            for offset, mark in enumerate(segment.text[len(core) :], len(core)):
                 if mark == "\n":
                     lines.append("")
-                    starts.append(at + place + 1)
+                    starts.append(at + offset + 1)
             at += len(segment.text)
         else:
             lines[-1] += segment.text.replace("\n", " ")
@@ -96,9 +96,9 @@ def listed(lines: NumberedSlot, reply: str) -> Layout | None:
 def blocks_of(text: str, reply: str) -> list[dict[str, Any]] | str:
     """Return the blocks that a reply lists for numbered lines, or what is wrong with it in a sentence."""
     last = text.count("\n") + 1
-    found = _OBJECT.search(reply)
+    match = _OBJECT.search(reply)
     try:
-        blocks = json.loads(found[0])["blocks"] if found else None
+        blocks = json.loads(match[0])["blocks"] if match else None
     except (ValueError, KeyError, TypeError, RecursionError):
         blocks = None
     if not isinstance(blocks, list) or not blocks or not all(isinstance(block, dict) for block in blocks):

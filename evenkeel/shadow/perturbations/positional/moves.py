@@ -54,37 +54,39 @@ class Positional:
         the kind; "bound" where nothing of it may move; "too_few_changes" of `MixedMoves`.
         """
         del severity
-        known = by_rule(view)
+        by_rule_layouts = by_rule(view)
         lines = (
-            [found for slot in slots_of(view) if (found := numbered(*slot))] if self.by == "rewriter" else []
+            [listed_layout for slot in slots_of(view) if (listed_layout := numbered(*slot))]
+            if self.by == "rewriter"
+            else []
         )
         if not lines:
-            return self.moved(view, known, rng)
+            return self.moved(view, by_rule_layouts, rng)
 
         def finish(replies: Sequence[str]) -> Outcome:
-            told = {line.slot: listed(line, reply) for line, reply in zip(lines, replies, strict=True)}
-            return self.moved(view, [told.get(layout.slot) or layout for layout in known], rng)
+            layouts = {line.slot: listed(line, reply) for line, reply in zip(lines, replies, strict=True)}
+            return self.moved(view, [layouts.get(layout.slot) or layout for layout in by_rule_layouts], rng)
 
         return Draft(tuple(line.task for line in lines), finish)
 
     def moved(
-        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+        self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
     ) -> PromptView | NotApplicable:
         """Return the variant for layouts that are known."""
-        for layout in rng.sample(known, len(known)):
+        for layout in rng.sample(layouts, len(layouts)):
             orders = self.orders(layout, range(len(layout.groups)), rng)
             for order in rng.sample(orders, len(orders)):
                 changed = laid_out(view, layout, order)
                 if changed.text != view.text:
                     return changed
-        return self.absent(view, known, rng)
+        return self.absent(view, layouts, rng)
 
     def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
         """Return the sound orders that one move makes of the present order of a layout's groups."""
         raise NotImplementedError
 
     def absent(
-        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+        self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
     ) -> PromptView | NotApplicable:
         """Return why there is no variant, or one of another sort."""
         raise NotImplementedError
@@ -101,10 +103,10 @@ class Context(Positional):
         del rng
         return _elsewhere(layout, now, "context")
 
-    def absent(self, view: PromptView, known: Sequence[Layout], rng: random.Random) -> NotApplicable:
+    def absent(self, view: PromptView, layouts: Sequence[Layout], rng: random.Random) -> NotApplicable:
         """Implement `Positional`."""
         del view, rng
-        if _has(known, "context"):
+        if _has(layouts, "context"):
             return _BOUND
         return NotApplicable("no_context", "no part of the prompt is known to be a task's context")
 
@@ -120,10 +122,10 @@ class OutputInstructions(Positional):
         del rng
         return _elsewhere(layout, now, "output")
 
-    def absent(self, view: PromptView, known: Sequence[Layout], rng: random.Random) -> NotApplicable:
+    def absent(self, view: PromptView, layouts: Sequence[Layout], rng: random.Random) -> NotApplicable:
         """Implement `Positional`."""
         del view, rng
-        if _has(known, "output"):
+        if _has(layouts, "output"):
             return _BOUND
         return NotApplicable("no_output_instructions", "no part of the prompt is known to say how to answer")
 
@@ -140,20 +142,20 @@ class Reordering(Positional):
     def orders(self, layout: Layout, now: Sequence[int], rng: random.Random) -> list[list[int]]:
         """Implement `Positional`."""
         order: list[int] = []
-        place = 0
-        while place < len(now):
-            end = place + 1
-            while end < len(now) and layout.are_alike(now[place], now[end]):
+        position = 0
+        while position < len(now):
+            end = position + 1
+            while end < len(now) and layout.are_alike(now[position], now[end]):
                 end += 1
-            order += _another_order(now[place:end], rng)
-            place = end
+            order += _another_order(now[position:end], rng)
+            position = end
         return [order] if order != list(now) and layout.holds(order) else []
 
     def absent(
-        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+        self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
     ) -> PromptView | NotApplicable:
         """Implement `Positional`: the items of a list may still be free."""
-        del known
+        del layouts
         changed = items_shuffled(view, rng)
         if changed.text != view.text:
             return changed
@@ -168,11 +170,11 @@ class MixedMoves(Positional):
     parts: Final[tuple[Positional, ...]] = (Context(), OutputInstructions(), Reordering())
 
     def moved(
-        self, view: PromptView, known: Sequence[Layout], rng: random.Random
+        self, view: PromptView, layouts: Sequence[Layout], rng: random.Random
     ) -> PromptView | NotApplicable:
         """Implement `Positional`: other layouts take part where one alone offers too little."""
         changed, done = view, set[str]()
-        for layout in rng.sample(known, len(known)):
+        for layout in rng.sample(layouts, len(layouts)):
             now, kinds = self._moved_twice(layout, rng)
             if kinds:
                 changed = laid_out(changed, layout, now)
@@ -210,8 +212,8 @@ class MixedMoves(Positional):
 _BOUND: Final = NotApplicable("bound", "nothing shows that it may stand elsewhere")
 
 
-def _has(known: Sequence[Layout], part: Part) -> bool:
-    for layout in known:
+def _has(layouts: Sequence[Layout], part: Part) -> bool:
+    for layout in layouts:
         if any(unit.part == part for unit in layout.units):
             return True
     return False
@@ -225,8 +227,8 @@ def _elsewhere(layout: Layout, now: Sequence[int], part: Part) -> list[list[int]
         if not is_part:
             continue
         others = [group for group in now if group not in moved]
-        for place in range(len(others) + 1):
-            order = [*others[:place], *moved, *others[place:]]
+        for position in range(len(others) + 1):
+            order = [*others[:position], *moved, *others[position:]]
             if order != list(now) and layout.holds(order):
                 orders.append(order)
     return orders

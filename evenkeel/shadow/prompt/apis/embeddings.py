@@ -31,11 +31,11 @@ def as_text(vector: NDArray[np.float32]) -> str:
     return _MARK + base64.b64encode(vector.astype("<f2").tobytes()).decode()
 
 
-def cosine(one: str, other: str) -> float | None:
+def cosine(left: str, right: str) -> float | None:
     """Return the cosine of two vectors, 0 for a negative one; None if the texts are no vectors."""
-    if not (one.startswith(_MARK) and other.startswith(_MARK)):
+    if not (left.startswith(_MARK) and right.startswith(_MARK)):
         return None
-    first, second = _vector(one), _vector(other)
+    first, second = _vector(left), _vector(right)
     lengths = float(np.linalg.norm(first) * np.linalg.norm(second))
     if len(first) != len(second) or not lengths:
         return 0.0
@@ -61,8 +61,8 @@ class EmbeddingsApi(Api):
 
         Raises: UnreadablePrompt "unsupported_shape" for several texts and for tokens.
         """
-        given = last(members, "input")
-        texts = [given] if given and isinstance(given.decoded, str) else listed(text, members, "input")
+        value = last(members, "input")
+        texts = [value] if value and isinstance(value.decoded, str) else listed(text, members, "input")
         if len(texts) != 1 or not isinstance(texts[0].decoded, str):
             raise UnreadablePrompt("unsupported_shape", "'input' is not one text")
         return (RawMessage("user", (Slot.whole(texts[0]),)),)

@@ -58,17 +58,17 @@ class GeminiApi(Api):
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
         """Implement `Api`; the system instruction comes first."""
-        found: list[RawMessage] = []
+        messages: list[RawMessage] = []
         for key in _SYSTEM:
             system = last(members, key)
             if system is not None and isinstance(system.decoded, dict):
-                found.append(_message(text, system, "system"))
+                messages.append(_message(text, system, "system"))
         for index, content in enumerate(listed(text, members, "contents")):
             if not isinstance(content.decoded, dict):
                 raise UnreadablePrompt("unsupported_shape", f"content {index} is not an object")
             role = string(content.decoded.get("role")) or "user"
-            found.append(_message(text, content, _ROLES.get(role, role)))
-        return tuple(found)
+            messages.append(_message(text, content, _ROLES.get(role, role)))
+        return tuple(messages)
 
     def runs_at_client(self, tool: Mapping[str, Any], is_function: Callable[[Any], bool]) -> bool:  # noqa: ARG002 - of `Api`
         """Implement `Api`: lists of functions, or the use of a computer, and nothing else."""
@@ -130,12 +130,14 @@ def _message(text: str, content: Value, role: str) -> RawMessage:
     slots: list[Slot] = []
     notes: list[str] = []
     parts = last(members_of(text, content.start)[0], "parts")
-    found = elements_of(text, parts.start) if parts is not None and isinstance(parts.decoded, list) else ()
-    for number, part in enumerate(found):
+    parts_read = (
+        elements_of(text, parts.start) if parts is not None and isinstance(parts.decoded, list) else ()
+    )
+    for number, part in enumerate(parts_read):
         members = members_of(text, part.start)[0] if isinstance(part.decoded, dict) else ()
-        said = last(members, "text")
-        if said is not None and isinstance(said.decoded, str) and not part.decoded.get("thought"):
-            slots.append(Slot(said.start, said.end, said.decoded, number))
+        text_value = last(members, "text")
+        if text_value is not None and isinstance(text_value.decoded, str) and not part.decoded.get("thought"):
+            slots.append(Slot(text_value.start, text_value.end, text_value.decoded, number))
             continue
         notes.append(_note(text, part, members))
         if "functionResponse" in fields(part.decoded):
@@ -232,14 +234,14 @@ class GeminiReader:
 
     def _note_usage(self, usage: dict[str, Any]) -> None:
         thoughts = count(usage.get("thoughtsTokenCount"), None)
-        said = count(usage.get("candidatesTokenCount"), thoughts and 0)
-        found = {
+        completion = count(usage.get("candidatesTokenCount"), thoughts and 0)
+        usage_fields = {
             "prompt_tokens": usage.get("promptTokenCount"),
-            "completion_tokens": None if said is None else said + (thoughts or 0),
+            "completion_tokens": None if completion is None else completion + (thoughts or 0),
             "prompt_tokens_details": {"cached_tokens": usage.get("cachedContentTokenCount")},
             "completion_tokens_details": {"reasoning_tokens": thoughts},
         }
-        self._draft.note_usage(found, ("prompt_tokens",), "completion_tokens")
+        self._draft.note_usage(usage_fields, ("prompt_tokens",), "completion_tokens")
 
 
 GEMINI: Final = GeminiApi()

@@ -68,14 +68,14 @@ class MessagesApi(Api):
 
     def messages(self, text: str, members: tuple[Member, ...]) -> tuple[RawMessage, ...]:
         """Implement `Api`; the system prompt comes first."""
-        found: list[RawMessage] = []
+        messages: list[RawMessage] = []
         system = last(members, "system")
         if system is not None and isinstance(system.decoded, str | list):
             content = read_content(text, system, self.text_parts)
-            found.append(RawMessage("system", content.slots, content.notes))
+            messages.append(RawMessage("system", content.slots, content.notes))
         for index, message in enumerate(listed(text, members, "messages")):
-            found += self._message(text, index, message)
-        return tuple(found)
+            messages += self._message(text, index, message)
+        return tuple(messages)
 
     def _message(self, text: str, index: int, message: Value) -> Iterator[RawMessage]:
         """Yield the message in pieces, cut before and after each tool result."""

@@ -110,7 +110,7 @@ class Api(ABC):
         kind = tool.get("type")
         if not isinstance(kind, str):
             return False
-        dated = tuple(known for known in self.client_tools if known.endswith("_"))
+        dated = tuple(tool_type for tool_type in self.client_tools if tool_type.endswith("_"))
         return kind in self.client_tools or kind.startswith(dated)
 
     def offered(self, get: Get) -> list[Any]:

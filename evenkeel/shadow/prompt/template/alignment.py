@@ -112,7 +112,7 @@ def _landmarks(side: Sequence[str]) -> dict[tuple[str, ...], int]:
     A line with a label counts by that alone: what stands behind it may be a value.
     """
     starts = [0, *(at + 1 for at, token in enumerate(side) if token in {"\n", CUT}), len(side)]
-    found: dict[tuple[str, ...], int] = {}
+    landmarks: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
     for begin, stop in pairwise(starts):
         line = tuple(side[begin:stop])
@@ -121,10 +121,10 @@ def _landmarks(side: Sequence[str]) -> dict[tuple[str, ...], int]:
             line = head[: head.index(":", 1) + 1]
         elif CUT in line or sum(map(is_word, line)) < _SHORTEST_LINE:
             continue
-        if line in found:
+        if line in landmarks:
             twice.add(line)
-        found[line] = begin
-    return {line: at for line, at in found.items() if line not in twice}
+        landmarks[line] = begin
+    return {line: at for line, at in landmarks.items() if line not in twice}
 
 
 def _token_runs(
@@ -215,7 +215,7 @@ def with_new_words(
             recurs, and no new words of the template.
     """
     spans = [place(left, text) for text in texts]
-    between = [gaps(found) for found in spans if found is not None]
+    between = [gaps(span) for span in spans if span is not None]
     if len(between) < len(texts):
         return left
     pieces = [left[0]]
@@ -251,14 +251,14 @@ def _alike(filled: Sequence[str], values: Collection[str]) -> tuple[str, str]:
         ends = ends[ends.index("\n") :]
     if begins == heads[0] and len(filled[0]) <= EDGE:
         ends = []
-    found = ["".join(words) if sum(map(is_word, words)) >= _FEWEST_NEW else "" for words in (begins, ends)]
-    return found[0], found[1]
+    anchors = ["".join(words) if sum(map(is_word, words)) >= _FEWEST_NEW else "" for words in (begins, ends)]
+    return anchors[0], anchors[1]
 
 
 def _shared_start(sides: Sequence[Sequence[str]], values: Collection[str]) -> list[str]:
-    found: list[str] = []
+    shared: list[str] = []
     for column in zip(*sides, strict=False):
         if len(set(column)) > 1 or column[0] in values:
             break
-        found.append(column[0])
-    return found
+        shared.append(column[0])
+    return shared

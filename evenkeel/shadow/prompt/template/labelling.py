@@ -67,12 +67,12 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
     types = {block.type for block in blocks}
     if types <= {"text", "list", "code"}:
         return _last_words(blocks) if is_long else tuple(blocks)
-    found: list[Block] = []
+    labelled: list[Block] = []
     asked = False
     lead = False
     for block in blocks:
         if block.type not in ("text", "list"):
-            found.append(block)
+            labelled.append(block)
             asked = asked or (lead and block.type == "code")
             lead = False
             continue
@@ -80,20 +80,20 @@ def _told_apart(blocks: Sequence[Block], *, is_long: bool) -> tuple[Block, ...]:
             is_lead = paragraph.rstrip().endswith((":", "\uff1a"))
             is_asked = not is_lead and (lead or _is_question(paragraph))
             asked = asked or is_asked
-            last = found[-1] if found else None
+            last = labelled[-1] if labelled else None
             kind: SegmentKind = "input" if is_asked else "template"
             type_: SegmentType = block.type if is_asked or block.type == "list" else "instructions"
             if last is not None and (last.kind, last.type) == (kind, type_):
-                found[-1] = Block(kind, last.text + paragraph, type_)
+                labelled[-1] = Block(kind, last.text + paragraph, type_)
             else:
-                found.append(Block(kind, paragraph, type_))
+                labelled.append(Block(kind, paragraph, type_))
             lead = is_lead and labels_a_request(_LAST_WORDS.sub("", paragraph.strip().rpartition("\n")[2]))
     # Who hands over documents and says how to answer, or who the model is, is no user that types.
     composed = "document" in types and (
         bool(types & {"output_instructions", "examples"}) or _ROLE.match(blocks[0].text) is not None
     )
     if asked or composed:
-        return tuple(found)
+        return tuple(labelled)
     return _last_words(blocks) if is_long else tuple(blocks)
 
 
@@ -107,15 +107,15 @@ def _last_words(blocks: Sequence[Block]) -> tuple[Block, ...]:
         for block in blocks
         for text in (_parts_of(block.text) if block.type == "text" else [block.text])
     ]
-    texts = [place for place, piece in enumerate(pieces) if piece.type == "text" and piece.text.strip()]
-    own = [place for place in texts if _is_labelled(pieces[place].text)] or texts[-1:]
+    texts = [index for index, piece in enumerate(pieces) if piece.type == "text" and piece.text.strip()]
+    own = [index for index in texts if _is_labelled(pieces[index].text)] or texts[-1:]
     if len(texts) > 1 and own == texts[-1:] and not asks(pieces[own[0]].text):
         own = texts[:1] if asks(pieces[texts[0]].text) else []
     return tuple(
         replace(piece, kind="input")
-        if place in own
+        if index in own
         else replace(piece, type="instructions" if piece.type == "text" else piece.type)
-        for place, piece in enumerate(pieces)
+        for index, piece in enumerate(pieces)
     )
 
 

@@ -285,13 +285,13 @@ class LearnedTemplate:
 
 def place_all(skeletons: Sequence[Skeleton], texts: Texts) -> list[list[Span]] | None:
     """Return the spans of the skeletons in their texts, None if one does not fit."""
-    found: list[list[Span]] = []
+    places_of_all: list[list[Span]] = []
     for skeleton, text in zip(skeletons, texts, strict=True):
         spans = place(skeleton, text)
         if spans is None:
             return None
-        found.append(spans)
-    return found
+        places_of_all.append(spans)
+    return places_of_all
 
 
 def words_fixed(skeletons: Sequence[Skeleton]) -> int:

@@ -85,8 +85,8 @@ class TemplateLearner:
         shape, texts = _read(slots)
         with self._lock:
             templates = self._routes.get(route)
-            found = templates.find(shape, texts) if templates is not None and texts else None
-            return found[0].fingerprint if found is not None else None
+            template_match = templates.find(shape, texts) if templates is not None and texts else None
+            return template_match[0].fingerprint if template_match is not None else None
 
     def snapshot(self) -> dict[str, Any]:
         """Return the learned templates as JSON-able values, without any input."""
@@ -113,10 +113,10 @@ class TemplateLearner:
         shape, texts = _read(slots)
         with self._lock:
             templates = self._routes.get(route)
-            found = templates.find(shape, texts) if templates is not None and texts else None
-            if found is None:
+            template_match = templates.find(shape, texts) if templates is not None and texts else None
+            if template_match is None:
                 return {}
-            _, placed = found
+            _, placed = template_match
         return {
             index: _spans(slots[index].text, spans)
             for index, spans in zip(candidates(slots), placed, strict=True)

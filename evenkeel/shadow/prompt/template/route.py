@@ -84,12 +84,12 @@ class RouteTemplates:
 
     def find(self, shape: Shape, texts: Texts) -> tuple[LearnedTemplate, Sequence[Sequence[Span]]] | None:
         """Return the template of a request and the spans of its fragments; None while it is unknown."""
-        known = [template for template in self.templates if template.is_known(self.requests)]
-        template = _best_fitting(shape, texts, known)
+        templates_known = [template for template in self.templates if template.is_known(self.requests)]
+        template = _best_fitting(shape, texts, templates_known)
         if template is not None:
             spans = template.placed(texts)
         else:
-            near = _nearest(shape, texts, units_in(texts), known) if known else None
+            near = _nearest(shape, texts, units_in(texts), templates_known) if templates_known else None
             if near is None:
                 return None
             template = near[0]

@@ -130,12 +130,12 @@ def readable(text: str) -> list[str]:
 
 def token_stretches(stretches: list[str]) -> list[str]:
     """All tokens of the stretches, with `CUT` between one stretch and the next."""
-    found: list[str] = []
+    runs: list[str] = []
     for number, stretch in enumerate(stretches):
         if number:
-            found.append(CUT)
-        found += tokens(stretch)
-    return found
+            runs.append(CUT)
+        runs += tokens(stretch)
+    return runs
 
 
 Skeleton = tuple[str, ...]
@@ -194,10 +194,10 @@ def place(skeleton: Skeleton, text: str) -> list[Span] | None:
         return None
     spans = [Span(0, len(first))]
     for fragment in skeleton[1:-1]:
-        found = _find(text, fragment, spans[-1].end, limit)
-        if found is None:
+        span = _find(text, fragment, spans[-1].end, limit)
+        if span is None:
             return None
-        spans.append(found)
+        spans.append(span)
     spans.append(Span(limit, len(text)))
     return spans
 
